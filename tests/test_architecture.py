@@ -106,7 +106,6 @@ EXCUSED = {
     ("tests/cli/test_run.py", "cli._run"): "many errors of one cause",
     ("tests/cli/test_follow.py", "cli._follow"): "its clock, and looks at a store that is not there",
     ("tests/cli/test_follow.py", "watching._experiments"): "its clock",
-    ("tests/running/test_adaptive.py", "assembly._tie_rows"): "weights and directions that no specification gives",
     ("tests/running/test_cluster.py", "running._cluster"): "chunks on their way, and its patience",
     ("tests/running/test_cluster.py", "running._worker"): "chunks on their way",
     ("tests/support/editing.py", "store._schema"): "writes rows as a package of another version would",

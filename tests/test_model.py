@@ -288,29 +288,20 @@ def _begun() -> OpinionModel:
     return model
 
 
-def test_close_ends_what_still_runs() -> None:
-    model = _begun()
-    assert _tasks() > 0
-    model.close()
-    assert _tasks() == 0
-    model.close()
-
-
-def test_a_with_block_ends_what_still_runs() -> None:
+def test_close_a_with_block_and_garbage_collection_end_what_still_runs() -> None:
     with _begun() as model:
-        assert _tasks() > 0
-        assert model.steps == 1
+        assert (_tasks() > 0, model.steps) == (True, 1)
     assert _tasks() == 0
-
-
-def test_garbage_collection_ends_what_still_runs() -> None:
+    model.close()
     model = _begun()
     assert _tasks() > 0
-    alive = weakref.ref(model)
+    model.close()
+    assert _tasks() == 0
+    alive = weakref.ref(model := _begun())
+    assert _tasks() > 0
     del model
     gc.collect()
-    assert alive() is None
-    assert _tasks() == 0
+    assert (alive(), _tasks()) == (None, 0)
 
 
 def test_stepping_after_close_goes_on_from_the_journal() -> None:
@@ -413,7 +404,8 @@ def test_the_study_is_the_default() -> None:
     assert model.evidence == "scripted"
     assert sorted(agent.assigned_opinion for agent in model.agents) == sorted([-2, -2, -1, -1, 0, 0, 1, 1, 2, 2])
     model.step()
-    assert model.datacollector.get_model_vars_dataframe()["n_measured"].iloc[-1] == 1
+    frame = model.datacollector.get_model_vars_dataframe()
+    assert (frame["n_measured"].iloc[-1], set(frame["evidence"])) == (1, {"scripted"})
 
 
 def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
@@ -452,6 +444,10 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ),
         ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias: unknown value 'mild'; valid: none, weak"),
         ({"prompts": "no-such-folder"}, "neither 'default', 'deliberation', 'room' nor a folder"),
+        ({"timeout_s": 0}, "above 0"),
+        ({"scale": 5}, "OpinionScale"),
+        ({"schedule": "a"}, "schedule"),
+        ({"schedule": True}, "steps"),
         (
             {"schedule": SimilarityDyads(steps=2).schedule(Setting.of(10)), "classifier": None},
             "classifier",
@@ -462,26 +458,6 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
 def test_bad_arguments_are_told_before_the_first_step(arguments: dict[str, Any], problem: str) -> None:
     with pytest.raises(SpecError, match=problem):
         OpinionModel(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("argument", "value", "words"),
-    [
-        ("timeout_s", 0, "above 0"),
-        ("scale", 5, "OpinionScale"),
-        ("schedule", "a", "schedule"),
-        ("schedule", True, "steps"),
-    ],
-)
-def test_arguments_of_the_wrong_kind_are_named(argument: str, value: object, words: str) -> None:
-    with pytest.raises(SpecError, match=words):
-        osim.OpinionModel(**{argument: value})
-
-
-def test_collected_frames_say_what_they_rest_on() -> None:
-    with osim.OpinionModel(schedule=1) as model:
-        model.run()
-        assert set(model.datacollector.get_model_vars_dataframe()["evidence"]) == {"scripted"}
 
 
 @pytest.mark.parametrize("name", ["opinion", "assigned_opinion", "persona", "index", "posts", "last_report"])

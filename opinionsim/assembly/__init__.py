@@ -15,8 +15,13 @@ if TYPE_CHECKING:
         stored_texts as stored_texts,
     )
     from opinionsim.assembly._loaded import LoadedParts as LoadedParts
-    from opinionsim.assembly._recording import Recording as Recording, agent_rows as agent_rows, turn_row as turn_row
+    from opinionsim.assembly._recording import (
+        Recording as Recording,
+        agent_rows as agent_rows,
+        edge_rows as edge_rows,
+        tie_rows as tie_rows,
+        turn_row as turn_row,
+    )
     from opinionsim.assembly._source_runs import read_there as read_there
-    from opinionsim.assembly._tie_rows import edge_rows as edge_rows, tie_rows as tie_rows
 
 __getattr__, __dir__ = on_first_use(__name__)

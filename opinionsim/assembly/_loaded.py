@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from opinionsim import llm
 from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._copies import check_copies
-from opinionsim.assembly._pricing import model_price
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.engine import Member
 from opinionsim.errors import SpecError
@@ -20,6 +21,7 @@ from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import (
     Endpoint,
     Person,
+    Price,
     PriceTable,
     ReplayOnly,
     Seat,
@@ -176,7 +178,7 @@ class LoadedParts:
         """The endpoint of a model; the scripted model is bound to the run's prompt pack and scale."""
         key = self._key(model, spec)
         if key not in self._endpoints:
-            terms = model_price(model, self.prices), model.max_tokens, model.replies
+            terms = _price_of(model, self.prices), model.max_tokens, model.replies
             if self._to_plan and self._chat_model is None and _valid_script(model, spec):
                 self._endpoints[key] = Endpoint(ReplayOnly(), model.name, False, *terms)
             else:
@@ -298,11 +300,33 @@ class LoadedParts:
             if asks(found):
                 name = str(found.options["model"])
                 judge = ModelSpec(name=name, options=dict(named.options.get("options") or {}))
-                found.endpoint = replace(found.endpoint, price=model_price(judge, self.prices))
+                found.endpoint = replace(found.endpoint, price=_price_of(judge, self.prices))
                 self._check_price(found.endpoint, name)
                 if isinstance(found.endpoint.client, llm.ModelClient):
                     self._judges[key] = found.endpoint.client
         return self._classifiers[key]
+
+
+def _price_of(model: ModelSpec, prices: PriceTable) -> Price | None:
+    """Price of a model's tokens; nothing on a server of one's own, and None where it is not known."""
+    price = prices.price(model.name)
+    # A local server may use any name for its model, one in the package's table included. Only a table of the user's own
+    # can set a price, for example if the server forwards calls.
+    if _is_local(str(model.options.get("base_url") or "")) and (price is None or prices.packaged):
+        return Price(0.0, 0.0, 0.0, prices.date)
+    return price
+
+
+def _is_local(address: str) -> bool:
+    """Whether an address is that of this machine or of a private network."""
+    try:
+        host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    except ValueError:
+        return False
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local"))
 
 
 def _unheeded(cells: Iterable[Cell]) -> Iterator[str]:

@@ -1,19 +1,19 @@
-"""Recording the events of a run while it goes on."""
+"""Recording the events of a run while it goes on, and the rows of the store that they become."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from opinionsim import store
 from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._coding import opinion_rows
-from opinionsim.assembly._tie_rows import edge_rows, tie_rows
 from opinionsim.engine import Member, Simulation
 from opinionsim.measurement import Coded, Instrument, LiveCoding, Measuring
 from opinionsim.messages import Message
-from opinionsim.schedules import ActSpec, External, Turn, tie_changes
+from opinionsim.networks import Network
+from opinionsim.schedules import ActSpec, External, TieChange, Turn, tie_changes
 
 #: Seconds between looks at a full record.
 _LOOK_S = 0.01
@@ -48,10 +48,14 @@ class Recording:
 
     def attend(self, simulation: Simulation) -> None:
         """Put the cast and the ties at the start on record; texts are coded from now on."""
-        self._record.begin(agent_rows(self._cast), edge_rows(self._parts.network))
-        self.coding = LiveCoding(
-            self._measuring, simulation.text, self._record.has_opinion, partial(_keep, self._record)
-        )
+        record = self._record
+        record.begin(agent_rows(self._cast), edge_rows(self._parts.network))
+
+        # No method of this object, which would make a circle with its coding.
+        def keep(instrument: Instrument, coded: list[Coded]) -> None:
+            record.add_opinions(opinion_rows(instrument, coded))
+
+        self.coding = LiveCoding(self._measuring, simulation.text, record.has_opinion, keep)
 
     @property
     def full(self) -> bool:
@@ -80,10 +84,6 @@ class Recording:
             await asyncio.sleep(_LOOK_S)
 
 
-def _keep(record: store.RunRecord, instrument: Instrument, coded: list[Coded]) -> None:
-    record.add_opinions(opinion_rows(instrument, coded))
-
-
 def turn_row(turn: Turn, message: Message, acts: Mapping[str, ActSpec]) -> store.TurnRow:
     """The store row of a turn."""
     reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
@@ -104,4 +104,47 @@ def agent_rows(cast: Sequence[Member]) -> list[store.AgentRow]:
             member.model,
         )
         for agent, member in enumerate(cast)
+    ]
+
+
+def edge_rows(network: Any) -> tuple[store.EdgeRow, ...]:
+    """Store rows of the ties at the start of a run.
+
+    Parameters
+    ----------
+    network : Network, networkx graph or None
+        The network before the first step; None and a complete network give no row.
+    """
+    if network is None:
+        return ()
+    pairs, weights = Network.of(network).edges
+    heavy = [1.0] * len(pairs) if weights is None else weights.tolist()
+    return tuple(
+        store.EdgeRow(source, target, weight) for (source, target), weight in zip(pairs.tolist(), heavy, strict=True)
+    )
+
+
+def tie_rows(network: Any, changes: Iterable[TieChange]) -> list[store.TieRow]:
+    """Store rows of ties that moved, were added or were removed, from those of :func:`edge_rows` and earlier changes.
+
+    Parameters
+    ----------
+    network : Network, networkx graph or None
+        The network before the first step.
+    changes : iterable of TieChange
+        Changes in order of steps.
+    """
+    moved = list(changes)
+    if not moved:
+        return []
+    directed = Network.of(network).directed
+
+    def joined(speaker: int | None, listener: int) -> tuple[int | None, int | None]:
+        if speaker is None:
+            return None, None
+        return (speaker, listener) if directed else (min(speaker, listener), max(speaker, listener))
+
+    return [
+        store.TieRow(step, *joined(dropped, listener), *joined(followed, listener))
+        for step, listener, dropped, followed in moved
     ]

@@ -10,11 +10,9 @@ from opinionsim.measurement._instruments import (
     STANCE as STANCE,
     Author as Author,
     Instrument as Instrument,
-    OpinionKey as OpinionKey,
     Reading as Reading,
     Text as Text,
     check_abilities as check_abilities,
-    check_instruments as check_instruments,
     instrument_id as instrument_id,
 )
 from opinionsim.measurement._live_coding import Coded as Coded, LiveCoding as LiveCoding

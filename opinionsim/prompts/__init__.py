@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from opinionsim.prompts._brief import Addressee as Addressee, Brief as Brief
     from opinionsim.prompts._marks import BLOCKS as BLOCKS, Block as Block, Marks as Marks
     from opinionsim.prompts._named_texts import (
-        Excluded as Excluded,
-        Ideal as Ideal,
-        InterviewTexts as InterviewTexts,
         Texts as Texts,
         fill as fill,
         pieces as pieces,
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
         worded as worded,
     )
     from opinionsim.prompts._prompt_settings import (
-        TASK_VARIABLES as TASK_VARIABLES,
         VARIABLES as VARIABLES,
         CognitionFields as CognitionFields,
         Conditions as Conditions,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from opinionsim.errors import SpecError, meant
 from opinionsim.foundation.documents import (
@@ -27,6 +27,7 @@ _IDEALS = "ideals"
 
 _Name = Annotated[str, Field(pattern=r"^\w+$")]
 _Text = Annotated[str, Field(min_length=1)]
+_Template = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -90,25 +91,25 @@ class InterviewTexts(DocumentModel):
     """In the order in which they are asked, at least one."""
     words: int = Field(ge=1)
     """Most words of the answer to each."""
-    voice: str
+    voice: _Template
     """How the interviewee speaks; holds ``${seed}``, which stands for who that is."""
 
 
 class _Automatic(DocumentModel):
     marker: _Text
-    request: str
+    request: _Template
 
 
 class _File(DocumentModel):
     """The contents of ``texts.yaml``."""
 
-    personas: dict[_Name, str]
-    instructions: dict[_Name, str]
-    moderators: dict[_Name, str]
-    moderation: dict[_Name, str]
+    personas: dict[_Name, _Template]
+    instructions: dict[_Name, _Template]
+    moderators: dict[_Name, _Template]
+    moderation: dict[_Name, _Template]
     automatic: _Automatic
-    values: str
-    discussion: _Text
+    values: _Template
+    discussion: Annotated[_Template, Field(min_length=1)]
     ideals: dict[_Name, tuple[Ideal, ...]] = Field(default_factory=dict)
     excluded: tuple[Excluded, ...] = ()
     interviews: dict[_Name, InterviewTexts] = Field(default_factory=dict)
@@ -206,20 +207,16 @@ class Texts:
         file = validate(_File, document)
         if problems := list(_problems(file)):
             raise SpecError.joined(document.error(*each) for each in problems)
-        templates = {section: _stripped(getattr(file, section)) for section in _SECTIONS}
-        interviews = {
-            each: asked.model_copy(update={"voice": asked.voice.strip()}) for each, asked in file.interviews.items()
-        }
         return cls(
             name,
-            MappingProxyType(templates),
-            MappingProxyType(file.ideals),
+            {section: getattr(file, section) for section in _SECTIONS},
+            file.ideals,
             file.excluded,
-            MappingProxyType(interviews),
-            file.automatic.request.strip(),
+            file.interviews,
+            file.automatic.request,
             file.automatic.marker,
-            file.values.strip(),
-            file.discussion.strip(),
+            file.values,
+            file.discussion,
         )
 
     def names(self, section: str) -> tuple[str, ...]:
@@ -341,10 +338,6 @@ def _with_lines(template: str, lines: list[str]) -> str:
         around = pieces(line, _IDEALS)
         written += [each.join(around) for each in lines] if len(around) > 1 else [line]
     return "\n".join(written)
-
-
-def _stripped(templates: Mapping[str, str]) -> Mapping[str, str]:
-    return MappingProxyType({name: text.strip() for name, text in templates.items()})
 
 
 def _problems(file: _File) -> Iterator[tuple[KeyPath, str]]:

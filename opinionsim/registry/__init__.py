@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         name_of as name_of,
         ordinary as ordinary,
         part as part,
-        part_among as part_among,
         part_at as part_at,
         raised as raised,
         summary as summary,

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -140,10 +140,8 @@ class Shared:
         The error that stopped the sweep where its budget is used up.
     defect : BaseException or None
         The first defect of the program that stopped a run.
-    made, answered, repeated : int
-        Calls answered by the model, calls answered by the store, and repeated attempts, of runs that are over.
-    cost : float
-        Money for them.
+    over : Advance
+        Calls of runs that are over.
     playing : dict of str to Simulation
         Runs under way.
     stopping : asyncio.Event
@@ -165,8 +163,7 @@ class Shared:
         self.errors: dict[str, OpinionSimError] = {}
         self.exceeded: BudgetExceeded | None = None
         self.defect: BaseException | None = None
-        self.made = self.answered = self.repeated = 0
-        self.cost = 0.0
+        self.over = Advance()
         self.playing: dict[str, Simulation] = {}
         self._calls: set[RunCalls] = set()
         self.stopping = asyncio.Event()
@@ -178,18 +175,8 @@ class Shared:
 
     def progress(self) -> Advance:
         """Progress of the runs of this process; may be called from any thread."""
-        calls = list(self._calls)
-        return Advance(
-            total=len(self.planned),
-            complete=len(self.complete),
-            incomplete=len(self.errors),
-            open=len(self.playing),
-            made=self.made + sum(each.made for each in calls),
-            answered=self.answered + sum(each.answered for each in calls),
-            in_flight=self.slots.in_flight,
-            repeated=self.repeated + sum(each.repeated for each in calls),
-            cost=self.cost + sum(each.cost for each in calls),
-        )
+        runs = Advance(len(self.planned), len(self.complete), len(self.errors), len(self.playing))
+        return sum(map(_calls_of, list(self._calls)), replace(runs + self.over, in_flight=self.slots.in_flight))
 
     def doing(self) -> Doing:
         """What this process is doing; may be called from any thread."""
@@ -212,10 +199,7 @@ class Shared:
         """Add the calls of a run or chunk that is over."""
         if isinstance(over, RunCalls):
             self._calls.discard(over)
-        self.made += over.made
-        self.answered += over.answered
-        self.repeated += over.repeated
-        self.cost += over.cost
+        self.over += _calls_of(over)
 
     def settle(self, run_id: str, error: OpinionSimError | None = None) -> None:
         """Count a run as complete and measured, or note its error."""
@@ -284,6 +268,11 @@ class Shared:
         # Not on the loop, which other sweeps and models share: they must not wait for these threads.
         for close in (*(thread.shutdown for thread in self._threads), self.spending.close):
             await asyncio.to_thread(close)
+
+
+def _calls_of(calls: RunCalls | Summary) -> Advance:
+    """Calls of a run, or of a sweep, as far as it has come."""
+    return Advance(made=calls.made, answered=calls.answered, repeated=calls.repeated, cost=calls.cost)
 
 
 def damage(run_id: str, error: DamagedError) -> DamagedError:

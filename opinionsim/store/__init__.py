@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
 from opinionsim.store._rows import (
-    SUMMARY as SUMMARY,
     AbsentError as AbsentError,
     AgentRow as AgentRow,
     AuditRow as AuditRow,
@@ -18,7 +17,6 @@ from opinionsim.store._rows import (
     Doing as Doing,
     EdgeRow as EdgeRow,
     ExperimentRun as ExperimentRun,
-    Extent as Extent,
     InstrumentRow as InstrumentRow,
     LabelRow as LabelRow,
     Mark as Mark,

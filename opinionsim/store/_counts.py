@@ -74,9 +74,8 @@ class Counts:
 def stored(connection: Connection, run_ids: Iterable[str] | None = None) -> dict[str, Counts]:
     """The counts of runs, of all for None; runs that were never leased have none."""
     table = _schema.counts
-    rows = _schema.sealed(connection, table, select(table))
     found = {}
-    for row in rows if run_ids is None else _schema.of_runs(connection, table, run_ids):
+    for row in _schema.of_runs(connection, table, run_ids):
         read = {name: _schema.read_json(table, row, name) for name in ("rows", "paid", "models")}
         found[row.run_id] = Counts(
             {tuple(key): number for *key, number in read["rows"]},

@@ -72,9 +72,8 @@ def states(connection: Connection, run_ids: Sequence[str] | None = None) -> dict
         By run id, sorted.
     """
     table = _schema.runs
-    rows = _schema.sealed(connection, table, select(table))
     found = {}
-    for row in rows if run_ids is None else _schema.of_runs(connection, table, run_ids):
+    for row in _schema.of_runs(connection, table, run_ids):
         if row.status not in _STATUSES:
             raise DamagedError(f"run {row.run_id} is {row.status!r}; valid: {', '.join(_STATUSES)}")
         cause = Cause(**_schema.read_json(table, row, "cause"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
 from opinionsim.errors import DamagedError, StoreError
 from opinionsim.llm import Entry, EntryKey, Question
@@ -273,15 +273,12 @@ def found(connection: Connection, run_id: str) -> Found:
     StoreError
         If a row is damaged or missing.
     """
-    turn, tie, opinion = _schema.turns, _schema.ties, _schema.opinions
+    turns, opinions = (_schema.of_runs(connection, each, [run_id]) for each in (_schema.turns, _schema.opinions))
     _counts.require_whole(connection, [run_id])
-    turns = _schema.sealed(connection, turn, select(turn).where(turn.c.run_id == run_id))
-    ties = _schema.sealed(connection, tie, select(tie).where(tie.c.run_id == run_id).order_by(tie.c.change))
-    opinions = _schema.sealed(connection, opinion, select(opinion).where(opinion.c.run_id == run_id))
     return Found(
         stored_entries(connection, run_id),
-        {row.turn: _schema.made(TurnRow, turn, row, text=row.text_id) for row in turns},
-        [_queries.tie_of(row) for row in ties],
+        {row.turn: _schema.made(TurnRow, _schema.turns, row, text=row.text_id) for row in turns},
+        _queries.ties(connection, run_id),
         {(row.instrument_id, row.turn, _schema.from_index(row.about)) for row in opinions},
         _counts.stored(connection, [run_id])[run_id],
     )

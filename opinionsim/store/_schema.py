@@ -376,12 +376,15 @@ def _key(table: Table, row: Sequence[Any]) -> str:
 
 
 def of_runs(
-    connection: Connection, table: Table, run_ids: Iterable[str], statement: Select[Any] | None = None
+    connection: Connection, table: Table, run_ids: Iterable[str] | None, statement: Select[Any] | None = None
 ) -> Iterator[Any]:
-    """Rows of runs, each found intact, from a statement that begins with all columns of `table`; default just these."""
+    """Rows of runs, of all for None, each found intact.
+
+    They are those of a statement that begins with all columns of `table`; default just these.
+    """
     asked = select(table) if statement is None else statement
-    for some in chunks(run_ids):
-        yield from sealed(connection, table, asked.where(table.c.run_id.in_(some)))
+    for each in [asked] if run_ids is None else (asked.where(table.c.run_id.in_(some)) for some in chunks(run_ids)):
+        yield from sealed(connection, table, each)
 
 
 def with_text(table: Table) -> Select[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from typer.testing import Result
 
 from tests.cli.conftest import SMALL, Invoke, backup
+from tests.support.editing import own_pack
 
 #: One change to a valid specification, and what the message says.
 CHANGES = [
@@ -117,18 +117,15 @@ def test_opinions_of_personas_off_the_scale(invoke: Invoke, spec: Path, tmp_path
 
 
 @pytest.mark.parametrize("command", ["run", "plan", "preview"])
-def test_an_undefined_variable_in_a_copied_pack(invoke: Invoke, spec: Path, checkout: Path, command: str) -> None:
-    pack = spec.parent / "pack"
-    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", pack)
-    with (pack / "write.j2").open("a", encoding="utf-8") as template:
+def test_an_undefined_variable_in_a_copied_pack(invoke: Invoke, spec: Path, command: str) -> None:
+    with (own_pack(spec.parent / "pack") / "write.j2").open("a", encoding="utf-8") as template:
         template.write("{{ mood }}")
     result = invoke(command, spec, "--prompts", "pack")
     _is_one_clear_error(result, ["prompts", "write.j2", "undefined variable 'mood'", "claim"])
 
 
-def test_a_missing_template(invoke: Invoke, spec: Path, checkout: Path) -> None:
-    pack = spec.parent / "pack"
-    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", pack)
+def test_a_missing_template(invoke: Invoke, spec: Path) -> None:
+    pack = own_pack(spec.parent / "pack")
     (pack / "review.j2").unlink()
     _is_one_clear_error(invoke("run", spec, "--prompts", pack), ["prompts", "review.j2", "no such template"])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -22,8 +21,8 @@ def _asked(model: GivenReplies, *texts: str) -> list[str]:
     return [str(model.invoke([HumanMessage(text)]).text) for text in texts]
 
 
-def desk(replies: Any) -> tuple[Desk, GivenReplies]:
-    model = GivenReplies(replies)
+def desk(replies: Any, **fields: Any) -> tuple[Desk, GivenReplies]:
+    model = GivenReplies(replies, **fields)
     return Desk(ModelClient(model)), model
 
 
@@ -95,27 +94,8 @@ def test_an_error_of_the_function_is_its_own() -> None:
 # -- in a run ------------------------------------------------------------------------------------------------
 
 
-def test_what_it_says_is_no_evidence() -> None:
-    client = ModelClient(GivenReplies(["Yes."]))
-    assert (client.evidence, client.networked) == ("scripted", False)
-
-
-def test_a_client_asks_it_with_the_literal_prompt() -> None:
-    model = GivenReplies(["Yes."])
-    assert asyncio.run(ModelClient(model).call(PROMPT, 5)).text == "Yes."
-    assert model.prompts == [list(PROMPT)]
-
-
-def test_a_cache_makes_no_copies_of_its_replies() -> None:
-    model = GivenReplies(["one", "two"], cache=InMemoryCache())
-    client = ModelClient(model)
-    texts = [asyncio.run(client.call(PROMPT, seed)).text for seed in (1, 2)]
-    assert texts == ["one", "two"]
-    assert model.prompts == [list(PROMPT)] * 2
-
-
 def test_a_run_is_answered_from_the_list_attempt_by_attempt() -> None:
-    caller, model = desk(["far too long", MISSING["refused"], "No.", "Yes."])
+    caller, model = desk(["far too long", MISSING["refused"], "No.", "Yes."], cache=InMemoryCache())
     assert run_virtual(caller.ask(PICKY)) == Reply("No.", decision="NO.")
     assert run_virtual(caller.ask(PICKY, "reply.2")) == Reply("Yes.", decision="YES.")
     assert [(record.key.call, record.text) for record in caller.journal.records] == [

@@ -175,11 +175,16 @@ def test_only_langchain_models_are_taken() -> None:
 
 def test_the_kind_of_evidence_follows_from_the_model(client) -> None:
     assert client(load_chat_model("scripted")).evidence == "scripted"
+    assert client(GivenReplies(["Yes."])).evidence == "scripted"
     assert client(Blocking()).evidence == "model"
 
 
 def test_a_model_of_the_process_is_on_no_network_and_shares_no_limit(client) -> None:
-    for model, name in ((load_chat_model("scripted"), "scripted"), (Blocking(), "Blocking")):
+    for model, name in (
+        (load_chat_model("scripted"), "scripted"),
+        (Blocking(), "Blocking"),
+        (GivenReplies([]), "GivenReplies"),
+    ):
         found = client(model)
         assert (found.name, found.account, found.networked) == (name, name, False)
     named = client(Blocking(), "mine")

@@ -49,7 +49,9 @@ def test_a_decision_is_what_parse_makes_of_the_reply_and_again_of_the_stored_one
     desk = Desk(Client("7"))
     assert run_virtual(desk.ask(Parsing(number))) == Reply("7", decision=7)
     assert desk.attempts == [(0, "7", "accepted")]
-    assert run_virtual(Desk(ReplayOnly(), desk.journal).ask(Parsing(number))) == Reply("7", decision=7)
+    again = Desk(ReplayOnly(), desk.journal)
+    assert run_virtual(again.ask(Parsing(number))) == Reply("7", decision=7)
+    assert (again.calls.made, again.calls.answered, len(desk.journal.records)) == (0, 1, 1)
 
 
 @pytest.mark.parametrize("reading", [Parsing(), Parsing(take_as_is)])

@@ -32,26 +32,28 @@ def test_a_text_without_tags_stays_as_it_is(text: str) -> None:
     assert (arrived.text, arrived.reasoning) == (text, "")
 
 
-def test_an_opening_tag_that_the_template_wrote_itself_is_not_missed() -> None:
-    arrived = read_reply(AIMessage("They say it is warm.\n</think>\nI agree."))
-    assert (arrived.text, arrived.reasoning) == ("I agree.", "They say it is warm.")
+_TAGS = "He wrote <b>no</b>, and <think> is a word."
+_BLOCKS = [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Yes."}]
 
 
-def test_reasoning_that_never_ended_leaves_no_answer() -> None:
-    arrived = read_reply(_with("<think>First, I", "length"))
-    assert (arrived.text, arrived.reasoning, arrived.status) == ("", "First, I", "truncated")
-    assert read_reply(AIMessage("<think>First, I</think>  ")).status == "empty"
-
-
-def test_tags_inside_an_answer_belong_to_it() -> None:
-    text = "He wrote <b>no</b>, and <think> is a word."
-    assert read_reply(AIMessage(text)).text == text
-
-
-def test_reasoning_of_providers_is_split_off() -> None:
-    blocks = [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Yes."}]
-    assert read_reply(AIMessage(content=blocks)) == ParsedReply("Yes.", "Hm.")
-    assert read_reply(AIMessage("Yes.", additional_kwargs={"reasoning_content": "Hm."})) == ParsedReply("Yes.", "Hm.")
+@pytest.mark.parametrize(
+    ("message", "text", "reasoning", "status"),
+    [
+        # A template wrote the opening tag itself; reasoning that never ended, or has nothing behind it.
+        (AIMessage("They say it is warm.\n</think>\nI agree."), "I agree.", "They say it is warm.", "answered"),
+        (_with("<think>First, I", "length"), "", "First, I", "truncated"),
+        (AIMessage("<think>First, I</think>  "), "", "First, I", "empty"),
+        # Tags inside an answer belong to it.
+        (AIMessage(_TAGS), _TAGS, "", "answered"),
+        # What providers set apart themselves.
+        (AIMessage(content=_BLOCKS), "Yes.", "Hm.", "answered"),
+        (AIMessage("Yes.", additional_kwargs={"reasoning_content": "Hm."}), "Yes.", "Hm.", "answered"),
+        (_with("", additional_kwargs={"refusal": "I will not."}), "I will not.", "", "refused"),
+    ],
+)
+def test_a_message_is_taken_apart(message: AIMessage, text: str, reasoning: str, status: str) -> None:
+    arrived = read_reply(message)
+    assert (arrived.text, arrived.reasoning, arrived.status) == (text, reasoning, status)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,6 @@ def test_reasoning_of_providers_is_split_off() -> None:
         (_with("", "content_filter"), "refused"),
         (_with("", "SAFETY"), "refused"),
         (AIMessage("", response_metadata={"stop_reason": "refusal"}), "refused"),
-        (_with("", additional_kwargs={"refusal": "I will not."}), "refused"),
         (AIMessage(content=[{"type": "refusal", "refusal": "I will not."}]), "refused"),
     ],
 )
@@ -139,6 +140,8 @@ def test_usage_is_read_whole() -> None:
     about = {"finish_reason": "stop", "model_name": "m-2", "system_fingerprint": "fp_1"}
     message = AIMessage("Yes.", usage_metadata=usage, response_metadata=about)
     assert read_reply(message) == ParsedReply("Yes.", "", "answered", "stop", "m-2", "fp_1", 11, 7, 8, 5)
+    untold = AIMessage("Yes.", response_metadata={"stop_reason": "end_turn", "model": "m-3"})
+    assert read_reply(untold) == ParsedReply("Yes.", "", "answered", "end_turn", "m-3")
 
 
 @pytest.mark.parametrize("absurd", [-50_000, -1, True, 3.5, math.nan, "7", 10**9])
@@ -166,7 +169,3 @@ def test_what_a_provider_says_of_a_reply_holds_no_credential(monkeypatch: pytest
     reply = read_reply(AIMessage("Yes.", response_metadata=about))
     assert key not in repr(reply)
     assert (reply.finish_reason, reply.model) == ("no ***", "m ***")
-
-
-def test_the_words_of_a_refusal_are_its_text() -> None:
-    assert read_reply(_with("", additional_kwargs={"refusal": "I will not."})).text == "I will not."

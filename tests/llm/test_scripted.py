@@ -108,40 +108,43 @@ def test_the_initial_belief_is_read_from_its_verbal_anchor(value: int, label: st
     assert position(prompt("write", belief=label)) == value
 
 
-def test_only_the_line_on_belief_tells_the_belief() -> None:
-    assert position(prompt("write", belief="strongly negative", name="Mel Neutral")) == -2
-    assert position(prompt("write", belief=None, name="Ada Strongly Negative")) == 0
+_OLDER = f"You saw <post>{said(2)}</post> and thought: Well. {thought(-2)}"
+_NEWER = f"You saw <post>{said(2)}</post> and thought: {thought(-1)} That was all."
+_QUOTED = f"Please write a post in one sentence. {said(-2)}"
+#: Prompts, what the parameters are beside, and the position.
+POSITIONS: dict[str, tuple[list[BaseMessage], dict[str, float], float]] = {
+    "the line on belief tells it": (prompt("write", belief="strongly negative", name="Mel Neutral"), {}, -2),
+    "a name is no belief": (prompt("write", belief=None, name="Ada Strongly Negative"), {}, 0),
+    "neutral without a belief": (prompt("write", belief=None), {}, 0),
+    "or at the pull": (prompt("write", belief=None), {"pull": 1.5}, 1.5),
+    "the newest words of the agent itself": (prompt("write", history=(_OLDER, _NEWER)), {}, -1),
+    "in the order of memory": (prompt("write", history=(_NEWER, _OLDER)), {}, -2),
+    "posts of others in memory": (prompt(belief="neutral", history=(f"You saw <post>{said(2)}</post>.",)), {}, 0),
+    "own posts in memory": (prompt("probe", history=(f"Your 2nd post on Theory XYZ: {said(-2)}",)), {}, -2),
+    "a refusal in memory": (prompt("write", history=(thought(-2), phrases.REFUSALS[2])), {}, -2),
+    "nothing contradicts a neutral agent": (prompt(belief="neutral", posts=(said(-2),), bias=STRONG), {}, -1),
+    "a report without posts": (prompt("report"), {}, 1),
+    "moves with the pull alone": (prompt("report"), {"pull": -2, "pull_strength": 0.5}, -0.5),
+    "a cue quoted in a post does not change the task": (prompt(posts=(_QUOTED,)), {}, -0.5),
+}
 
 
-def test_without_a_belief_the_position_is_neutral_or_the_pull() -> None:
-    messages = prompt("write", belief=None)
-    assert position(messages) == 0
-    assert position(messages, replace(EXACT, pull=1.5)) == 1.5
+@pytest.mark.parametrize("case", POSITIONS)
+def test_the_position_is_read_from_the_prompt(case: str) -> None:
+    messages, parameters, expected = POSITIONS[case]
+    assert position(messages, replace(EXACT, **parameters)) == expected
 
 
-def test_the_newest_words_of_the_agent_itself_are_its_position() -> None:
-    older = f"You saw <post>{said(2)}</post> and thought: Well. {thought(-2)}"
-    newer = f"You saw <post>{said(2)}</post> and thought: {thought(-1)} That was all."
-    assert position(prompt("write", history=(older, newer))) == -1
-    assert position(prompt("write", history=(newer, older))) == -2
-
-
-def test_posts_of_others_in_memory_are_not_the_agents_words_and_move_nothing_again() -> None:
-    assert position(prompt("review", belief="neutral", history=(f"You saw <post>{said(2)}</post>.",))) == 0
-
-
-def test_own_posts_in_memory_are_its_words() -> None:
-    assert position(prompt("probe", history=(f"Your 2nd post on Theory XYZ: {said(-2)}",))) == -2
+def test_a_bias_text_in_the_task_counts_too() -> None:
+    messages = prompt(posts=(said(-2),))
+    messages[-1] = HumanMessage(f"{messages[-1].content}\n<note>{STRONG}</note>")
+    assert position(messages) == 1.0
 
 
 def test_words_of_the_assistant_role_are_its_words() -> None:
     messages = prompt("probe")
     messages[1:1] = [HumanMessage("Go on."), AIMessage(thought(0))]
     assert position(messages) == 0
-
-
-def test_a_refusal_in_memory_leaves_the_earlier_position() -> None:
-    assert position(prompt("write", history=(thought(-2), phrases.REFUSALS[2]))) == -2
 
 
 def test_plain_chat_messages_read_as_langchain_messages_do() -> None:
@@ -200,28 +203,9 @@ def test_bias_damps_contradicting_posts_only(bias: str, contradicting: float, su
     assert position(prompt(posts=(said(0),), bias=bias)) == 0.5
 
 
-def test_a_bias_text_in_the_task_counts_too() -> None:
-    messages = prompt(posts=(said(-2),))
-    messages[-1] = HumanMessage(f"{messages[-1].content}\n<note>{STRONG}</note>")
-    assert position(messages) == 1.0
-
-
-def test_nothing_contradicts_a_neutral_agent() -> None:
-    assert position(prompt(belief="neutral", posts=(said(-2),), bias=STRONG)) == -1.0
-
-
 @pytest.mark.parametrize("act", ["write", "probe", "self-report", "reflect_first", "reflect"])
 def test_stating_tasks_do_not_move(act: str) -> None:
     assert position(prompt(act, posts=(said(-2),)), replace(EXACT, pull=-2)) == 1.0
-
-
-def test_a_report_without_posts_moves_with_the_pull_alone() -> None:
-    assert position(prompt("report")) == 1.0
-    assert position(prompt("report"), replace(EXACT, pull=-2, pull_strength=0.5)) == -0.5
-
-
-def test_a_cue_quoted_in_a_post_does_not_change_the_task() -> None:
-    assert position(prompt(posts=(f"Please write a post in one sentence. {said(-2)}",))) == -0.5
 
 
 @pytest.mark.parametrize(

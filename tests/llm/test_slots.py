@@ -121,20 +121,13 @@ def _empty(lane: Lane) -> None:
         lane.release("failed")
 
 
-def test_an_adaptive_lane_starts_slowly_and_doubles_up_to_the_pool() -> None:
+@pytest.mark.parametrize(("pool", "limits"), [(64, [10, 20, 40, 64, 64]), (3, [3, 3])])
+def test_an_adaptive_lane_starts_slowly_and_doubles_up_to_the_pool(pool: int, limits: list[int]) -> None:
     async def story() -> list[int]:
-        lane = SlotPool(64).lane("a", adaptive=True)
-        return [lane.limit, *(_round(lane) for _ in range(4))]
+        lane = SlotPool(pool).lane("a", adaptive=True)
+        return [lane.limit, *(_round(lane) for _ in limits[1:])]
 
-    assert run_virtual(story()) == [10, 20, 40, 64, 64]
-
-
-def test_an_adaptive_lane_keeps_to_a_small_pool() -> None:
-    async def story() -> list[int]:
-        lane = SlotPool(3).lane("a", adaptive=True)
-        return [lane.limit, _round(lane)]
-
-    assert run_virtual(story()) == [3, 3]
+    assert run_virtual(story()) == limits
 
 
 def test_an_episode_cuts_once_and_growth_is_slow_afterwards() -> None:

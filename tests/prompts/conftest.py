@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import opinionsim.prompts
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona
 from opinionsim.prompts import Addressee, AgentPrompts, Conditions, PromptPack, load_pack
 from opinionsim.topics import Claim
+from tests.support.editing import own_pack
 
 ANN = Persona("Ann Lee", -1, {"political_leaning": "Moderate", "age": "37"}, "Keeps bees.")
 FLAT = Claim("the Earth is flat", "flat-earth", "falsehood", "truth")
@@ -38,6 +37,4 @@ def agent(pack: PromptPack) -> Callable[..., AgentPrompts]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A user's copy of the default pack."""
-    copy = tmp_path / "mine"
-    shutil.copytree(Path(opinionsim.prompts.__file__).parent / "default", copy)
-    return copy
+    return own_pack(tmp_path / "mine")

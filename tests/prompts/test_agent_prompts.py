@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from opinionsim.errors import SpecError
-from opinionsim.messages import ChatMessage, Message, Reply, ReplyStatus
+from opinionsim.messages import Message, Reply, ReplyStatus
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
 from opinionsim.prompts import AgentPrompts, Case, Conditions, Past, PromptPack
@@ -214,7 +214,9 @@ def test_a_task_addresses_the_agent_defines_the_claim_and_carries_its_cue(
     message = agent().task(ACTS[act], (), _NONE)
     assert message.role == "user"
     assert message.content.startswith("Ann Lee")
-    assert "Theory XYZ, the theory that <claim>the Earth is flat</claim>" in message.content
+    for text in (_system(agent()), message.content):
+        assert "Theory XYZ, the theory that <claim>the Earth is flat</claim>" in text
+        assert text.count("the Earth is flat") == 1
     assert [task for task, cue in pack.marks.cues.items() if cue in message.content] == [act]
 
 
@@ -451,16 +453,12 @@ def test_the_closed_world_is_no_stronger_than_that_of_the_paper(agent: Agent) ->
 @pytest.mark.parametrize("reads", [True, False])
 @pytest.mark.parametrize("writes", [True, False])
 def test_an_agent_is_told_of_posts_as_far_as_it_writes_and_reads_them(agent: Agent, reads: bool, writes: bool) -> None:
-    told = _system(agent(reads=reads, writes=writes, world="closed"))
+    prompts = agent(reads=reads, writes=writes, world="closed")
+    told = _system(prompts)
     assert ("write posts" in told) == writes
-    assert ("strangers" in told) == reads
-
-
-def test_without_interaction_no_prompt_speaks_of_strangers(agent: Agent) -> None:
-    alone = agent(world="closed", reads=False, writes=False)
-    assert "stranger" not in _system(alone) + alone.task(ACTS["report"], (), _NONE).content
-    assert "alone in a room" in _system(alone)
-    assert "from what strangers on social media tell you" in _system(agent(world="closed"))
+    assert ("from what strangers on social media tell you" in told) == ("strangers" in told) == reads
+    assert "alone in a room" in told
+    assert ("stranger" in prompts.task(ACTS["report"], (), _NONE).content) == reads
 
 
 # Without a claim, with a task, in another role
@@ -585,13 +583,6 @@ def test_delimiters_in_values_open_and_close_nothing(pack: PromptPack, agent: Ag
     for text, usual in zip(texts(prompts, received, evil), dull, strict=True):
         for _, delimiter in pack.marks.delimiters():
             assert text.count(delimiter) == usual.count(delimiter)
-
-
-def test_prompts_are_a_function_of_their_values(agent: Agent) -> None:
-    one, other = agent(confirmation_bias="strong"), agent(confirmation_bias="strong")
-    assert one.system() == other.system()
-    assert one.task(ACTS["write"], (), _NONE) == other.task(ACTS["write"], (), _NONE)
-    assert isinstance(one.task(ACTS["write"], (), _NONE), ChatMessage)
 
 
 def test_an_event_of_another_kind_is_told_as_an_answer(pack: PromptPack, agent: Agent) -> None:

@@ -8,8 +8,7 @@ import networkx as nx
 import pytest
 
 import opinionsim as osim
-from opinionsim.assembly import LoadedParts, assemble
-from opinionsim.assembly._tie_rows import edge_rows, tie_rows
+from opinionsim.assembly import LoadedParts, assemble, edge_rows, tie_rows
 from opinionsim.engine import Simulation
 from opinionsim.llm import MemoryJournal, ReplayOnly, RunCalls, SlotPool
 from opinionsim.measurement import Measuring, Queues

@@ -13,6 +13,7 @@ import opinionsim as osim
 from opinionsim.analysis import tables
 from opinionsim.errors import StoreError
 from opinionsim.store import open_store
+from tests.support.editing import own_pack
 from tests.support.running import SMALL, assert_same, carry_out, changed, ended, loaded, watched
 
 #: Calls of one run of the small experiment.
@@ -90,11 +91,10 @@ def test_what_is_forgotten_stays_paid_and_another_name_pays_for_itself() -> None
     assert (other.answered, other.made, other.exceeded) == (5, CALLS - 5, None)
 
 
-def test_a_table_takes_one_wording_of_the_prompts(checkout: Path) -> None:
-    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", "pack")
+def test_a_table_takes_one_wording_of_the_prompts() -> None:
+    template = own_pack(Path("pack")) / "write.j2"
     spec = changed(SMALL, prompts="pack", replicates=2)
     ended(spec, "wordings.sqlite")
-    template = Path("pack/write.j2")
     template.write_text(template.read_text(encoding="utf-8") + "\nBe brief.", encoding="utf-8")
     summary, results = carry_out(changed(spec, replicates=3), "wordings.sqlite")
     assert summary.complete == 1

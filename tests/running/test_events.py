@@ -85,26 +85,26 @@ BAD: list[tuple[list[dict[str, Any]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("events", "message"), BAD, ids=[message[:60] for _, message in BAD])
-def test_an_event_that_cannot_be_is_one_clear_error(events: list[dict[str, Any]], message: str) -> None:
-    found = _problem(*events)
-    assert message in found
-    assert "\n" not in found
+#: Events that could change nothing under the rest of the specification.
+IDLE: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"interaction": {"kind": "independent", "reports": 9}}, NEWS, "'message' has no effect in 'independent'"),
+    ({"interaction": {"kind": "remembered", "steps": 9}}, MEDIA, "'media' has no effect in 'remembered'"),
+    ({"interaction": {"kind": "remembered", "steps": 9}}, ZEALOT, "'zealot' has no effect in 'remembered'"),
+    ({"interaction": {"kind": "similarity", "steps": 9}}, NEWS, "events: need turns that are known beforehand"),
+    ({"model": {"classic": "deffuant"}}, NEWS, "events: need agents played by chat models; got the classic model"),
+    ({"interaction": {"kind": "dyadic", "steps": 0}}, NEWS, "valid: none, the run has no step"),
+]
 
 
 @pytest.mark.parametrize(
-    ("values", "event", "message"),
-    [
-        ({"interaction": {"kind": "independent", "reports": 9}}, NEWS, "'message' has no effect in 'independent'"),
-        ({"interaction": {"kind": "remembered", "steps": 9}}, MEDIA, "'media' has no effect in 'remembered'"),
-        ({"interaction": {"kind": "remembered", "steps": 9}}, ZEALOT, "'zealot' has no effect in 'remembered'"),
-        ({"interaction": {"kind": "similarity", "steps": 9}}, NEWS, "events: need turns that are known beforehand"),
-        ({"model": {"classic": "deffuant"}}, NEWS, "events: need agents played by chat models; got the classic model"),
-        ({"interaction": {"kind": "dyadic", "steps": 0}}, NEWS, "valid: none, the run has no step"),
-    ],
+    ("values", "events", "message"),
+    [*(({}, *each) for each in BAD), *((values, [event], message) for values, event, message in IDLE)],
+    ids=[message[:60] for *_, message in (*BAD, *IDLE)],
 )
-def test_an_event_that_could_change_nothing_is_refused(values: dict[str, Any], event: Any, message: str) -> None:
-    assert message in _problem(event, **values)
+def test_an_event_that_cannot_be_is_one_clear_error(values: dict[str, Any], events: list[Any], message: str) -> None:
+    found = _problem(*events, **values)
+    assert message in found
+    assert "\n" not in found
 
 
 def test_agents_are_named_only_where_every_run_has_them() -> None:

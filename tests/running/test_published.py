@@ -306,55 +306,9 @@ def test_controls_share_the_listeners_of_the_block(replicate: int) -> None:
     assert len({tuple(agents) for agents in drawn.values()}) == 1
 
 
-def test_bias_and_world_stand_in_every_task() -> None:
-    probed = {"probe": {"after": 1}}
-    plain = _asked(measurement=probed, cognition={"world": "open"})
-    assert not any("confirmation bias" in text or "alone in a room" in text for text in plain.values())
-    for bias, words in (("weak", "less likely to believe"), ("strong", "completely dismiss")):
-        biased = _asked(
-            measurement=probed,
-            cognition={"confirmation_bias": bias},
-            name=bias,
-            population={"size": 4, "shown": "name"},
-        )
-        assert set(biased) == {"write", "review", "probe"}
-        for text in biased.values():
-            assert words in text
-            assert "alone in a room" in text
-
-
-def test_a_masked_claim_is_named_once_a_message() -> None:
-    claim = "the Earth is flat"
-    masked, plain = _asked()["review"], _asked(topic__masked=False)["review"]
-    assert "Theory XYZ" in masked
-    assert masked.count(claim) == 2
-    assert "XYZ" not in plain
-    assert claim in plain
-
-
-def test_personas_are_shown_as_far_as_asked() -> None:
-    shown = {
-        value: _asked(population={"size": 4, "shown": value}) for value in ("full", "demographics", "name", "none")
-    }
-    reviews = {value: prompts["review"] for value, prompts in shown.items()}
-    assert "Occupation:" in reviews["full"]
-    assert "Name:" in reviews["full"]
-    assert "Occupation:" in reviews["demographics"]
-    assert "Name:" not in reviews["demographics"]
-    assert "Occupation:" not in reviews["name"]
-    assert "Name:" in reviews["name"]
-    assert "<persona>" not in reviews["none"]
-
-
-def test_controls_without_interaction_never_speak_of_strangers() -> None:
-    for kind in ("independent", "remembered", "no-role-play"):
-        (text,) = _asked(interaction=SHORT[kind]).values()
-        assert "stranger" not in text
-    assert "<persona>" not in _asked(interaction=SHORT["no-role-play"])["report-once"]
-
-
 def test_the_independent_control_remembers_nothing_and_the_other_does() -> None:
     assert "<memory>" not in _asked(interaction=SHORT["independent"])["report-once"]
+    assert "<persona>" not in _asked(interaction=SHORT["no-role-play"])["report-once"]
     results = carry_out(changed(SMALL, interaction=SHORT["remembered"]), "memory.sqlite")[1]
     counts: dict[int, int] = {}
     for turn in results.turns.itertuples():

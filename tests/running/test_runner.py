@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import signal
 import threading
 import time
@@ -26,7 +25,7 @@ from opinionsim.measurement import LiveCoding
 from opinionsim.running import Invocation, LocalExecutor, Runner, Shared, Summary, default_store, replay, under_way
 from opinionsim.specification import load_experiment
 from opinionsim.store import Doing, Results, RunState, Store, open_store
-from tests.support.editing import edit, reword, rewrite
+from tests.support.editing import edit, own_pack, reword, rewrite
 from tests.support.examples import few
 from tests.support.running import (
     SMALL,
@@ -555,11 +554,9 @@ def test_runs_of_a_block_share_their_draws_and_replicates_do_not() -> None:
 
 
 @pytest.fixture
-def pack(tmp_path: Path, checkout: Path) -> Path:
+def pack(tmp_path: Path) -> Path:
     """A prompt pack of the user's own."""
-    folder = tmp_path / "pack"
-    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", folder)
-    return folder
+    return own_pack(tmp_path / "pack")
 
 
 def _with_pack(**values: Any) -> dict[str, Any]:

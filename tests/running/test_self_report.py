@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import opinionsim.prompts
 from opinionsim.errors import SpecError
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
+from tests.support.editing import own_pack
 from tests.support.running import SMALL, assert_same, carry_out, changed, ended, watched
 
 ASKED = changed(SMALL, measurement={"self_report": {"before": 1, "after": 2}})
@@ -93,8 +92,7 @@ def test_specifications_without_them_keep_their_runs() -> None:
 
 
 def test_a_pack_without_the_template_is_told_at_once(tmp_path: Path) -> None:
-    folder = tmp_path / "mine"
-    shutil.copytree(Path(opinionsim.prompts.__file__).parent / "default", folder)
+    folder = own_pack(tmp_path / "mine")
     (folder / "self-report.j2").unlink()
     declared = (folder / "pack.yaml").read_text(encoding="utf-8").splitlines()
     kept = [line for line in declared if not line.startswith("  self-report:")]

@@ -17,6 +17,7 @@ from opinionsim.foundation.data import data_folder
 from opinionsim.planning import plan, preview
 from opinionsim.specification import Experiment, ExperimentSpec, load_experiment
 from tests.support.examples import examples
+from tests.support.running import changed
 
 BASE: dict[str, Any] = {
     "name": "small",
@@ -31,13 +32,7 @@ PERSONAS = {
 
 
 def _changed(spec: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(spec)
-    node = changed
-    *parents, last = path.split(".")
-    for key in parents:
-        node = node.setdefault(key, {})
-    node[last] = value
-    return changed
+    return changed(spec, **{path.replace(".", "__"): value})
 
 
 def _write(folder: Path, value: Any, name: str = "spec.yaml") -> Path:
@@ -360,13 +355,13 @@ def _reordered(value: Any, rnd: Any) -> Any:
 
 def _as_floats(spec: dict[str, Any]) -> dict[str, Any]:
     """The same numbers in another spelling, where a field takes fractions."""
-    changed = copy.deepcopy(spec)
-    model = changed.get("model", {})
+    spelled = copy.deepcopy(spec)
+    model = spelled.get("model", {})
     if "temperature" in model:
         model["temperature"] = float(model["temperature"])
     if "options" in model:
         model["options"] = {key: float(value) for key, value in model["options"].items()}
-    return changed
+    return spelled
 
 
 def _flat(spec: dict[str, Any], prefix: str = "") -> dict[str, Any]:

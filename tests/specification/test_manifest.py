@@ -11,6 +11,7 @@ import opinionsim
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment, manifest
 from opinionsim.store import Results
+from tests.support.editing import own_pack, reword
 from tests.support.running import SMALL, assert_same, carry_out, changed
 
 TOPICS = {
@@ -74,11 +75,9 @@ def test_a_manifest_runs_to_equal_tables(tmp_path: Path) -> None:
     assert again.runs.drop(columns="begun_at").equals(results.runs.drop(columns="begun_at"))
 
 
-def test_a_manifest_holds_every_file_by_content(tmp_path: Path, checkout: Path) -> None:
+def test_a_manifest_holds_every_file_by_content(tmp_path: Path) -> None:
     source = tmp_path / "study"
-    shutil.copytree(checkout / "opinionsim" / "prompts" / "default", source / "pack")
-    write = source / "pack" / "write.j2"
-    write.write_text(write.read_text(encoding="utf-8").replace("honestly believe", "sincerely hold"), encoding="utf-8")
+    reword(own_pack(source / "pack") / "write.j2", "honestly believe", "sincerely hold")
     _write(source / "topics.json", TOPICS)
     _write(source / "crew.json", PERSONAS)
     (source / "net.edgelist").write_text("0 1\n1 2\n", encoding="utf-8")

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import opinionsim.prompts
 from opinionsim.errors import SpecError
 from opinionsim.specification import load_experiment
-from tests.support.editing import reword
+from tests.support.editing import own_pack, reword
 
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Path:
-    copy = tmp_path / "mine"
-    shutil.copytree(Path(opinionsim.prompts.__file__).parent / "default", copy)
-    return copy
+    return own_pack(tmp_path / "mine")
 
 
 def _load(pack: Path, **fields: Any) -> None:

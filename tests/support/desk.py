@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -48,11 +48,12 @@ AT_ONCE = asking_again(0)
 
 
 class Client:
-    """Gives its replies in turn, each after a second; raises those that are errors."""
+    """Gives its replies in turn, each after a second or as said by its number; raises those that are errors."""
 
-    def __init__(self, *replies: str | AIMessage | Exception, latency: float = 1.0) -> None:
+    def __init__(self, *replies: str | AIMessage | Exception, latency: float | Callable[[int], float] = 1.0) -> None:
         self.replies = list(replies)
-        self.latency = latency
+        self.latency = latency if callable(latency) else lambda number: latency
+        self.asked: list[float] = []
         self.prompts: list[tuple[ChatMessage, ...]] = []
         self.seeds: list[int] = []
         self.lengths: list[int | None] = []
@@ -62,7 +63,8 @@ class Client:
         self.seeds.append(seed)
         self.lengths.append(max_tokens)
         number = len(self.seeds)
-        await asyncio.sleep(self.latency)
+        self.asked.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(self.latency(number))
         reply = self.replies[number - 1]
         if isinstance(reply, Exception):
             raise reply

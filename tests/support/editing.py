@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from sqlalchemy import create_engine, select
 from sqlalchemy.pool import NullPool
 
+import opinionsim.prompts
 from opinionsim.store import _schema
 
 #: Tables whose rows have a check sum, by name.
@@ -36,6 +38,11 @@ def rewrite(path: object, statement: str, *values: Any) -> int:
                     key = [column == row._mapping[column.name] for column in table.primary_key.columns]
                     connection.execute(table.update().where(*key).values(crc=sound[-1]))
     return changed
+
+
+def own_pack(folder: Path) -> Path:
+    """A copy of the default prompt pack, to be changed."""
+    return shutil.copytree(Path(opinionsim.prompts.__file__).parent / "default", folder)
 
 
 def reword(path: Path, before: str, after: str) -> None:
