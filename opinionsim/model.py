@@ -15,15 +15,7 @@ from mesa.agent import AgentSet
 from pydantic import Field
 
 from opinionsim.classifiers import Classifier, load_classifier
-from opinionsim.engine import (
-    Casting,
-    Direction,
-    Engine,
-    Member,
-    PersonaActor,
-    Simulation,
-    TurnResult,
-)
+from opinionsim.engine import Casting, Direction, Engine, Member, PersonaActor, Simulation, TurnResult
 from opinionsim.errors import OpinionSimError, ScheduleError, SpecError, whole_number
 from opinionsim.foundation import background
 from opinionsim.foundation.data import data_file
@@ -324,12 +316,7 @@ class OpinionModel(mesa.Model):
             PersonaAgent(self, index, persona, opinion) for index, (persona, opinion) in enumerate(members)
         ]
         self.datacollector = mesa.DataCollector(
-            model_reporters={
-                "bias": _bias,
-                "diversity": _diversity,
-                "n_measured": _n_measured,
-                "evidence": "evidence",
-            },
+            model_reporters={"bias": _bias, "diversity": _diversity, "n_measured": _n_measured, "evidence": "evidence"},
             agent_reporters={"opinion": "opinion"},
         )
         self.datacollector.collect(self)

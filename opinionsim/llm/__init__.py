@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.llm._budget import (
-        Budget as Budget,
-        Call as Call,
-        SharedBudget as SharedBudget,
-        Usage as Usage,
-    )
+    from opinionsim.llm._budget import Budget as Budget, Call as Call, SharedBudget as SharedBudget, Usage as Usage
     from opinionsim.llm._call_name import REFLECT as REFLECT, REPLY as REPLY, SELECT as SELECT, CallName as CallName
     from opinionsim.llm._caller import (
         CallSite as CallSite,

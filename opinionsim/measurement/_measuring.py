@@ -13,15 +13,7 @@ from weakref import WeakValueDictionary
 from opinionsim.classifiers import DECIDED, RECORDED, AskingClassifier, Context, Item, asks, parse_closed
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
 from opinionsim.llm import CallName, Entry, EntryKey, Journal, RunCalls
-from opinionsim.measurement._instruments import (
-    STANCE,
-    Author,
-    Instrument,
-    OpinionKey,
-    Reading,
-    Text,
-    check_instruments,
-)
+from opinionsim.measurement._instruments import STANCE, Author, Instrument, OpinionKey, Reading, Text, check_instruments
 from opinionsim.measurement._queues import Queues, estimates_of, failed
 from opinionsim.messages import ChatMessage, Parse, Parsing, Reply, numbers_in, text_id
 from opinionsim.metrics import SELF_REPORT
@@ -224,12 +216,7 @@ class Measuring:
         self.estimates.update(zip(keys, found, strict=True))
 
     async def rating(
-        self,
-        text: Text,
-        variable: str,
-        text_of: Callable[[int], Text],
-        priority: float = 0.0,
-        about: int | None = None,
+        self, text: Text, variable: str, text_of: Callable[[int], Text], priority: float = 0.0, about: int | None = None
     ) -> float:
         """The opinion of a text, or of one together with a second, that a schedule acts on.
 

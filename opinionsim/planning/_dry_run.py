@@ -18,15 +18,7 @@ from opinionsim.llm import REFLECT, SELECT, CallName
 from opinionsim.measurement import Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
 from opinionsim.metrics import SELF_REPORT
-from opinionsim.schedules import (
-    ActSpec,
-    AdaptiveSchedule,
-    StaticSchedule,
-    Turn,
-    check_turn,
-    dropped_turns,
-    outline,
-)
+from opinionsim.schedules import ActSpec, AdaptiveSchedule, StaticSchedule, Turn, check_turn, dropped_turns, outline
 from opinionsim.specification import ModelSpec
 from opinionsim.topics import Claim
 

@@ -320,10 +320,7 @@ def _plain(acts: Iterable[Act], frames: Iterable[str | Frame] = ()) -> tuple[tup
 
 @lru_cache(maxsize=512)
 def _bind(
-    origin: _Origin,
-    acts: tuple[Act, ...],
-    frames: tuple[str | Frame, ...],
-    conditions: Conditions,
+    origin: _Origin, acts: tuple[Act, ...], frames: tuple[str | Frame, ...], conditions: Conditions
 ) -> PromptPack:
     """Bind a pack; cached, since every run of a sweep binds the same one."""
     pack = _build(origin)

@@ -46,12 +46,7 @@ def parts_of(planned: PlannedRun, resources: Resources, entries: Iterable[Entry]
 
 
 def missing_entries(
-    planned: PlannedRun,
-    resources: Resources,
-    store: Store,
-    record: RunRecord,
-    inputs: str,
-    given: Sequence[Entry] = (),
+    planned: PlannedRun, resources: Resources, store: Store, record: RunRecord, inputs: str, given: Sequence[Entry] = ()
 ) -> list[Entry]:
     """The entries that a run takes over from its source, or a table, and that its record lacks; none without either.
 

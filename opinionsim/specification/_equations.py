@@ -8,15 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from opinionsim.classic import (
-    Process,
-    RecordedActor,
-    Setup,
-    check_opinions,
-    find_model,
-    meeting_actors,
-    set_up,
-)
+from opinionsim.classic import Process, RecordedActor, Setup, check_opinions, find_model, meeting_actors, set_up
 from opinionsim.engine import Actor
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network

@@ -13,14 +13,7 @@ from opinionsim.foundation.documents import DocumentModel, KeyPath, spell_path
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.networks import Network
 from opinionsim.personas import Persona
-from opinionsim.schedules import (
-    MAX_STEPS,
-    Event,
-    Interaction,
-    TieChange,
-    takes_reads,
-    takes_reviews,
-)
+from opinionsim.schedules import MAX_STEPS, Event, Interaction, TieChange, takes_reads, takes_reviews
 from opinionsim.specification._analysis_fields import distinct
 
 #: Texts written out, or those of a file.

@@ -568,9 +568,6 @@ def _count_conflicts(counts: Mapping[int, int], size: int, points: tuple[int, ..
     where: KeyPath = ("population", "initial_opinions", "counts")
     for value in counts:
         if value not in points:
-            yield (
-                (*where, str(value)),
-                f"opinion {value} is not on the scale; valid: {', '.join(map(str, points))}",
-            )
+            yield ((*where, str(value)), f"opinion {value} is not on the scale; valid: {', '.join(map(str, points))}")
     if sum(counts.values()) != size:
         yield where, f"must sum to population.size = {size}; the sum is {sum(counts.values())}"

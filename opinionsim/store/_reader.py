@@ -15,13 +15,7 @@ from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
 from opinionsim.store import _checking, _counts, _files, _following, _measured, _queries, _sweep_rows, _workers
 from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._rows import (
-    AgentRow,
-    Columns,
-    Paid,
-    PointRow,
-    RunState,
-)
+from opinionsim.store._rows import AgentRow, Columns, Paid, PointRow, RunState
 from opinionsim.store._stored_journal import prompt_links, stored_entries
 
 _P = ParamSpec("_P")

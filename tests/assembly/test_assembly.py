@@ -116,7 +116,6 @@ def _drawn(spec: dict[str, Any]) -> list[list[Any]]:
     found = []
     for run in experiment.runs:
         schedule = assemble(run, experiment.resources).schedule
-        assert schedule is not None
         found.append([turn.reads for turn in outline(schedule) if turn.act == "judge"])
     return found
 

@@ -57,21 +57,13 @@ def test_equations_follow_the_schedule_the_network_and_the_starts_of_language_mo
     assert equation[["memory", "world", "confirmation_bias"]].isna().all(axis=None)
     for (_, one), (_, other) in zip(scripted.iterrows(), equation.iterrows(), strict=True):
         assert one["block"] == other["block"]
-        turns = [
-            results.turns[results.turns["run_id"] == each["run_id"]][["turn", "step", "agent", "act", "kind"]]
-            .reset_index(drop=True) for each in (one, other)
-        ]  # fmt: skip
-        pd.testing.assert_frame_equal(*turns)
-        assigned = [
-            results.agents.loc[results.agents["run_id"] == each["run_id"], "assigned_opinion"].tolist()
-            for each in (one, other)
-        ]
-        assert assigned[0] == assigned[1]
-        ties = [
-            results.edges.loc[results.edges["run_id"] == each["run_id"], ["source", "target"]].to_numpy()
-            for each in (one, other)
-        ]
-        np.testing.assert_array_equal(*ties)
+        for frame, columns in (
+            (results.turns, ["turn", "step", "agent", "act", "kind"]),
+            (results.agents, ["assigned_opinion"]),
+            (results.edges, ["source", "target"]),
+        ):
+            shared = [frame.loc[frame["run_id"] == each["run_id"], columns] for each in (one, other)]
+            pd.testing.assert_frame_equal(*(each.reset_index(drop=True) for each in shared))
 
 
 def test_an_agent_of_a_schedule_does_what_the_kernel_does_on_its_pairs() -> None:
@@ -133,7 +125,6 @@ def test_a_model_in_its_own_way_is_the_simulation_it_stands_for() -> None:
     results = run(NATIVE)
     for planned in experiment.runs:
         parts = assemble(planned, experiment.resources)
-        assert parts.network is not None
         start = np.array(parts.opinions)
         assert len(set(start)) == 12
         found = simulate(
@@ -197,13 +188,8 @@ def test_blocks_of_their_own_have_chances_of_their_own() -> None:
         "sweep": {"topic.name": ["t-rex", "global-warming"]},
         "independent_over": ["topic.name"],
     }
-    seeds = []
     experiment = load_experiment(spec)
-    for planned in experiment.runs:
-        equation = assemble(planned, experiment.resources).equation
-        assert equation is not None
-        seeds.append(equation.seed)
-    assert len(set(seeds)) == 2
+    assert len({assemble(planned, experiment.resources).equation.seed for planned in experiment.runs}) == 2
 
 
 def test_parameters_are_swept_and_told_apart() -> None:

@@ -358,10 +358,6 @@ def test_a_closed_model_says_so(folder: Path) -> None:
 # What cannot be loaded
 
 
-def _without_template(folder: Path) -> Path:
-    return save_tiny(folder, template=None)
-
-
 def _encoder_decoder(folder: Path) -> Path:
     shape = {"vocab_size": 64, "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
     T5ForConditionalGeneration(T5Config(**shape)).save_pretrained(folder)
@@ -384,19 +380,14 @@ def _pickled_weights(folder: Path) -> Path:
     return folder
 
 
-def _empty(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
-
-
 @pytest.mark.parametrize(
     ("made", "complaint"),
     [
-        (_without_template, r"has no chat template; .*chat_template: PATH"),
+        (lambda folder: save_tiny(folder, template=None), r"has no chat template; .*chat_template: PATH"),
         (_encoder_decoder, r"cannot be loaded: .*T5Config.*\nvalid: "),
         (_cut_weights, r"cannot be loaded: .*\nvalid: a folder with .*hub.*base_url.*scripted"),
         (_pickled_weights, r"cannot be loaded: .*safetensors.*\nvalid: "),
-        (_empty, r"cannot be loaded: "),
+        (lambda folder: folder.mkdir() or folder, r"cannot be loaded: "),
         (lambda folder: folder, r"cannot be loaded: there is no such folder"),
     ],
 )

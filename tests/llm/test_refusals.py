@@ -170,8 +170,6 @@ def test_space_around_a_text_changes_nothing(text: str, space: str) -> None:
 
 def _benchmark() -> Any:
     spec = spec_from_file_location("benchmarks_replies", _BENCHMARKS / "replies.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -424,7 +424,6 @@ def test_invoke_and_ainvoke_give_one_reply_with_usage() -> None:
     assert first.response_metadata["model_name"] == "scripted"
     assert first.response_metadata["finish_reason"] == "stop"
     usage = first.usage_metadata
-    assert usage is not None
     words = sum(len(str(message.content).split()) for message in messages)
     assert usage["input_tokens"] == math.ceil(words * 4 / 3)
     assert usage["output_tokens"] == math.ceil(len(str(first.content).split()) * 4 / 3)
@@ -544,7 +543,6 @@ def test_the_packs_memory_is_read() -> None:
 def test_the_packs_reflection_states_what_the_newest_experience_said() -> None:
     prompts = agent()
     system = prompts.system()
-    assert system is not None
     event = prompts.event(REVIEW, [Message(said(2))], Reply(thought(-1)), Past())
     pulled = replace(EXACT, pull=2)
     before = prompts.recollection(Reply(thought(-2)))

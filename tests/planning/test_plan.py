@@ -172,7 +172,6 @@ def test_a_judge_has_a_row_and_a_price_of_its_own(prices: str) -> None:
 @pytest.mark.usefixtures("bench")
 def test_a_judge_is_asked_side_by_side_unless_a_schedule_waits_for_it() -> None:
     plain, static = (osim.plan(load_experiment(spec)) for spec in (changed(judged(), measurement={}), judged()))
-    assert plain.longest_path is not None
     assert static.longest_path == plain.longest_path + 1
     assert static.sequential_s == plain.sequential_s + static.texts == 20
     assert osim.plan(load_experiment(judged()), max_concurrency=64).least_s == static.longest_path
@@ -549,7 +548,6 @@ def test_texts_of_complete_runs_that_an_instrument_has_not_coded_are_missing(ben
     ended(changed(judged(), replicates=2, measurement={}), "coded.sqlite")
     spec = changed(judged(), replicates=3)
     missing = osim.plan(load_experiment(spec), store="coded.sqlite").missing
-    assert missing is not None
     # Two runs have reports to be judged, side by side; of the third nothing is there.
     assert (missing.runs, missing.calls, missing.texts) == (3, 2 * 10 + 20, 30)
     agents, judge = missing.models
@@ -558,7 +556,6 @@ def test_texts_of_complete_runs_that_an_instrument_has_not_coded_are_missing(ben
     assert len(bench.prompts) == 30
     assert judge.input_characters == pytest.approx(sum(map(len, bench.prompts)), rel=0.05)
     done = osim.plan(load_experiment(spec), store="coded.sqlite").missing
-    assert done is not None
     assert (done.runs, done.calls, done.texts) == (0, 0, 0)
 
 

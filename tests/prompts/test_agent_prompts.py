@@ -24,7 +24,6 @@ ACTS = named(WRITE, REVIEW, REPORT, REPORT_ONCE, PROBE, SELF_REPORT)
 
 def _system(prompts: AgentPrompts) -> str:
     message = prompts.system()
-    assert message is not None
     assert message.role == "system"
     return message.content
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import yaml
 from pandas.testing import assert_frame_equal
@@ -187,15 +186,8 @@ def test_a_worker_killed_while_instruments_code_leaves_nothing_unmeasured(
 # -- bad input ---------------------------------------------------------------------------------------------
 
 
-def _refused(text: str) -> str:
-    Path("spec.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(SpecError) as caught:
-        osim.run(load_experiment(Path("spec.yaml")), "refused.sqlite")
-    assert not Path("refused.sqlite").exists()
-    return str(caught.value)
-
-
 HEAD = "name: small\ntopic: {name: flat-earth}\n"
+LISTED = HEAD + "interaction: {kind: dyadic, steps: 3}\nmeasurement:\n  instruments:\n"
 
 
 @pytest.mark.parametrize(
@@ -206,31 +198,30 @@ HEAD = "name: small\ntopic: {name: flat-earth}\n"
             r"spec\.yaml:4.*measurement.*'similarity' acts on 'stance', which no instrument measures; measured are no",
         ),
         (
-            HEAD + "interaction: {kind: dyadic, steps: 3}\nmeasurement:\n  instruments:\n"
-            "  - {variable: stance, classifier: lexicon}\n"
+            LISTED + "  - {variable: stance, classifier: lexicon}\n"
             "  - {variable: stance, classifier: lexicon, texts: [probe]}\n",
             r"spec\.yaml:7: measurement\.instruments\[1\]: is the instrument of 'stance' by 'lexicon' once more",
         ),
         (
-            HEAD + "interaction: {kind: dyadic, steps: 3}\nmeasurement:\n  instruments:\n"
-            "  - {variable: civility, classifier: lexicon, context: true}\n",
+            LISTED + "  - {variable: civility, classifier: lexicon, context: true}\n",
             r"measurement\.instruments\[0\].*'lexicon' takes no heed of the context",
         ),
         (
-            HEAD + "interaction: {kind: dyadic, steps: 3}\nmeasurement:\n  instruments:\n"
-            "  - {variable: Civility, classifier: lexicon}\n",
+            LISTED + "  - {variable: Civility, classifier: lexicon}\n",
             r"spec\.yaml:6: measurement\.instruments\[0\]\.variable",
         ),
         (
-            HEAD + "interaction: {kind: dyadic, steps: 3}\nmeasurement:\n  instruments:\n"
-            "  - {variable: civility, classifier: nobody}\n",
+            LISTED + "  - {variable: civility, classifier: nobody}\n",
             r"measurement\.instruments\[0\]\.classifier: unknown classifier 'nobody'",
         ),
     ],
     ids=["lacking", "twice", "context", "name", "unknown"],
 )
 def test_instruments_that_cannot_be_are_refused_before_any_call(text: str, told: str) -> None:
-    assert pd.Series([_refused(text)]).str.contains(told, regex=True).all(), _refused(text)
+    Path("spec.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError, match=told):
+        osim.run(load_experiment(Path("spec.yaml")), "refused.sqlite")
+    assert not Path("refused.sqlite").exists()
 
 
 def test_a_forecast_counts_what_judges_of_pairs_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:

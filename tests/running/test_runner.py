@@ -4,11 +4,9 @@ import gc
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pandas as pd
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
@@ -38,6 +36,7 @@ from tests.support.running import (
     loaded,
     watched,
 )
+from tests.support.waiting import wait_until
 
 #: Both kinds of memory, every kind of turn, and a schedule that acts on opinions.
 MIXED = changed(
@@ -118,18 +117,13 @@ def test_a_sweep_stopped_in_the_middle_is_finished_by_the_next_run(sequential: R
     stopped = loaded("stopped.sqlite")
     assert set(stopped.runs["status"]) <= {"complete", "incomplete", "pending"}
     # Calls that were in flight have ended, and are on record.
-    assert sorted(watch.asked) == sorted(watch.answered) == sorted(_asked(stopped)["seed"])
+    assert sorted(watch.asked) == sorted(watch.answered) == sorted(stopped.calls["seed"])
     again, second = watched()
     summary, results = carry_out(experiment, "stopped.sqlite", again)
     assert summary.complete == summary.total
     assert not set(second.asked) & set(watch.asked)
-    assert len(second.asked) == len(_asked(sequential)) - len(watch.asked)
+    assert len(second.asked) == len(sequential.calls) - len(watch.asked)
     assert_same(results, sequential)
-
-
-def _asked(results: Results) -> pd.DataFrame:
-    """Replies of models."""
-    return results.calls
 
 
 def test_replay_gives_every_turn_without_a_model(sequential: Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +210,7 @@ def test_a_failed_call_stops_its_run_and_the_next_run_asks_what_is_missing(numbe
     assert "PermissionError: the provider is gone" in error
     assert results.runs[["status", "error"]].to_numpy().tolist() == [["incomplete", error]]
     # Everything that arrived is kept, also what arrived after the failure.
-    assert sorted(_asked(results)["seed"]) == sorted(watch.answered) == sorted(set(watch.asked) - {failed})
+    assert sorted(results.calls["seed"]) == sorted(watch.answered) == sorted(set(watch.asked) - {failed})
     again, second = watched()
     summary, results = carry_out(spec, "failed.sqlite", again)
     assert summary.complete == 1
@@ -262,7 +256,6 @@ def test_a_draw_that_cannot_be_used_stops_its_own_run() -> None:
 def test_interrupting_run_ends_calls_in_flight_and_keeps_them() -> None:
     experiment = load_experiment(changed(SMALL, replicates=4))
     main = threading.main_thread().ident
-    assert main is not None
     model, watch = watched(
         latency=lambda seed: 0.01,
         noticed=lambda number: signal.pthread_kill(main, signal.SIGINT) if number == 10 else None,
@@ -310,9 +303,7 @@ def test_progress_counts_runs_and_calls() -> None:
     experiment = load_experiment(changed(SMALL, replicates=3))
     model, _ = watched(latency=lambda seed: 0.05)
     with under_way(Invocation(experiment, "counted.sqlite", chat_model=model, max_concurrency=3)) as (runner, future):
-        until = time.monotonic() + 20
-        while runner._context.doing().in_flight < 3:
-            assert time.monotonic() < until
+        wait_until(lambda: runner._context.doing().in_flight >= 3)
         summary = future.result()
         after = runner.progress()
     assert runner._context.doing() == Doing(0, 3, 0)
@@ -680,13 +671,9 @@ class _Local(BaseChatModel):
 
 
 def test_replies_of_exchanged_weights_are_not_mixed_within_a_run() -> None:
-    def carried_out(fingerprint: str, left: int = 1000, **options: Any) -> Summary:
+    def carried_out(fingerprint: str, left: int = 1000) -> Summary:
         model = _Local(model=f"hf:tiny@{fingerprint}", left=left, cache=False)
-        with under_way(Invocation(experiment, "hf.sqlite", chat_model=model, max_concurrency=1, **options)) as (
-            _,
-            future,
-        ):
-            return future.result()
+        return ended(experiment, "hf.sqlite", model, slots=1)
 
     named = {"model": {"name": "mine:tiny"}, "measurement": {"classifier": "lexicon"}}
     experiment = load_experiment(changed(SMALL, replicates=2, **named))
@@ -709,11 +696,7 @@ def test_a_fresh_start_takes_the_weights_that_are_loaded() -> None:
     named = {"model": {"name": "mine:tiny"}, "measurement": {"classifier": "lexicon"}}
     experiment = load_experiment(changed(SMALL, **named))
     for model, fresh in ((_Local(model="hf:t@a", left=5, cache=False), False), (_Local(model="hf:t@b"), True)):
-        with under_way(Invocation(experiment, "hf.sqlite", chat_model=model, max_concurrency=1, fresh=fresh)) as (
-            _,
-            future,
-        ):
-            summary = future.result()
+        summary = ended(experiment, "hf.sqlite", model, slots=1, fresh=fresh)
     assert (summary.made, summary.complete) == (12, 1)
     assert set(loaded("hf.sqlite").calls["model"]) == {"hf:t@b"}
 

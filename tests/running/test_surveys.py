@@ -77,7 +77,6 @@ def test_a_latin_square_keeps_its_respondents_over_replicates(tmp_path: Path) ->
 def test_weights_are_on_record_only_where_the_draw_ignores_them(tmp_path: Path) -> None:
     results = carry_out(changed(SURVEYED, survey__weighting="analysis"), "s.sqlite")[1]
     survey = load_survey("synthetic", "synthetic")
-    assert survey.weights is not None
     weights = {f"Respondent {number}": weight for number, weight in zip(survey.rows, survey.weights, strict=True)}
     for agent in results.agents.to_dict("records"):
         assert float(agent["weight"]) == weights[agent["name"]]

@@ -16,6 +16,7 @@ from opinionsim.messages import ChatMessage
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, open_store
+from tests.support.editing import own_pack, reword
 from tests.support.examples import few
 from tests.support.judge import Bench, BenchClassifier
 from tests.support.postgres import Server
@@ -39,13 +40,10 @@ def said(results: Results, cell: str) -> pd.DataFrame:
     """Turns of a cell with their texts, beginning with the first replicate."""
     runs = results.runs[results.runs["cell"].str.startswith(cell)]
     with open_store(results.url, write=False) as store:
-        rows = [[each.replicate, *vars_of(row)] for each in runs.itertuples() for row in store.turns(each.run_id)]
-    names = ["replicate", "turn", "step", "agent", "act", "kind", "reads", "text", "status"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def vars_of(row: Any) -> list[Any]:
-    return [row.turn, row.step, row.agent, row.act, row.kind, row.reads, row.text, row.status]
+        rows = [(each.replicate, row) for each in runs.itertuples() for row in store.turns(each.run_id)]
+    names = ["turn", "step", "agent", "act", "kind", "reads", "text", "status"]
+    values = [[replicate, *(getattr(row, name) for name in names)] for replicate, row in rows]
+    return pd.DataFrame(values, columns=["replicate", *names])
 
 
 def asked(results: Results, cell: str) -> pd.DataFrame:
@@ -186,13 +184,11 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     expected = finished(BOTH, "whole.sqlite")
     experiment = load_experiment(BOTH)
     fork = next(run for run in experiment.runs if run.spec.fork is not None)
-    assert fork.source is not None
     ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
     with open_store("sqlite:///whole.sqlite", write=False) as store:
         taken = [each for each in store.entries(fork.run_id) if each.source == "import" and each.key.call != "source"]
     with open_store(STORE) as store:
         epoch = store.lease(fork.run_id, "somebody")
-        assert epoch is not None
         record = store.record(fork.run_id, epoch, "x")
         for entry in taken[:5]:
             record.append(entry)
@@ -213,10 +209,9 @@ GIVEN = changed(BOTH, model={"name": "given"}, measurement__classifier="lexicon"
 
 
 def test_a_source_that_says_something_else_now_is_said() -> None:
-    results = finished(GIVEN, model=GivenReplies(_agreeing))
+    finished(GIVEN, model=GivenReplies(_agreeing))
     runs = load_experiment(GIVEN).runs
     source = next(run.run_id for run in runs if run.source is None)
-    assert str(results.runs["run_id"].iloc[0])
     with open_store(STORE) as store:
         store.forget([source])
     summary = ended(GIVEN, "s.sqlite", GivenReplies(_doubting))
@@ -247,23 +242,16 @@ def test_a_source_that_is_not_complete_is_said() -> None:
     summary = ended(GIVEN, "s.sqlite", GivenReplies(fails))
     runs = {run.run_id: run for run in load_experiment(GIVEN).runs if run.source is not None}
     for run_id, run in runs.items():
-        assert run.source is not None
         told = f"it takes over from run {run.source.run_id} of cell {DYADIC!r}, and that run is not complete"
         assert summary.errors[run_id] == f"run {run_id}: {told}"
 
 
-def test_a_source_of_another_wording_is_said(tmp_path: Any) -> None:
-    from opinionsim.prompts import load_pack
-
-    pack = tmp_path / "mine"
-    pack.mkdir()
-    for name, text in load_pack().contents.items():
-        (pack / name).write_text(text, encoding="utf-8")
+def test_a_source_of_another_wording_is_said(tmp_path: Path) -> None:
+    pack = own_pack(tmp_path / "mine")
     spec = changed(BOTH, prompts=str(pack))
     experiment = load_experiment(spec)
     ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
-    template = pack / "write.j2"
-    template.write_text(template.read_text(encoding="utf-8") + "\nThank you.", encoding="utf-8")
+    reword(pack / "write.j2", "Your post:", "Thank you. Your post:")
     summary = ended(spec, "s.sqlite")
     runs = {run.run_id for run in load_experiment(spec).runs if run.source is not None}
     assert set(summary.errors) == {run.run_id for run in load_experiment(spec).runs}
@@ -345,7 +333,7 @@ def test_yoked_agents_of_full_susceptibility_hold_what_they_read_last() -> None:
         ({"sweep": {"interaction": [SPEC["interaction"], {**YOKED, "source": {"cell": "x"}}]}}, "no cell is labelled"),
         ({"replicates": 1, "sweep": {"interaction": [SPEC["interaction"], YOKED]}}, "give replicates: 2 or more"),
         ({"sweep": {"interaction": [SPEC["interaction"], {**YOKED, "steps": 9}]}}, "give at most 6"),
-        ({"sweep": [{"interaction": [SPEC["interaction"]]}, {"fork": [{"cell": DYADIC, "step": 7}]}]}, "from 1 to 6"),
+        (forked(SPEC, {"step": 7}), "from 1 to 6"),
         (
             {
                 "sweep": [
@@ -357,42 +345,10 @@ def test_yoked_agents_of_full_susceptibility_hold_what_they_read_last() -> None:
             r"the cell 'fork=a' takes over from another itself \(fork\)",
         ),
         ({"sweep": [{"fork": [{"label": "a", "cell": "fork=a", "step": 2}]}]}, "takes over from another itself"),
-        (
-            {
-                "sweep": [
-                    {"interaction": [SPEC["interaction"]]},
-                    {"fork": [{"cell": DYADIC, "step": 3}], "population.size": [5]},
-                ]
-            },
-            "differ in population.size",
-        ),
-        (
-            {
-                "sweep": [
-                    {"interaction": [SPEC["interaction"]]},
-                    {"fork": [{"cell": DYADIC, "step": 5}], "events": MESSAGE},
-                ]
-            },
-            "differ in events before step 5",
-        ),
-        (
-            {
-                "sweep": [
-                    {"interaction": [SPEC["interaction"]]},
-                    {"fork": [{"cell": DYADIC, "step": 5}], "cognition.memory": ["reflective"]},
-                ]
-            },
-            "differ in cognition.memory",
-        ),
-        (
-            {
-                "sweep": [
-                    {"interaction": [SPEC["interaction"]]},
-                    {"fork": [{"cell": DYADIC, "step": 5}], "interaction": [YOKED]},
-                ]
-            },
-            "cannot stand beside interaction.source",
-        ),
+        (forked(SPEC, {"step": 3, "population.size": [5]}), "differ in population.size"),
+        (forked(SPEC, {"step": 5, "events": MESSAGE}), "differ in events before step 5"),
+        (forked(SPEC, {"step": 5, "cognition.memory": ["reflective"]}), "differ in cognition.memory"),
+        (forked(SPEC, {"step": 5, "interaction": [YOKED]}), "cannot stand beside interaction.source"),
         ({"interaction": {"kind": "chain"}, "measurement": {"probe": {"every": 2}}}, "agents who remember"),
     ],
 )

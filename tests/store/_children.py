@@ -31,7 +31,6 @@ def started(source: str, *arguments: str) -> subprocess.Popen[str]:
 def killed(source: str, url: str, *, lines: int = 1) -> list[int]:
     """The numbers on the first lines that a program says of a store; it is killed after that."""
     with started(source, url) as child:
-        assert child.stdout is not None
         said = [int(child.stdout.readline()) for _ in range(lines)]
         child.send_signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL

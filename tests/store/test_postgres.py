@@ -3,11 +3,12 @@ from __future__ import annotations
 import math
 import pickle
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +34,7 @@ from tests.support.rows import (
     run_row,
     turn_row,
 )
-from tests.support.waiting import wait_until
+from tests.support.waiting import at_once, wait_until
 
 # -- connections ---------------------------------------------------------------------------------------------
 
@@ -189,31 +190,21 @@ def test_workers_that_share_texts_do_not_block_each_other(url: str) -> None:
 
 
 def test_stores_opened_at_the_same_moment_are_made_once(url: str, ask) -> None:
-    together = threading.Barrier(4)
-
-    def make(_: int) -> None:
-        together.wait()
-        open_store(url).close()
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(make, range(4)))
+    at_once(*[lambda: open_store(url).close()] * 4)
     assert ask("SELECT count(*) FROM schema_version") == [(1,)]
 
 
 def test_an_instrument_two_workers_save_at_once_is_kept_once(url: str) -> None:
     with open_store(url) as one, open_store(url) as two:
-        together = threading.Barrier(2)
 
         def save(store: Store, weights: str) -> str:
-            together.wait()
             try:
                 store.save_instrument(instrument_row(options={"weights": weights}))
             except SpecError:
                 return "refused"
             return weights
 
-        with ThreadPoolExecutor(2) as pool:
-            saved = list(pool.map(save, (one, two), ("these", "those")))
+        saved = at_once(partial(save, one, "these"), partial(save, two, "those"))
         assert sorted(saved) in (["refused", "these"], ["refused", "those"])
         assert [row.options["weights"] for row in one.instruments()] == [name for name in saved if name != "refused"]
 
@@ -221,23 +212,17 @@ def test_an_instrument_two_workers_save_at_once_is_kept_once(url: str) -> None:
 def test_designs_two_workers_add_at_once_have_numbers_of_their_own(url: str) -> None:
     rounds = 12
     with open_store(url) as one, open_store(url) as two:
-        together = threading.Barrier(2)
-
-        def save(number: int) -> list[int]:
-            found = []
-            for place in range(rounds):
-                together.wait()
-                found.append((one, two)[number].save_design(design_row(design_id=f"{number} {place}")))
-            return found
-
-        with ThreadPoolExecutor(2) as pool:
-            numbers = list(pool.map(save, range(2)))
-        assert sorted(numbers[0] + numbers[1]) == list(range(1, 2 * rounds + 1))
+        numbers = [
+            at_once(
+                *(partial(each.save_design, design_row(design_id=f"{i} {place}")) for i, each in enumerate((one, two)))
+            )
+            for place in range(rounds)
+        ]
+        assert sorted(chain(*numbers)) == list(range(1, 2 * rounds + 1))
         found = {row.design_id: row.design for row in one.designs()}
-        assert found == {f"{number} {place}": numbers[number][place] for number in range(2) for place in range(rounds)}
+        assert found == {f"{number} {place}": numbers[place][number] for number in range(2) for place in range(rounds)}
         # One design that both save is one.
-        with ThreadPoolExecutor(2) as pool:
-            assert len(set(pool.map(lambda store: store.save_design(design_row(design_id="both")), (one, two)))) == 1
+        assert len(set(at_once(*(partial(each.save_design, design_row(design_id="both")) for each in (one, two))))) == 1
         assert len(one.designs()) == 2 * rounds + 1
 
 

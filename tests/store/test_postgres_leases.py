@@ -3,12 +3,13 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from sqlalchemy import event
 
 from opinionsim.errors import Cause, StoreError
-from opinionsim.store import EXPIRY_S, RunState, Store, open_store
+from opinionsim.store import EXPIRY_S, RunState, open_store
 from tests.store._children import MEASURER, killed
 from tests.support.postgres import age, cut
 from tests.support.rows import (
@@ -24,6 +25,7 @@ from tests.support.rows import (
     run_row,
     turn_row,
 )
+from tests.support.waiting import at_once
 
 _WORKER = """
 import sys
@@ -119,17 +121,9 @@ def test_of_workers_that_lease_at_the_same_moment_one_wins(url: str) -> None:
     with open_store(url) as one, open_store(url) as two, open_store(url) as three:
         one.register([run_row(run_id) for run_id in runs])
         stores = (one, two, three)
-        together = threading.Barrier(len(stores))
-
-        def race(number: int) -> list[int | None]:
-            won = []
-            for run_id in runs:
-                together.wait()
-                won.append(stores[number].lease(run_id, f"worker {number}"))
-            return won
-
-        with ThreadPoolExecutor(len(stores)) as pool:
-            won = list(zip(*pool.map(race, range(len(stores))), strict=True))
+        won = [
+            at_once(*(partial(each.lease, run_id, f"worker {i}") for i, each in enumerate(stores))) for run_id in runs
+        ]
         assert [sorted(each, key=str) for each in won] == [[1, None, None]] * len(runs)
         owners = [f"worker {each.index(1)}" for each in won]
         assert [one.states()[run_id].owner for run_id in runs] == owners
@@ -140,14 +134,7 @@ def test_a_dead_worker_has_one_heir(url: str, ask) -> None:
         dead.register([run_row()])
         leased(dead, owner="dead")
         age(ask, 100)
-        together = threading.Barrier(2)
-
-        def take(store: Store, owner: str) -> int | None:
-            together.wait()
-            return store.lease("r1", owner)
-
-        with ThreadPoolExecutor(2) as pool:
-            taken = [each.result() for each in (pool.submit(take, one, "one"), pool.submit(take, two, "two"))]
+        taken = at_once(partial(one.lease, "r1", "one"), partial(two.lease, "r1", "two"))
         assert sorted(taken, key=str) == [2, None]
 
 
@@ -258,17 +245,9 @@ def test_of_workers_that_would_measure_at_the_same_moment_one_wins(url: str) -> 
     with open_store(url) as one, open_store(url) as two:
         for run_id in runs:
             completed(one, run_id, "before")
-        together = threading.Barrier(2)
-
-        def race(store: Store, owner: str) -> list[int | None]:
-            won = []
-            for run_id in runs:
-                together.wait()
-                won.append(store.lease_complete(run_id, owner))
-            return won
-
-        with ThreadPoolExecutor(2) as pool:
-            won = list(zip(*pool.map(race, (one, two), ("one", "two")), strict=True))
+        won = [
+            at_once(partial(one.lease_complete, each, "one"), partial(two.lease_complete, each, "two")) for each in runs
+        ]
         assert [sorted(each, key=str) for each in won] == [[2, None]] * len(runs)
 
 

@@ -76,7 +76,6 @@ class _Run:
         self.record.append(entry)
         self._log_entry(entry)
         found = self.record.lookup(entry.key)
-        assert found is not None
         assert found.text == entry.text
 
     def flush(self, number: int) -> None:

@@ -96,7 +96,6 @@ def test_a_killed_process_leaves_a_prefix_of_every_record(tmp_path: Path, report
 def test_a_second_process_finds_the_store_taken_until_the_first_ends(tmp_path: Path) -> None:
     url = str(tmp_path / "shared.sqlite")
     child = started(_HOLDER, url)
-    assert child.stdout is not None
     with child:
         assert child.stdout.readline() == "open\n"
         with pytest.raises(StoreError, match=rf"in use by another run \(process {child.pid}\); wait until"):

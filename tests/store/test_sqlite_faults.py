@@ -32,10 +32,6 @@ def _delete(path: Path) -> None:
         each.unlink()
 
 
-def _delete_alone(path: Path) -> None:
-    path.unlink()
-
-
 def _move(path: Path) -> None:
     path.rename(path.with_name("moved.sqlite"))
 
@@ -77,7 +73,7 @@ def _replace_log(path: Path) -> None:
     ("harm", "what", "file"),
     [
         (_delete, "deleted or moved", "a.sqlite"),
-        (_delete_alone, "deleted or moved", "a.sqlite"),
+        (Path.unlink, "deleted or moved", "a.sqlite"),
         (_move, "deleted or moved", "a.sqlite"),
         (_delete_folder, "deleted or moved", "a.sqlite"),
         (_replace, "replaced by another", "a.sqlite"),

@@ -104,7 +104,6 @@ def moderated(frames: Frames) -> Frames:
     ]
     points = [int(column[2:]) for column in frames.opinions if column.startswith("p_")]
     rows = [row | {"about": None if pd.isna(row["about"]) else row["about"]} for row in rows]
-    assert frames.edges is not None
     tie = frames.edges.drop_duplicates("run_id").assign(source=n, target=0)
     edges = pd.concat([frames.edges, tie], ignore_index=True)
     everybody = pd.concat([frames.agents, agents]).sort_values(["run_id", "agent"], ignore_index=True)

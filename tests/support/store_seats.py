@@ -58,7 +58,6 @@ class SeatContract(StoreCase):
     def test_a_wait_is_written_anew_when_the_run_goes_on(self, store: Store, record: RunRecord) -> None:
         asyncio.run(record.wait_for(ASKED))
         later = store.lease("r1", "host 2")
-        assert later is not None
         asyncio.run(store.record("r1", later).wait_for(replace(ASKED, asked_at=900.0)))
         assert [(row.asked_at, row.deadline) for row in store.waits()] == [(900.0, 960.0)]
 

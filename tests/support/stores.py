@@ -167,7 +167,6 @@ class StoreContract(
         assert len(tables(store)["prompts"]) == 31
         for turn in range(30):
             asked = call(turn, prompt=("You are Ada.", *events[: turn + 1])).prompt
-            assert asked is not None
             assert store.prompt("r1", turn) == store.prompt("r1", turn, "reflect") == list(asked)
 
     def test_a_text_is_stored_once(self, store: Store, record: RunRecord) -> None:
