@@ -57,7 +57,7 @@ OF_STANCE: Mapping[str, Callable[[Frames], Any]] = {
 def test_every_function_of_an_opinions_frame_is_checked() -> None:
     takers = {
         name
-        for name in vars(metrics)
+        for name in dir(metrics)
         if inspect.isfunction(function := getattr(metrics, name))
         and "opinions" in (known := inspect.signature(function).parameters)
         and known["opinions"].annotation == "pd.DataFrame"

@@ -11,6 +11,7 @@ import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, strategies as st
@@ -34,9 +35,23 @@ def sealed(archive: Path) -> None:
     """Write the checksums of an archive anew, as somebody would who changes a file and hides it."""
     files = sorted(path for path in archive.rglob("*") if path.is_file() and not path.name.startswith(SUMS))
     sums = [(hashlib.sha256(path.read_bytes()).hexdigest(), path.relative_to(archive).as_posix()) for path in files]
-    (archive / SUMS).write_text("".join(f"{digest}  {name}\n" for digest, name in sums))
+    listed(archive, "".join(f"{digest}  {name}\n" for digest, name in sums))
+
+
+def listed(archive: Path, sums: str) -> None:
+    """Write the list of checksums, and the checksum of the list."""
+    (archive / SUMS).write_text(sums)
     own = hashlib.sha256((archive / SUMS).read_bytes()).hexdigest()
     (archive / f"{SUMS}.sha256").write_text(f"{own}  {SUMS}\n")
+
+
+def stated(archive: Path, change: Callable[[dict[str, Any]], Any]) -> Any:
+    """Change what an archive says of itself, and hide it; returns what the change returns."""
+    about = json.loads((archive / "archive.json").read_text())
+    found = change(about)
+    (archive / "archive.json").write_text(json.dumps(about))
+    sealed(archive)
+    return found
 
 
 def files_of(archive: Path) -> list[Path]:
@@ -127,52 +142,39 @@ def test_a_number_changed_together_with_its_checksum_is_found(name: str, old: st
 
 
 def test_a_table_that_no_frame_gives_is_told(archive: Path) -> None:
-    about = json.loads((archive / "archive.json").read_text())
-    about["tables"].append({"file": "7-audit", "title": "Labels of people"})
-    (archive / "archive.json").write_text(json.dumps(about))
-    sealed(archive)
+    stated(archive, lambda about: about["tables"].append({"file": "7-audit", "title": "Labels of people"}))
     found = verify(archive)
     assert found.problems == ()
     assert [each.partition(" (")[0] for each in found.not_rebuilt[:-1]] == ["Labels of people"]
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"opinionsim_archive": 1}', '{"opinionsim_archive": 9}'])
-def test_what_an_archive_says_of_itself_may_be_anything(content: str, archive: Path) -> None:
-    (archive / "archive.json").write_text(content)
-    sealed(archive)
-    assert [each.partition(":")[0] for each in verify(archive).problems] == ["No table can be made again"]
-
-
-@pytest.mark.parametrize("name", ["archive.json", "manifest.json", "specification.yaml"])
-def test_files_that_no_reader_can_follow_are_problems(name: str, archive: Path) -> None:
-    (archive / name).write_text("[" * 100_000)
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        # What an archive says of itself may be anything, and what no reader can follow.
+        *(("archive.json", content) for content in ("", "[]", "{}", '{"opinionsim_archive": 1}')),
+        ("archive.json", '{"opinionsim_archive": 9}'),
+        *((name, "[" * 100_000) for name in ("archive.json", "manifest.json", "specification.yaml")),
+    ],
+)
+def test_files_that_say_nothing_are_problems(name: str, content: str, archive: Path) -> None:
+    (archive / name).write_text(content)
     sealed(archive)
     assert [each.partition(":")[0] for each in verify(archive).problems] == ["No table can be made again"]
 
 
 def test_a_name_that_no_file_can_have_is_a_problem(archive: Path) -> None:
-    about = json.loads((archive / "archive.json").read_text())
-    about["tables"][0]["file"] = "a" * 5000
-    (archive / "archive.json").write_text(json.dumps(about))
-    sealed(archive)
+    stated(archive, lambda about: about["tables"][0].update(file="a" * 5000))
     assert verify(archive).problems[0].startswith("No table can be made again")
 
 
 def test_a_specification_that_is_not_that_of_the_manifest_is_a_problem(archive: Path) -> None:
     path = archive / "specification.yaml"
-    path.write_text(path.read_text().replace("name: scripted", "name: openai:gpt-4o"))
-    sealed(archive)
-    (problem,) = verify(archive).problems
-    assert "state different experiments" in problem
-
-
-def test_a_specification_without_what_the_manifest_states_is_a_problem(archive: Path) -> None:
-    (archive / "specification.yaml").write_text("name: other\n")
-    sealed(archive)
-    assert any("different experiments" in each for each in verify(archive).problems)
-    (archive / "specification.yaml").write_text("a: b\n")
-    sealed(archive)
-    assert any("different experiments" in each for each in verify(archive).problems)
+    for content in (path.read_text().replace("name: scripted", "name: openai:gpt-4o"), "name: other\n", "a: b\n"):
+        path.write_text(content)
+        sealed(archive)
+        (problem,) = verify(archive).problems
+        assert "different experiments" in problem
 
 
 def test_the_name_of_a_foreign_file_writes_no_line_of_its_own(archive: Path) -> None:
@@ -183,17 +185,12 @@ def test_the_name_of_a_foreign_file_writes_no_line_of_its_own(archive: Path) -> 
 
 
 def test_a_second_line_for_a_file_is_a_problem(archive: Path) -> None:
-    lines = (archive / SUMS).read_text()
-    (archive / SUMS).write_text(f"{'0' * 64}  odd.md\n{lines}")
-    own = hashlib.sha256((archive / SUMS).read_bytes()).hexdigest()
-    (archive / f"{SUMS}.sha256").write_text(f"{own}  {SUMS}\n")
+    listed(archive, f"{'0' * 64}  odd.md\n{(archive / SUMS).read_text()}")
     assert f"{SUMS} was changed: it has two lines for odd.md" in verify(archive).problems
 
 
 def test_a_table_that_was_taken_away_is_missed(archive: Path) -> None:
-    about = json.loads((archive / "archive.json").read_text())
-    taken = about["tables"].pop()
-    (archive / "archive.json").write_text(json.dumps(about))
+    taken = stated(archive, lambda about: about["tables"].pop())
     for path in (archive / "tables").glob(f"{taken['file']}.*"):
         path.unlink()
     sealed(archive)
@@ -218,20 +215,8 @@ def _linked_folder(archive: Path) -> None:
     (archive / "figures").symlink_to("/etc")
 
 
-def _pipe(archive: Path) -> None:
-    os.mkfifo(archive / "tables" / "pipe.csv")
-
-
 def _listed(name: str) -> Callable[[Path], None]:
-    def change(archive: Path) -> None:
-        with (archive / SUMS).open("a") as sums:
-            sums.write(f"{'0' * 64}  {name}\n")
-
-    return change
-
-
-def _layout(archive: Path) -> None:
-    (archive / SUMS).unlink()
+    return lambda archive: listed(archive, f"{(archive / SUMS).read_text()}{'0' * 64}  {name}\n")
 
 
 @pytest.mark.parametrize(
@@ -239,11 +224,11 @@ def _layout(archive: Path) -> None:
     [
         (_link, "'odd.md' is a link or no plain file"),
         (_linked_folder, "'figures' is a link or no plain file"),
-        (_pipe, "'tables/pipe.csv' is a link or no plain file"),
+        (lambda archive: os.mkfifo(archive / "tables" / "pipe.csv"), "'tables/pipe.csv' is a link or no plain file"),
         (_listed("../outside.csv"), "'../outside.csv' leads outside"),
         (_listed("/etc/passwd"), "'/etc/passwd' leads outside"),
         (_listed("C:\\windows"), "leads outside"),
-        (_layout, "has no SHA256SUMS"),
+        (lambda archive: (archive / SUMS).unlink(), "has no SHA256SUMS"),
     ],
 )
 def test_what_leads_outside_is_one_clear_error(change: Callable[[Path], None], told: str, archive: Path) -> None:
@@ -260,32 +245,30 @@ def test_a_zip_file_of_an_archive(within: str, small_archive: Path, tmp_path: Pa
     assert verify(tmp_path / "a.zip").problems == ()
 
 
-@pytest.mark.parametrize("name", ["../outside.txt", "/opt/outside.txt", "a/../../outside.txt", "..\\outside.txt"])
-def test_a_zip_file_with_paths_that_lead_outside(name: str, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
-        packed.writestr(name, "x")
-    with pytest.raises(SpecError, match="leads outside of the archive"):
-        verify(tmp_path / "a.zip")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
-
-
-def test_a_zip_file_with_a_link(tmp_path: Path) -> None:
+def _linking() -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo("odd.md")
     entry.external_attr = (stat.S_IFLNK | 0o777) << 16
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
-        packed.writestr(entry, "/etc/passwd")
-    with pytest.raises(SpecError, match="leads outside of the archive"):
-        verify(tmp_path / "a.zip")
+    return entry
+
+
+OUTSIDE = ("../outside.txt", "/opt/outside.txt", "a/../../outside.txt", "..\\outside.txt", _linking())
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-@pytest.mark.parametrize("name", ["a/odd.md", "a/./odd.md", "a//odd.md"])
-def test_a_zip_file_with_two_files_of_one_name(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("entries", "told"),
+    [
+        *(([entry], "leads outside of the archive") for entry in OUTSIDE),
+        *((["a/odd.md", name], "has two files named") for name in ("a/odd.md", "a/./odd.md", "a//odd.md")),
+    ],
+)
+def test_a_zip_file_whose_entries_lead_outside_or_are_alike(entries: list[Any], told: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
-        packed.writestr("a/odd.md", "x")
-        packed.writestr(name, "y")
-    with pytest.raises(SpecError, match="has two files named"):
+        for entry in entries:
+            packed.writestr(entry, "/etc/passwd")
+    with pytest.raises(SpecError, match=told):
         verify(tmp_path / "a.zip")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
 def test_a_zip_file_whose_content_is_damaged(tmp_path: Path) -> None:
