@@ -1,8 +1,7 @@
 """Classic opinion dynamics on any network: the models of the field, compiled, seeded, with every scheme explicit.
 
-A model is a module with its parameters, its update and its transition, marked as a part; the contract suite tests it,
-and the documentation lists it. Names that load mesa, pandas or the engine of
-language models are loaded on first use.
+A model is a module with its parameters, its update and its transition; the contract suite tests it, and the
+documentation lists it. Names that load mesa, pandas or the engine of language models are loaded on first use.
 """
 
 from __future__ import annotations

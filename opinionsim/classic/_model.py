@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -284,6 +284,8 @@ class ClassicModel:
     limiting behaviour) and, for each publication, ``- Source: ...`` (authors, year, title and journal, and ``doi:``
     with the identifier at the end, where there is one).
     """
+
+    part_kind: ClassVar[str] = "classic_model"
 
     name: str
     family: str

@@ -305,8 +305,7 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
 
 
 def _enter(kind: str, target: Any, name: str, version: int | str, declared: Mapping[str, Any]) -> None:
-    # A declaration knows the module that makes it, and its name there.
-    is_object = all(isinstance(getattr(target, each, None), str) for each in ("name", "home"))
+    is_object = _is_declaration(target)
     if not is_object and not inspect.isclass(target) and not inspect.isfunction(inspect.unwrap(target)):
         raise SpecError(
             f"part: only a class or a function can be marked, and this is an object of the class "
@@ -343,10 +342,23 @@ def _enter(kind: str, target: Any, name: str, version: int | str, declared: Mapp
         target.named(entered.name)
 
 
+def _part_of(target: Any) -> Part | None:
+    """The part that an object is; a declaration says its kind itself, and is marked where it is found."""
+    if id(target) not in _BY_TARGET and _is_declaration(target) and hasattr(target, "part_kind"):
+        _enter(target.part_kind, target, "", 0, {})
+    return _BY_TARGET.get(id(target))
+
+
+def _is_declaration(target: Any) -> bool:
+    """Whether an object knows the module that makes it, and its name there."""
+    return all(isinstance(getattr(target, each, None), str) for each in ("name", "home"))
+
+
 def _built_in(kind: str, name: str) -> Part | None:
     """A built-in part, whose module alone is loaded; None without one of that name."""
     if name not in _BY_NAME[kind] and (place := places(kind).get(name)):
-        import_module(place.module)
+        for each in list(vars(import_module(place.module)).values()):
+            _part_of(each)
     found = _BY_NAME[kind].get(name)
     return None if found is None or found.outside else found
 
@@ -469,7 +481,7 @@ def _imported(kind: str, reference: str) -> Part:
             target = getattr(target, name)
         except AttributeError:
             raise SpecError(f"{reference}: the module {module!r} has no {qualname}") from None
-    found = _BY_TARGET.get(id(target))
+    found = _part_of(target)
     if found is None or found.target is not target:
         raise SpecError(f"{reference} is not marked as a part; only what is marked @opinionsim.part({kind!r}) is used")
     if found.kind != kind:
@@ -492,7 +504,7 @@ def name_of(value: Any) -> Any:
     """
     if value is None or isinstance(value, (str, int, float, bool, Mapping, list, tuple)):
         return value
-    found = _BY_TARGET.get(id(value))
+    found = _part_of(value)
     if found is not None and found.target is value:
         if (latest := _BY_NAME[found.kind][found.name]) is not found and latest.target is not value:
             raise SpecError(f"{found.name} is the name of another part by now; mark this one under another name")

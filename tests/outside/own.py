@@ -159,15 +159,13 @@ def meet(i, j, own, other, start, p, word, spare):
     return own + p.mu * (other - own)
 
 
-Pull = osim.part("classic_model")(
-    ClassicModel(
-        name="Pull",
-        family="assimilative",
-        parameters=Parameters,
-        kernel=pairwise_kernel(meet),
-        update=meet,
-        transition=lambda received, p: received.own + p.mu * (received.said[:, 0] - received.own),
-        orders=("random", "permutation"),
-        picks=("listener", "edge"),
-    )
+Pull = ClassicModel(
+    name="Pull",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=pairwise_kernel(meet),
+    update=meet,
+    transition=lambda received, p: received.own + p.mu * (received.said[:, 0] - received.own),
+    orders=("random", "permutation"),
+    picks=("listener", "edge"),
 )

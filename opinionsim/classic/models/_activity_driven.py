@@ -16,7 +16,6 @@ from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import copy, step_kernel
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import allocating, at, inlined
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -265,18 +264,16 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(p.zealot == 1, received.own, pull + kept * (received.own - pull))
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="activity-driven",
-        family="reinforcing",
-        parameters=Parameters,
-        range=(-math.inf, math.inf),
-        kernel=step_kernel(_make),
-        transition=_transition,
-        orders=("synchronous",),
-        keeps_consensus=False,
-        at_rest="opinions decay, and are pushed on, for ever.",
-        carried=1,
-        example={"steps": 1000},
-    )
+MODEL = ClassicModel(
+    name="activity-driven",
+    family="reinforcing",
+    parameters=Parameters,
+    range=(-math.inf, math.inf),
+    kernel=step_kernel(_make),
+    transition=_transition,
+    orders=("synchronous",),
+    keeps_consensus=False,
+    at_rest="opinions decay, and are pushed on, for ever.",
+    carried=1,
+    example={"steps": 1000},
 )

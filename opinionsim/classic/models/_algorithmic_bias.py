@@ -13,7 +13,6 @@ from opinionsim.classic.kernels._pairwise import block_drawer, pair_buffers, pai
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
 from opinionsim.foundation.compilation import allocating, inlined
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -67,21 +66,19 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     return inlined(step), allocating(room)
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="algorithmic-bias",
-        family="similarity-biased",
-        parameters=Parameters,
-        kernel=step_kernel(_make, on_pairs=pairwise_kernel(deffuant.update)),
-        update=deffuant.update,
-        transition=deffuant.MODEL.transition,
-        frozen=deffuant.MODEL.frozen,
-        at_rest=deffuant.MODEL.at_rest,
-        shrinks=True,
-        orders=("random", "permutation", "sequential"),
-        picks=("listener",),
-        sides=("two", "one"),
-        conserves=frozenset({"mean"}),
-        example={"steps": 100, "epsilon": 0.35, "gamma": 1.2},
-    )
+MODEL = ClassicModel(
+    name="algorithmic-bias",
+    family="similarity-biased",
+    parameters=Parameters,
+    kernel=step_kernel(_make, on_pairs=pairwise_kernel(deffuant.update)),
+    update=deffuant.update,
+    transition=deffuant.MODEL.transition,
+    frozen=deffuant.MODEL.frozen,
+    at_rest=deffuant.MODEL.at_rest,
+    shrinks=True,
+    orders=("random", "permutation", "sequential"),
+    picks=("listener",),
+    sides=("two", "one"),
+    conserves=frozenset({"mean"}),
+    example={"steps": 100, "epsilon": 0.35, "gamma": 1.2},
 )

@@ -15,7 +15,6 @@ from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.classic.kernels._until import one_number
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import allocating, at, inlined
-from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -169,21 +168,19 @@ def _transition(received: Received, p: Parameters) -> Transition:
 
 _KERNEL = step_kernel(lambda variant: by_pairs(variant, _meet, draws=True))
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="axelrod",
-        family="similarity-biased",
-        parameters=Parameters,
-        range=(0.0, 9.0),
-        kernel=_KERNEL,
-        vector=_KERNEL,
-        transition=_transition,
-        orders=ORDERS,
-        picks=PICKS,
-        states="traits",
-        frozen=_frozen,
-        at_rest="every two agents that can meet are alike in all features, or in none.",
-        measures=("regions", "largest_region", "partial_overlap"),
-        example={"n": 100, "network": "lattice", "steps": 1000},
-    )
+MODEL = ClassicModel(
+    name="axelrod",
+    family="similarity-biased",
+    parameters=Parameters,
+    range=(0.0, 9.0),
+    kernel=_KERNEL,
+    vector=_KERNEL,
+    transition=_transition,
+    orders=ORDERS,
+    picks=PICKS,
+    states="traits",
+    frozen=_frozen,
+    at_rest="every two agents that can meet are alike in all features, or in none.",
+    measures=("regions", "largest_region", "partial_overlap"),
+    example={"n": 100, "network": "lattice", "steps": 1000},
 )

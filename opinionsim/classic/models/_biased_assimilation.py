@@ -11,7 +11,6 @@ from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Contacts
 from opinionsim.classic.kernels._stepping import Begin, Machine, array_kernel
 from opinionsim.classic.models._linear import SELF_WEIGHT
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -58,16 +57,14 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(total > 0, pro / np.where(total > 0, total, 1.0), own)
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="biased-assimilation",
-        family="reinforcing",
-        parameters=Parameters,
-        kernel=array_kernel(_make),
-        transition=_transition,
-        units=SHARES,
-        orders=("synchronous",),
-        keeps_consensus=False,
-        example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60, "b": 0.8},
-    )
+MODEL = ClassicModel(
+    name="biased-assimilation",
+    family="reinforcing",
+    parameters=Parameters,
+    kernel=array_kernel(_make),
+    transition=_transition,
+    units=SHARES,
+    orders=("synchronous",),
+    keeps_consensus=False,
+    example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60, "b": 0.8},
 )

@@ -10,7 +10,6 @@ from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter, Un
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.foundation.compilation import at, inlined
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -66,20 +65,18 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
         return np.where(seen == 0, received.own, np.log(np.exp(received.own) * odds**seen))
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="coda",
-        family="reinforcing",
-        parameters=Parameters,
-        kernel=pairwise_kernel(_update),
-        update=_update,
-        transition=_transition,
-        prepare=_prepare,
-        units=Units(_log_odds, _opinions),
-        orders=ORDERS,
-        picks=PICKS,
-        sides=("one", "two"),
-        keeps_consensus=False,
-        example={"n": 400, "network": "lattice", "steps": 40},
-    )
+MODEL = ClassicModel(
+    name="coda",
+    family="reinforcing",
+    parameters=Parameters,
+    kernel=pairwise_kernel(_update),
+    update=_update,
+    transition=_transition,
+    prepare=_prepare,
+    units=Units(_log_odds, _opinions),
+    orders=ORDERS,
+    picks=PICKS,
+    sides=("one", "two"),
+    keeps_consensus=False,
+    example={"n": 400, "network": "lattice", "steps": 40},
 )

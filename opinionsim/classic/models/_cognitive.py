@@ -15,7 +15,6 @@ from opinionsim.classic.kernels._pairwise import by_pairs
 from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.foundation.compilation import at, inlined
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -110,18 +109,16 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return opinion
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="cognitive",
-        family="reinforcing",
-        parameters=Parameters,
-        kernel=step_kernel(_make),
-        transition=_transition,
-        units=SHARES,
-        orders=("random", "permutation", "sequential"),
-        picks=("listener", "speaker", "edge"),
-        sides=("two", "one"),
-        keeps_consensus=False,
-        example={"steps": 60, "information": 0.2, "trust": 0.05, "beta": 0.5},
-    )
+MODEL = ClassicModel(
+    name="cognitive",
+    family="reinforcing",
+    parameters=Parameters,
+    kernel=step_kernel(_make),
+    transition=_transition,
+    units=SHARES,
+    orders=("random", "permutation", "sequential"),
+    picks=("listener", "speaker", "edge"),
+    sides=("two", "one"),
+    keeps_consensus=False,
+    example={"steps": 60, "information": 0.2, "trust": 0.05, "beta": 0.5},
 )

@@ -12,7 +12,6 @@ from opinionsim.classic.kernels._frozen import BOUNDED_CONFIDENCE, bounded_confi
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed
 from opinionsim.classic.kernels._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.foundation.compilation import at, inlined
-from opinionsim.registry import part
 
 EPSILON = Parameter(
     0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold"
@@ -64,22 +63,20 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(np.abs(gap) < p.epsilon, received.own + p.mu * gap, received.own)
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="deffuant",
-        family="similarity-biased",
-        parameters=Parameters,
-        kernel=pairwise_kernel(update),
-        vector=vector_kernel(_weight),
-        update=update,
-        transition=disturbed(_transition),
-        frozen=bounded_confidence,
-        at_rest=BOUNDED_CONFIDENCE,
-        shrinks=True,
-        orders=ORDERS,
-        picks=("edge", "listener", "speaker"),
-        sides=("two", "one"),
-        conserves=frozenset({"mean"}),
-        example={"n": 300, "steps": 40, "epsilon": 0.2},
-    )
+MODEL = ClassicModel(
+    name="deffuant",
+    family="similarity-biased",
+    parameters=Parameters,
+    kernel=pairwise_kernel(update),
+    vector=vector_kernel(_weight),
+    update=update,
+    transition=disturbed(_transition),
+    frozen=bounded_confidence,
+    at_rest=BOUNDED_CONFIDENCE,
+    shrinks=True,
+    orders=ORDERS,
+    picks=("edge", "listener", "speaker"),
+    sides=("two", "one"),
+    conserves=frozenset({"mean"}),
+    example={"n": 300, "steps": 40, "epsilon": 0.2},
 )

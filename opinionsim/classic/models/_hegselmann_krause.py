@@ -14,7 +14,6 @@ from opinionsim.classic.kernels._influences import MEETS, NOISE, ZEALOT, disturb
 from opinionsim.classic.kernels._stepping import Begin, Machine, Stop, array_kernel, no_room, step_kernel
 from opinionsim.classic.kernels._until import CHANGE, one_number
 from opinionsim.foundation.compilation import allocating, inlined
-from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -403,19 +402,17 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where(size > 0, total / np.where(size > 0, size, 1.0), received.own)
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="hegselmann-krause",
-        family="similarity-biased",
-        parameters=Parameters,
-        kernel=_kernel,
-        vector=step_kernel(_by_vectors),
-        transition=_transition,
-        prepare=_prepare,
-        orders=("synchronous", "random", "permutation", "sequential"),
-        frozen=_frozen,
-        at_rest="nobody has moved in a step, or, where agents update in random order, nobody would move.",
-        conserves=frozenset({"order"}),
-        example={"steps": 12, "epsilon": 0.15},
-    )
+MODEL = ClassicModel(
+    name="hegselmann-krause",
+    family="similarity-biased",
+    parameters=Parameters,
+    kernel=_kernel,
+    vector=step_kernel(_by_vectors),
+    transition=_transition,
+    prepare=_prepare,
+    orders=("synchronous", "random", "permutation", "sequential"),
+    frozen=_frozen,
+    at_rest="nobody has moved in a step, or, where agents update in random order, nobody would move.",
+    conserves=frozenset({"order"}),
+    example={"steps": 12, "epsilon": 0.15},
 )

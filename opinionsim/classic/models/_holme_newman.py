@@ -32,7 +32,6 @@ from opinionsim.classic.kernels._until import one_number
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import at, inlined
 from opinionsim.networks import Network
-from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -136,27 +135,25 @@ def _transition(received: Received, p: Parameters) -> Transition:
     return Transition(np.column_stack([received.own, values]), np.column_stack([stays, copies]))
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="holme-newman",
-        family="assimilative",
-        parameters=Parameters,
-        kernel=step_kernel(_make),
-        ties=_ties,
-        transition=_transition,
-        orders=("random",),
-        states="copied",
-        needs=frozenset(),
-        frozen=_frozen,
-        at_rest="no tie joins agents of different opinions, which is looked for after every step. Ties between agents "
-        "of one opinion may still move, but to others of that opinion alone; with target 'random' it takes ties "
-        "'discordant'.",
-        example={
-            "n": 400,
-            "network": {"kind": "erdos-renyi", "p": 0.01},
-            "initial": {"kind": "levels", "count": 40},
-            "steps": 200,
-            "rewire": 0.4,
-        },
-    )
+MODEL = ClassicModel(
+    name="holme-newman",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=step_kernel(_make),
+    ties=_ties,
+    transition=_transition,
+    orders=("random",),
+    states="copied",
+    needs=frozenset(),
+    frozen=_frozen,
+    at_rest="no tie joins agents of different opinions, which is looked for after every step. Ties between agents "
+    "of one opinion may still move, but to others of that opinion alone; with target 'random' it takes ties "
+    "'discordant'.",
+    example={
+        "n": 400,
+        "network": {"kind": "erdos-renyi", "p": 0.01},
+        "initial": {"kind": "levels", "count": 40},
+        "steps": 200,
+        "rewire": 0.4,
+    },
 )

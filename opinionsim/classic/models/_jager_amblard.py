@@ -13,7 +13,6 @@ from opinionsim.classic.kernels._pairwise import pairwise_kernel, vector_kernel
 from opinionsim.classic.kernels._stepping import confined
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import at, inlined
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -70,20 +69,18 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return moved.clip(*received.limits)
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="jager-amblard",
-        family="repulsive",
-        parameters=Parameters,
-        range=(-1.0, 1.0),
-        kernel=pairwise_kernel(_update),
-        vector=vector_kernel(_weight, settle=confined),
-        update=_update,
-        transition=disturbed(_transition),
-        prepare=_prepare,
-        orders=ORDERS,
-        picks=PICKS,
-        sides=("one", "two"),
-        example={"steps": 150, "u": 0.3, "t": 0.9},
-    )
+MODEL = ClassicModel(
+    name="jager-amblard",
+    family="repulsive",
+    parameters=Parameters,
+    range=(-1.0, 1.0),
+    kernel=pairwise_kernel(_update),
+    vector=vector_kernel(_weight, settle=confined),
+    update=_update,
+    transition=disturbed(_transition),
+    prepare=_prepare,
+    orders=ORDERS,
+    picks=PICKS,
+    sides=("one", "two"),
+    example={"steps": 150, "u": 0.3, "t": 0.9},
 )

@@ -14,7 +14,6 @@ from opinionsim.classic.kernels._contacts import Contacts
 from opinionsim.classic.kernels._stepping import Begin, Machine, array_kernel
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
-from opinionsim.registry import part
 
 SELF_WEIGHT = Parameter(1.0, "weight of an agent's own opinion, beside the weights of its edges", "w_{ii}")
 
@@ -249,54 +248,48 @@ def _check_anchored(shares: Any, open_to: np.ndarray) -> None:
         )
 
 
-DEGROOT = part("classic_model")(
-    ClassicModel(
-        name="degroot",
-        family="assimilative",
-        parameters=DeGroot,
-        kernel=array_kernel(_degroot),
-        vector=array_kernel(_degroot),
-        transition=_heard,
-        orders=("synchronous",),
-        example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60},
-    )
+DEGROOT = ClassicModel(
+    name="degroot",
+    family="assimilative",
+    parameters=DeGroot,
+    kernel=array_kernel(_degroot),
+    vector=array_kernel(_degroot),
+    transition=_heard,
+    orders=("synchronous",),
+    example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 60},
 )
 
-FRIEDKIN_JOHNSEN = part("classic_model")(
-    ClassicModel(
-        name="friedkin-johnsen",
-        family="assimilative",
-        parameters=FriedkinJohnsen,
-        kernel=array_kernel(_friedkin_johnsen),
-        vector=array_kernel(_friedkin_johnsen),
-        transition=_anchored,
-        needs=frozenset({"partners", "start"}),
-        orders=("synchronous",),
-        example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 30, "susceptibility": 0.9},
-    )
+FRIEDKIN_JOHNSEN = ClassicModel(
+    name="friedkin-johnsen",
+    family="assimilative",
+    parameters=FriedkinJohnsen,
+    kernel=array_kernel(_friedkin_johnsen),
+    vector=array_kernel(_friedkin_johnsen),
+    transition=_anchored,
+    needs=frozenset({"partners", "start"}),
+    orders=("synchronous",),
+    example={"network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 30, "susceptibility": 0.9},
 )
 
-ALTAFINI = part("classic_model")(
-    ClassicModel(
-        name="altafini",
-        family="repulsive",
-        parameters=Altafini,
-        range=(-1.0, 1.0),
-        kernel=array_kernel(_altafini),
-        vector=array_kernel(_altafini),
-        transition=_heard,
-        units=CENTRED,
-        orders=("synchronous",),
-        keeps_consensus=False,
-        needs=frozenset({"partners", "signs"}),
-        example={
-            "n": 6,
-            "network": {
-                "edges": [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3), (0, 5)],
-                "weights": [1, 1, 1, 1, 1, 1, -1, -1],
-            },
-            "initial": [0.9, 0.2, -0.3, 0.6, -0.5, -0.8],
-            "steps": 30,
+ALTAFINI = ClassicModel(
+    name="altafini",
+    family="repulsive",
+    parameters=Altafini,
+    range=(-1.0, 1.0),
+    kernel=array_kernel(_altafini),
+    vector=array_kernel(_altafini),
+    transition=_heard,
+    units=CENTRED,
+    orders=("synchronous",),
+    keeps_consensus=False,
+    needs=frozenset({"partners", "signs"}),
+    example={
+        "n": 6,
+        "network": {
+            "edges": [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3), (0, 5)],
+            "weights": [1, 1, 1, 1, 1, 1, -1, -1],
         },
-    )
+        "initial": [0.9, 0.2, -0.3, 0.6, -0.5, -0.8],
+        "steps": 30,
+    },
 )

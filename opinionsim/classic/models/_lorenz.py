@@ -15,7 +15,6 @@ from opinionsim.classic.kernels._random import fill, normal, uniform
 from opinionsim.classic.kernels._stepping import confined, step_kernel
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import allocating, at, inlined
-from opinionsim.registry import part
 
 #: What idiosyncrasy does.
 _REDRAW, _INITIAL, _WEIGHT = 0, 1, 2
@@ -203,22 +202,20 @@ def _transition(received: Received, p: Parameters) -> Transition | np.ndarray:
     return Transition(values, masses, lambda opinions: theta * redrawn.pdf(opinions))
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="lorenz",
-        family="reinforcing",
-        parameters=Parameters,
-        range=(-3.5, 3.5),
-        kernel=step_kernel(_make, on_pairs=pairwise_kernel(_update, draws=True)),
-        update=_update,
-        transition=_transition,
-        prepare=_prepare,
-        units=CENTRED,
-        needs=frozenset({"partners", "start"}),
-        orders=("permutation", "random", "sequential", "synchronous"),
-        picks=("listener",),
-        meets_itself=(True, False),
-        keeps_consensus=False,
-        example={"n": 500, "initial": "normal", "steps": 400, "rho": 0.9, "k": 10},
-    )
+MODEL = ClassicModel(
+    name="lorenz",
+    family="reinforcing",
+    parameters=Parameters,
+    range=(-3.5, 3.5),
+    kernel=step_kernel(_make, on_pairs=pairwise_kernel(_update, draws=True)),
+    update=_update,
+    transition=_transition,
+    prepare=_prepare,
+    units=CENTRED,
+    needs=frozenset({"partners", "start"}),
+    orders=("permutation", "random", "sequential", "synchronous"),
+    picks=("listener",),
+    meets_itself=(True, False),
+    keeps_consensus=False,
+    example={"n": 500, "initial": "normal", "steps": 400, "rho": 0.9, "k": 10},
 )

@@ -18,7 +18,6 @@ from opinionsim.classic.kernels._random import draw, index, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import allocating, at, inlined
-from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -129,19 +128,16 @@ def _transition(received: Received, p: Parameters) -> Transition:
     return Transition(np.broadcast_to([0.0, 1.0], (len(up), 2)), np.stack([1 - up, up], axis=1))
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="majority",
-        family="assimilative",
-        parameters=Parameters,
-        kernel=step_kernel(_make),
-        transition=_transition,
-        units=ENDS,
-        frozen=_frozen,
-        at_rest="no group that can be called is split and comes to a decision, be it by a tie that chance or bias "
-        "decides.",
-        orders=("random",),
-        states="two",
-        example={"n": 225, "steps": 30, "r": 5},
-    )
+MODEL = ClassicModel(
+    name="majority",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=step_kernel(_make),
+    transition=_transition,
+    units=ENDS,
+    frozen=_frozen,
+    at_rest="no group that can be called is split and comes to a decision, be it by a tie that chance or bias decides.",
+    orders=("random",),
+    states="two",
+    example={"n": 225, "steps": 30, "r": 5},
 )

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from opinionsim.classic.kernels._influences import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT
 from opinionsim.classic.models import _voter as voter
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -40,14 +39,12 @@ class Parameters(NamedTuple):
     limits: tuple[float, float] = (0.0, 1.0)
 
 
-MODEL = part("classic_model")(
-    replace(
-        voter.MODEL,
-        name="noisy-voter",
-        parameters=Parameters,
-        at_rest=f"without noise, {voter.MODEL.at_rest}",
-        keeps_consensus=False,
-        states="two",
-        example={"n": 100, "steps": 300, "noise": 0.005},
-    )
+MODEL = replace(
+    voter.MODEL,
+    name="noisy-voter",
+    parameters=Parameters,
+    at_rest=f"without noise, {voter.MODEL.at_rest}",
+    keeps_consensus=False,
+    states="two",
+    example={"n": 100, "steps": 300, "noise": 0.005},
 )

@@ -18,7 +18,6 @@ from opinionsim.classic.kernels._random import draw, uniform
 from opinionsim.classic.kernels._stepping import Stop, step_kernel
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import allocating, at, inlined
-from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -134,19 +133,17 @@ def _transition(received: Received, p: Parameters) -> Transition:
     return Transition(np.stack([own, 1 - own], axis=1), np.stack([1 - flip, flip], axis=1))
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="q-voter",
-        family="assimilative",
-        parameters=Parameters,
-        kernel=step_kernel(_make),
-        transition=_transition,
-        units=ENDS,
-        frozen=_frozen,
-        at_rest=f"with repetition or epsilon: {NO_DISCORD} Without: no agent that can change has min(q, degree) "
-        "opponents among those it hears. With independence or anticonformity agents never come to rest.",
-        orders=ORDERS,
-        states="two",
-        example={"steps": 60, "q": 3, "independence": 0.1},
-    )
+MODEL = ClassicModel(
+    name="q-voter",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=step_kernel(_make),
+    transition=_transition,
+    units=ENDS,
+    frozen=_frozen,
+    at_rest=f"with repetition or epsilon: {NO_DISCORD} Without: no agent that can change has min(q, degree) "
+    "opponents among those it hears. With independence or anticonformity agents never come to rest.",
+    orders=ORDERS,
+    states="two",
+    example={"steps": 60, "q": 3, "independence": 0.1},
 )

@@ -32,7 +32,6 @@ from opinionsim.classic.models._deffuant import MU
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import allocating, at, inlined
 from opinionsim.networks import Network
-from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.classic.kernels._process import Setup
@@ -285,43 +284,39 @@ def _met(received: Received, p: Adaptive) -> np.ndarray:
 
 _EXAMPLE = {"n": 300, "network": {"kind": "erdos-renyi", "p": 0.033}, "steps": 150}
 
-KOZMA_BARRAT = part("classic_model")(
-    ClassicModel(
-        name="kozma-barrat",
-        family="similarity-biased",
-        parameters=Meeting,
-        kernel=step_kernel(_meet_or_move),
-        ties=lambda network, states, p: Ties.of(network),
-        transition=_drawn,
-        orders=("random",),
-        sides=("two",),
-        conserves=frozenset({"mean"}),
-        needs=frozenset(),
-        frozen=_frozen_meeting,
-        at_rest="no tie joins opinions farther apart than the tolerance, and no component is wider than it, so that no "
-        "tie can ever be moved again.",
-        shrinks=True,
-        example={**_EXAMPLE, "epsilon": 0.15},
-    )
+KOZMA_BARRAT = ClassicModel(
+    name="kozma-barrat",
+    family="similarity-biased",
+    parameters=Meeting,
+    kernel=step_kernel(_meet_or_move),
+    ties=lambda network, states, p: Ties.of(network),
+    transition=_drawn,
+    orders=("random",),
+    sides=("two",),
+    conserves=frozenset({"mean"}),
+    needs=frozenset(),
+    frozen=_frozen_meeting,
+    at_rest="no tie joins opinions farther apart than the tolerance, and no component is wider than it, so that no "
+    "tie can ever be moved again.",
+    shrinks=True,
+    example={**_EXAMPLE, "epsilon": 0.15},
 )
 
-KAN_FENG_PORTER = part("classic_model")(
-    ClassicModel(
-        name="kan-feng-porter",
-        family="similarity-biased",
-        parameters=Adaptive,
-        kernel=step_kernel(_meet_and_move),
-        ties=_by_discordance,
-        transition=_met,
-        orders=("random",),
-        sides=("two",),
-        conserves=frozenset({"mean"}),
-        needs=frozenset(),
-        frozen=_frozen_adaptive,
-        at_rest="no tie is discordant; agents joined by ties within the confidence are nowhere farther apart than "
-        "confidence and tolerance; and no tie between two such groups can, wherever their members go within their "
-        "ranges, come within the confidence or beyond the tolerance.",
-        shrinks=True,
-        example={**_EXAMPLE, "epsilon": 0.2, "tolerance": 0.3},
-    )
+KAN_FENG_PORTER = ClassicModel(
+    name="kan-feng-porter",
+    family="similarity-biased",
+    parameters=Adaptive,
+    kernel=step_kernel(_meet_and_move),
+    ties=_by_discordance,
+    transition=_met,
+    orders=("random",),
+    sides=("two",),
+    conserves=frozenset({"mean"}),
+    needs=frozenset(),
+    frozen=_frozen_adaptive,
+    at_rest="no tie is discordant; agents joined by ties within the confidence are nowhere farther apart than "
+    "confidence and tolerance; and no tie between two such groups can, wherever their members go within their "
+    "ranges, come within the confidence or beyond the tolerance.",
+    shrinks=True,
+    example={**_EXAMPLE, "epsilon": 0.2, "tolerance": 0.3},
 )

@@ -13,7 +13,6 @@ from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._random import draw, index
 from opinionsim.classic.kernels._stepping import step_kernel
 from opinionsim.foundation.compilation import allocating, inlined
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -101,16 +100,14 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return np.where((heard == other) | (p.disagreeing == 1), other, received.own)
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="sznajd",
-        family="assimilative",
-        parameters=Parameters,
-        kernel=step_kernel(_make),
-        transition=_transition,
-        orders=("random",),
-        picks=("speaker",),
-        states="copied",
-        example={"n": 225, "network": {"kind": "lattice"}, "steps": 20},
-    )
+MODEL = ClassicModel(
+    name="sznajd",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=step_kernel(_make),
+    transition=_transition,
+    orders=("random",),
+    picks=("speaker",),
+    states="copied",
+    example={"n": 225, "network": {"kind": "lattice"}, "steps": 20},
 )

@@ -13,7 +13,6 @@ from opinionsim.classic.kernels._frozen import NO_DISCORD, no_discord
 from opinionsim.classic.kernels._influences import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT, disturbed
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.foundation.compilation import inlined
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -53,19 +52,17 @@ def transition(received: Received, p: Any) -> np.ndarray:
     return received.said[:, 0]
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="voter",
-        family="assimilative",
-        parameters=Parameters,
-        kernel=pairwise_kernel(update, discrete=True),
-        update=update,
-        transition=transition,
-        frozen=no_discord,
-        at_rest=NO_DISCORD,
-        orders=ORDERS,
-        picks=PICKS,
-        states="copied",
-        example={"n": 400, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 200},
-    )
+MODEL = ClassicModel(
+    name="voter",
+    family="assimilative",
+    parameters=Parameters,
+    kernel=pairwise_kernel(update, discrete=True),
+    update=update,
+    transition=transition,
+    frozen=no_discord,
+    at_rest=NO_DISCORD,
+    orders=ORDERS,
+    picks=PICKS,
+    states="copied",
+    example={"n": 400, "network": {"kind": "watts-strogatz", "k": 6, "p": 0.1}, "steps": 200},
 )

@@ -16,7 +16,6 @@ from opinionsim.classic.kernels._random import draw, index
 from opinionsim.classic.kernels._stepping import Machine, Stop, no_room, step_kernel
 from opinionsim.classic.models import _deffuant as deffuant
 from opinionsim.foundation.compilation import at, inlined
-from opinionsim.registry import part
 
 _EPSILON = Parameter(
     0.4, "confidence: distance at which opinions are near", r"\varepsilon", scaled=True, reaches="threshold"
@@ -175,38 +174,34 @@ def _after_one(received: Received, p: Pair) -> np.ndarray:
     return found[p.rule].clip(-half, half)
 
 
-WEIGHTED = part("classic_model")(
-    ClassicModel(
-        name="weighted-hegselmann-krause",
-        family="reinforcing",
-        parameters=Group,
-        range=(-1.0, 1.0),
-        kernel=step_kernel(_by_all),
-        transition=_after_all,
-        units=CENTRED,
-        prepare=_prepare,
-        orders=ORDERS,
-        needs=frozenset({"partners", "shares"}),
-        keeps_consensus=False,
-        at_rest="opinions approach the ends of the range without end.",
-        example={"n": 150, "steps": 60, "epsilon": 0.6},
-    )
+WEIGHTED = ClassicModel(
+    name="weighted-hegselmann-krause",
+    family="reinforcing",
+    parameters=Group,
+    range=(-1.0, 1.0),
+    kernel=step_kernel(_by_all),
+    transition=_after_all,
+    units=CENTRED,
+    prepare=_prepare,
+    orders=ORDERS,
+    needs=frozenset({"partners", "shares"}),
+    keeps_consensus=False,
+    at_rest="opinions approach the ends of the range without end.",
+    example={"n": 150, "steps": 60, "epsilon": 0.6},
 )
 
-ATTRACTION_REPULSION = part("classic_model")(
-    ClassicModel(
-        name="attraction-repulsion",
-        family="repulsive",
-        parameters=Pair,
-        range=(-1.0, 1.0),
-        kernel=_kernel,
-        update=_update,
-        transition=_after_one,
-        units=CENTRED,
-        prepare=_prepare,
-        orders=ORDERS,
-        needs=frozenset({"partners", "shares"}),
-        at_rest="steps do not shrink with the distance of opinions, so that who disagrees goes on moving.",
-        example={"n": 150, "steps": 60, "epsilon": 0.6},
-    )
+ATTRACTION_REPULSION = ClassicModel(
+    name="attraction-repulsion",
+    family="repulsive",
+    parameters=Pair,
+    range=(-1.0, 1.0),
+    kernel=_kernel,
+    update=_update,
+    transition=_after_one,
+    units=CENTRED,
+    prepare=_prepare,
+    orders=ORDERS,
+    needs=frozenset({"partners", "shares"}),
+    at_rest="steps do not shrink with the distance of opinions, so that who disagrees goes on moving.",
+    example={"n": 150, "steps": 60, "epsilon": 0.6},
 )

@@ -12,7 +12,6 @@ from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE,
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.classic.kernels._stepping import confined
 from opinionsim.foundation.compilation import at, inlined
-from opinionsim.registry import part
 
 
 class Parameters(NamedTuple):
@@ -53,17 +52,15 @@ def _transition(received: Received, p: Parameters) -> np.ndarray:
     return moved.clip(low, high)
 
 
-MODEL = part("classic_model")(
-    ClassicModel(
-        name="weighted-linear",
-        family="repulsive",
-        parameters=Parameters,
-        kernel=pairwise_kernel(_update),
-        update=_update,
-        transition=disturbed(_transition),
-        orders=ORDERS,
-        picks=PICKS,
-        sides=("one", "two"),
-        example={"steps": 100, "mu": 0.2, "h": 3.0},
-    )
+MODEL = ClassicModel(
+    name="weighted-linear",
+    family="repulsive",
+    parameters=Parameters,
+    kernel=pairwise_kernel(_update),
+    update=_update,
+    transition=disturbed(_transition),
+    orders=ORDERS,
+    picks=PICKS,
+    sides=("one", "two"),
+    example={"steps": 100, "mu": 0.2, "h": 3.0},
 )
