@@ -17,7 +17,13 @@ from opinionsim import metrics
 from opinionsim.errors import SpecError
 from opinionsim.messages import MISSING
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import Frames, HasFrames, has_frames, pick_kind, pick_run
+from opinionsim.plots._inputs import (
+    Frames,
+    HasFrames,
+    has_frames,
+    pick_kind,
+    pick_run,
+)
 from opinionsim.plots._lines import LineData, draw_lines, line_data
 from opinionsim.plots._over_time import Source
 from opinionsim.plots._shares import ShareData, draw_shares, has_discrete_opinions, share_data
