@@ -14,7 +14,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from opinionsim import metrics
-from opinionsim.classic import Trajectories
 from opinionsim.errors import SpecError
 from opinionsim.messages import MISSING
 from opinionsim.opinions import OpinionScale
@@ -26,6 +25,7 @@ from opinionsim.plots._inputs import (
     pick_run,
 )
 from opinionsim.plots._lines import LineData, draw_lines, line_data
+from opinionsim.plots._over_time import Source
 from opinionsim.plots._shares import ShareData, draw_shares, has_discrete_opinions, share_data
 from opinionsim.plots._style import (
     UNASSIGNED,
@@ -283,7 +283,7 @@ def _draw_assigned(ax: Axes, held: float, values: np.ndarray, colour: str) -> No
 
 @part("figure", name="trajectories")
 def trajectories(
-    results: HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories],
+    results: Source,
     run: str | int | None = None,
     kind: str | None = None,
     ax: Axes | None = None,
