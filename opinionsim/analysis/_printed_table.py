@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
 from textwrap import fill, wrap
@@ -15,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from opinionsim.analysis._means import LEAST_UNITS, spread_of
-from opinionsim.errors import SpecError
+from opinionsim.foundation.outputs import put
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.metrics import evidence_statement, spell_mean
 
@@ -191,12 +192,7 @@ class Table:
         SpecError
             If the file cannot be written.
         """
-        target = Path(path)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_csv(self.frame, target)
-        except OSError as error:
-            raise SpecError(f"cannot write the table to {target}: {error.strerror}") from error
+        put(target := Path(path), partial(write_csv, self.frame))
         return target
 
 

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 
 from opinionsim.analysis import Table, condition_column, finished, number_text
 from opinionsim.errors import SpecError, StoreError, whole_number
+from opinionsim.foundation.outputs import begins, require_free
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.foundation.templates import filled, sentences
@@ -282,13 +284,15 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
         raise SpecError(f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders)!r}")
     audit_id, target = sample.audit.audit_id, Path(folder)
     paths = [target / f"{audit_id}-{name}.csv" for name in coders]
-    if there := [path for path in paths if path.exists()]:
-        raise SpecError(f"{there[0]} exists already and may hold labels; name another folder")
+    guide = target / f"{audit_id}-instructions.txt"
+    told = filled("opinionsim.audit", "instructions.txt", scale=sample.scale, no_opinion=NO_OPINION)
+    for path in paths:  # which may hold labels
+        require_free(path, lambda _: False, force=None)
+    require_free(guide, partial(begins, start=told.encode()), force=None)
     target.mkdir(parents=True, exist_ok=True)
     items = sample.texts.assign(audit=audit_id, item=sample.texts["code"], label="")
     for name, path in zip(coders, paths, strict=True):
         order = stream(sample.audit.sample["seed"], "audit order", 0, name).permutation(len(items))
         write_csv(items.assign(coder=name).iloc[order][list(COLUMNS)], path)
-    guide = target / f"{audit_id}-instructions.txt"
-    guide.write_text(filled("opinionsim.audit", "instructions.txt", scale=sample.scale, no_opinion=NO_OPINION), "utf-8")
+    guide.write_text(told, "utf-8")
     return [*paths, guide]

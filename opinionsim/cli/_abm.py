@@ -6,15 +6,16 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json, write_frame
+from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json
+from opinionsim.cli._files import Force, require_table, write_frames
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, say_frame, say_plan
 from opinionsim.errors import SpecError
+from opinionsim.foundation.outputs import require_free
 
 if TYPE_CHECKING:
     from opinionsim.classic import ClassicModel, Trajectories
@@ -47,6 +48,7 @@ def abm(
     yes: bool = False,
     csv: Path | None = None,
     figure: Path | None = None,
+    force: Force = False,
     describe: bool = False,
     as_json: AsJson = False,
 ) -> None:
@@ -109,7 +111,7 @@ def abm(
         from opinionsim.plots import check_suffix
 
         check_suffix(figure)
-    output = _Output(store, threads, cluster, plan, yes, csv, figure, as_json)
+    output = _Output(model, store, threads, cluster, plan, yes, csv, figure, force, as_json)
     given = {
         "--over": over, "--agents": agents, "--network": network, "--initial": initial, "--steps": steps,
         "--until": until,
@@ -183,6 +185,7 @@ def _specification(
 class _Output(NamedTuple):
     """How a simulation is carried out, and where its results go; as the options of the same names say."""
 
+    model: str
     store: str | None
     threads: int | None
     cluster: str | None
@@ -190,6 +193,7 @@ class _Output(NamedTuple):
     yes: bool
     csv: Path | None
     figure: Path | None
+    force: bool
     as_json: bool
 
 
@@ -199,11 +203,10 @@ def _single(model: ClassicModel, given: dict[str, Any], metrics: list[str], outp
 
     # Metrics that fail at the start fail at the end too: find out before the simulation.
     simulate(model, **{**given, "steps": 0}).metrics(metrics)
-    _check_targets(output)
+    _require_targets(output, "run_id", "cell", "agent", "step", "value", "evidence")
     run = simulate(model, threads=output.threads, **given)
     _report_run(model, run, metrics, as_json=output.as_json)
-    if output.csv is not None:
-        write_frame(run.frame(), output.csv)
+    write_frames([(output.csv, run.frame())] if output.csv is not None else [])
     if output.figure is not None:
         from opinionsim.plots import save, trajectories
 
@@ -218,13 +221,12 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
     if output.plan:
         say_plan(sweep, store, output.threads)
         return
-    _check_targets(output)
+    _require_targets(output, "model", "replicate", "stopped", "evidence")
     summary = carry_out_sweep(sweep, store, threads=output.threads, cluster=output.cluster, yes=output.yes)
     frame = summary.frame
     if len(frame):
         say_frame(frame, as_json=output.as_json)
-    if output.csv is not None:
-        write_frame(frame, output.csv)
+    write_frames([(output.csv, frame)] if output.csv is not None else [])
     if figure is not None and len(frame):
         from opinionsim.analysis import point_measures
         from opinionsim.plots import phase_diagram, save
@@ -236,18 +238,13 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
     end_sweep(summary, kept=store is not None)
 
 
-def _check_targets(output: _Output) -> None:
-    """Refuse files that cannot be written, before the first run."""
-    for option, target in (("--csv", output.csv), ("--figure", output.figure)):
-        if target is None:
-            continue
-        if target.is_dir():
-            raise SpecError(f"{option} {target} is a folder; give a file")
-        try:
-            with TemporaryFile(dir=next(each for each in target.absolute().parents if each.exists())):
-                pass
-        except OSError as error:
-            raise SpecError(f"{option} {target} cannot be written: {error.strerror}") from None
+def _require_targets(output: _Output, *columns: str) -> None:
+    """Refuse files that cannot be written, or where something would be lost, before the first run."""
+    require_table(output.csv, *columns, force=output.force, read=[output.model])
+    if output.figure is not None:
+        from opinionsim.plots import is_figure
+
+        require_free(output.figure, is_figure, force=output.force, read=[output.model])
 
 
 def _description(model: ClassicModel) -> str:

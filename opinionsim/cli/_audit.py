@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from opinionsim.cli._console import note, say
+from opinionsim.cli._files import Force, require_table
 from opinionsim.cli._options import AsJson, DesignNumber, assignments
 from opinionsim.cli._outputs import Estimand, print_tables
 from opinionsim.cli._stores import read_results
@@ -92,6 +93,7 @@ def score(
     experiment: str | None = None,
     design: DesignNumber = None,
     csv: Path | None = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Keep labels in the store and print how the instrument agrees with them; without files, print it again.
@@ -111,6 +113,7 @@ def score(
 
     if settings and coder is None:
         raise SpecError("--set is for the model of --coder, which is not given")
+    require_table(csv, "evidence", force=force, read=files or ())
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)
     if files:
@@ -120,7 +123,7 @@ def score(
 
         model = load_classifier("chat", drawn.scale, **{**assignments(settings, "--set"), "model": coder})
         drawn = keep(results, drawn, {coder: asked(drawn, model)}, "model")
-    print_tables(score_tables(results, drawn, mirror=mirror), csv, as_json=as_json)
+    print_tables(score_tables(results, drawn, mirror=mirror), csv, force=force, as_json=as_json)
     for text in keep_findings(results, drawn):
         note(f"Tables now say: {text}.")
 
@@ -136,6 +139,7 @@ def correct(
     experiment: str | None = None,
     design: DesignNumber = None,
     csv: Path | None = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Print mean opinions, contrasts and diversity as read and as corrected by labels of people.
@@ -149,7 +153,8 @@ def correct(
     """
     from opinionsim.audit import correction_tables, sample_of
 
+    require_table(csv, "evidence", force=force)
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)
     found = correction_tables(results, drawn, estimand, diversity=diversity, simulations=simulations, seed=seed)
-    print_tables(found, csv, as_json=as_json)
+    print_tables(found, csv, force=force, as_json=as_json)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from opinionsim.cli._console import note
+from opinionsim.cli._files import Force, write_text
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.errors import SpecError
-from opinionsim.foundation.spreadsheets import unescaped, write_csv
+from opinionsim.foundation.outputs import begins, is_stream, require_free
+from opinionsim.foundation.spreadsheets import has_columns, unescaped, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +47,7 @@ def classify(
     classifier: str = "lexicon",
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     output: Annotated[Path | None, typer.Option("--out", "-o")] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Code the opinion each text expresses of a claim; prints CSV.
@@ -73,8 +76,8 @@ def classify(
 
     if claim and claim_column is not None:
         raise SpecError("--claim and --claim-column: give one of them; --claim is a text, --claim-column a column")
-    if output is not None and (not output.parent.is_dir() or output.is_dir()):
-        raise SpecError(f"--out {output}: must be a file in a folder that exists")
+    if output is not None and not is_stream(output):
+        require_free(output, _is_coded, force=force, read=[source])
     claims = [_clause(each, "--claim") for each in claim or ()]
     if text is not None or Path(source).suffix.lower() in _TABLES:
         texts = _of_table(source, text, claim_column, id_column)
@@ -98,11 +101,12 @@ def classify(
         written = json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
         written = write_csv(coded, lineterminator="\n") or ""
-    if output is None:
-        sys.stdout.write(written)
-    else:
-        output.write_text(written, encoding="utf-8", newline="")
-        note(f"wrote {output}")
+    write_text(output or Path("-"), written)
+
+
+def _is_coded(path: Path) -> bool:
+    """Whether a file holds coded texts, as CSV or JSON."""
+    return has_columns(path, ("id", "claim", "value", "off_scale", "text")) or begins(path, b'[\n  {\n    "id": ')
 
 
 def _clause(claim: str, where: str) -> str:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opinionsim.cli._console import note, write_frame
+from opinionsim.cli._console import note
+from opinionsim.cli._files import Force, require_table, write_frames
 from opinionsim.cli._options import AsJson, DesignNumber, allow
 from opinionsim.cli._outputs import print_tables
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.foundation.outputs import is_stream, require_free
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +38,9 @@ _SCORES = (
     "persistence to the table of shares."
 )
 
+#: Frames that are saved, the parts of opinions last.
+_FRAMES = ("events", "fits", "scores", "findings", "trust", "free_runs", "decomposition")
+
 
 def compare(
     store: str,
@@ -50,6 +55,7 @@ def compare(
     threads: Annotated[int | None, typer.Option(min=1)] = None,
     csv: Path | None = None,
     plot: Path | None = None,
+    force: Force = False,
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
@@ -78,16 +84,15 @@ def compare(
     """
     from opinionsim.comparison import compare as compared, decompose
     from opinionsim.foundation.progress import shown
-    from opinionsim.plots import check_suffix, save
+    from opinionsim.plots import check_suffix, is_figure, save
 
     if plot is not None:
         check_suffix(plot)
-    if csv is not None and csv.is_file():
+        require_free(plot, is_figure, force=force)
+    if csv is not None and (is_stream(csv) or csv.is_file()):
         raise SpecError(f"--csv {csv} is a file; give a folder to write to")
-    # What cannot be written is told before the time is spent.
-    for folder in (csv, plot and plot.parent):
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+    for name in _FRAMES:
+        require_table(csv and csv / f"{name}.csv", "cell", "evidence", force=force)
     options: dict[str, Any] = {"noise": _rates(noise), "cells": cell, "wording": wording, "threads": threads}
     options |= {} if margin is None else {"margin": margin}
     named = None if models is None else [name.strip() for name in models.split(",") if name.strip()]
@@ -107,10 +112,8 @@ def compare(
     for text in (text for each in parts if each not in told for text in each.notes):
         note(text)
     if csv is not None:
-        for name in ("events", "fits", "scores", "findings", "trust", "free_runs"):
-            write_frame(getattr(found, name), csv / f"{name}.csv")
-        for each in parts:
-            write_frame(each.frame, csv / "decomposition.csv")
+        frames = [*(getattr(found, name) for name in _FRAMES[:-1]), *(each.frame for each in parts)]
+        write_frames([(csv / f"{name}.csv", frame) for name, frame in zip(_FRAMES, frames, strict=False)])
     if plot is not None:
         note(f"wrote {save(found.plot(), plot)}")
 

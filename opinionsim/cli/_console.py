@@ -10,13 +10,10 @@ import textwrap
 from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from opinionsim.errors import SpecError
-from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.messages import UNSEEN, spelled_out
 
 if TYPE_CHECKING:
@@ -118,13 +115,3 @@ def _folded(cell: str, width: int) -> list[str]:
     for line in cell.split("\n"):
         lines += textwrap.wrap(line, width, break_on_hyphens=False) if len(line) > width else [line]
     return lines
-
-
-def write_frame(frame: pd.DataFrame, target: Path) -> None:
-    """Save a frame as CSV, and say so."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_csv(frame, target)
-    except OSError as error:
-        raise SpecError(f"cannot write {target}: {error.strerror}") from error
-    note(f"wrote {target}")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opinionsim.cli._console import columns, note, say
+from opinionsim.cli._files import Force
 from opinionsim.cli._run import carry_out
+from opinionsim.foundation.outputs import Made, begins, require_free
+from opinionsim.foundation.spreadsheets import has_columns
 from opinionsim.watching import spelled
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ _CAUTION = (
 
 def demo(
     out: Path = Path("results/demo"),
+    force: Force = False,
 ) -> None:
     """Run a small experiment, print its table, draw its figures and write its report; needs no key and no network.
 
@@ -36,6 +41,7 @@ def demo(
     from opinionsim.store import load
 
     experiment = load_experiment(_EXPERIMENT)
+    _require_free(out, force=force)
     url = f"sqlite:///{out / 'demo.sqlite'}"
     # Results of an earlier version of the package are replaced.
     summary = carry_out(Invocation(experiment, url, fresh=True))
@@ -45,7 +51,7 @@ def demo(
     results = load(url, experiment.spec.name)
     table, written = _write(results, out)
     page = out / "report.html"
-    write_page(results, page)
+    write_page(results, page, force=force)
     say(table)
     say(f"{_CAUTION}\n\nWritten:")
     for path in [out / "demo.sqlite", *written, page]:
@@ -53,6 +59,19 @@ def demo(
     say("\nNext, look at what the agents said, then make a study of your own:")
     for command in (f"show {spelled(url)} --run 0", "new my-study"):
         say(f"  opinionsim {command}")
+
+
+def _require_free(out: Path, *, force: bool) -> None:
+    """Refuse a folder in which a file that the demonstration did not write would be lost."""
+    from opinionsim.metrics import evidence_statement
+    from opinionsim.plots import is_figure
+    from opinionsim.report import is_page
+
+    text = partial(begins, start=evidence_statement(["scripted"]).encode())
+    table = partial(has_columns, columns=("evidence",))
+    made: dict[str, Made] = {"table.csv": table, "table.txt": text, "report.html": is_page, "panels.png": is_figure}
+    for name, own in (made | {path.name: is_figure for path in out.glob("trajectories-*.png")}).items():
+        require_free(out / name, own, force=force)
 
 
 def _write(results: Results, out: Path) -> tuple[str, list[Path]]:

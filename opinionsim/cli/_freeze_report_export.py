@@ -9,10 +9,12 @@ from typing import Annotated, Literal
 import typer
 
 from opinionsim.cli._console import note, say, say_json
+from opinionsim.cli._files import Force
 from opinionsim.cli._options import AsJson, Changes, DesignNumber, read_spec
 from opinionsim.cli._run import store_of
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
+from opinionsim.foundation.outputs import put, require_free
 
 
 def freeze(
@@ -32,12 +34,11 @@ def freeze(
     file = out or Path(f"{name}.frozen.json")
     form = file.with_name(f"{file.name.removesuffix('.json').removesuffix('.frozen')}-preregistration.md")
     for path in (file, form):
-        if path.exists():
-            raise SpecError(f"{path} is there already, and what is frozen is never replaced; name another with --out")
+        require_free(path, lambda _: False, force=None)
     frozen = freeze(experiment)
     text = preregistration(frozen, store_of(experiment, store))
-    file.write_text(json.dumps(frozen, indent=1, ensure_ascii=False), encoding="utf-8")
-    form.write_text(text, encoding="utf-8")
+    put(file, lambda part: part.write_text(json.dumps(frozen, indent=1, ensure_ascii=False), encoding="utf-8"))
+    put(form, lambda part: part.write_text(text, encoding="utf-8"))
     say(f"{file}\n{form}")
     note(f"Fill in what only you can say in {form}, deposit both files, and then: opinionsim run {file}")
 
@@ -47,6 +48,7 @@ def report(
     experiment: str | None = None,
     design: DesignNumber = None,
     out: Path | None = None,
+    force: Force = False,
     allow_parts: bool = False,
 ) -> None:
     """Write all that is told of an experiment as one HTML file that opens without a network, and print its path.
@@ -62,7 +64,7 @@ def report(
     is_file = results.url.startswith("sqlite:///")
     folder = Path(results.url.removeprefix("sqlite:///")).parent if is_file else Path()
     path = out or folder / f"{results.name}-report.html"
-    for left_out in write_page(results, path):
+    for left_out in write_page(results, path, force=force):
         note(left_out)
     say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
 

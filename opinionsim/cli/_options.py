@@ -61,6 +61,8 @@ class SharedOptions:
         Seed of all draws.
     --csv : FILE
         Also save the unrounded numbers, each table in a file.
+    --force
+        Replace a file that is there and that this command did not make; a store is never replaced.
     --allow-parts
         Import metrics, tables, figures and models of your own; this runs their code.
     --json

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from opinionsim.cli._console import columns, note, records, say, say_json, write_frame
+from opinionsim.cli._console import columns, records, say, say_json
+from opinionsim.cli._files import Force, beside, require_table, require_tables, write_frames
 from opinionsim.cli._options import AsJson, DesignNumber, allow, assignments
 from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
+from opinionsim.foundation.outputs import require_free
 from opinionsim.registry import find, names
 from opinionsim.watching import row_of
 
@@ -55,6 +57,7 @@ def table(
     as_published: bool = False,
     form: TableForm = "text",
     csv: Path | None = None,
+    force: Force = False,
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
@@ -71,30 +74,34 @@ def table(
     """
     from opinionsim.report import tables_of
 
+    require_table(csv, force=force)
     if what is not None:
         allow(what, "--what", allow_parts)
     results = read_results(store, experiment, design, allow_parts=allow_parts)
+    points = [] if csv is None or not results.swept else [(csv, results.points)]
+    require_tables(points, force=force)
     if results.swept and as_json:
         say_frame(results.points, as_json=True)
     else:
         made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
-        print_tables(made, None if results.swept else csv, form, as_json=as_json)
-    if results.swept and csv is not None:
-        write_frame(results.points, csv)
+        print_tables(made, None if results.swept else csv, form, force=force, as_json=as_json)
+    write_frames(points)
 
 
-def print_tables(made: Sequence[Table], csv: Path | None, form: TableForm = "text", *, as_json: bool) -> None:
+def print_tables(
+    made: Sequence[Table], csv: Path | None, form: TableForm = "text", *, force: bool = False, as_json: bool
+) -> None:
     """Print tables in a form, and save each in a file where one is named."""
+    mains = [each for each in made if not each.name]
+    numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}
+    endings = [f"-{each.name}" if each.name else numbered.get(id(each), "") for each in made]
+    files = [] if csv is None else [(beside(csv, end), each.frame) for each, end in zip(made, endings, strict=True)]
+    require_tables(files, force=force)
     if as_json:
         say_json([{"title": each.title, "notes": each.notes, "rows": records(each.frame)} for each in made])
     else:
         say("\n".join(each.to_form(form, columns(100)) for each in made).rstrip("\n"))
-    if csv is not None:
-        mains = [each for each in made if not each.name]
-        numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}
-        for each in made:
-            suffix = f"-{each.name}" if each.name else numbered.get(id(each), "")
-            note(f"wrote {each.to_csv(csv.parent / (csv.stem + suffix + csv.suffix))}")
+    write_frames(files)
 
 
 #: Suffixes that mark ``--out`` as a picture and not a folder.
@@ -124,6 +131,7 @@ def plot(
     wording: str | None = None,
     csv: Path | None = None,
     out: Path | None = None,
+    force: Force = False,
     width: float | None = None,
     font_size: float | None = None,
     file_format: Annotated[Format | None, typer.Option("--format")] = None,
@@ -158,7 +166,7 @@ def plot(
     file_format
         File format. Default: png, or that of the file named.
     """  # fmt: skip
-    from opinionsim.plots import paper, save
+    from opinionsim.plots import is_figure, paper, save
 
     allow(what, "--what", allow_parts)
     figure = find("figure", what)
@@ -184,6 +192,9 @@ def plot(
     for each in [measured] if isinstance(measured, str) else measured:
         allow(each, "--metric", allow_parts)
     file = _file_named(out, file_format)
+    require_table(csv, force=force)
+    if file is not None:
+        require_free(file, is_figure, force=force)
     results = read_results(store, experiment, design, allow_parts=allow_parts)
     if arguments.get("run") is not None:
         arguments["run"] = _row(results, str(arguments["run"]))
@@ -191,10 +202,12 @@ def plot(
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
         told = arguments if design is None else {**arguments, "design": design}
         file = folder / f"{results.name}-{what.replace(':', '.')}{_suffix(told)}.{file_format or 'png'}"
+    require_free(file, is_figure, force=force)
+    files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
+    require_tables(files, force=force)
     with paper(width, font_size):
         say(str(save(draw(results, figure, arguments), file)))
-    if csv is not None:
-        write_frame(numbers(results, figure, arguments), csv)
+    write_frames(files)
 
 
 def _row(results: Results, run: str) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opinionsim.cli._console import note, say, say_json
+from opinionsim.cli._files import Force
 from opinionsim.cli._options import AsJson, DesignNumber, own_modules
 from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.errors import SpecError
@@ -139,6 +140,7 @@ def view(
     design: DesignNumber = None,
     run: str | None = None,
     export: Path | None = None,
+    force: Force = False,
 ) -> None:
     """Look at the experiments of a store in a browser, while they are carried out or later.
 
@@ -156,13 +158,13 @@ def view(
     if (run is None) != (export is None):
         raise SpecError("--run and --export go together: the run, and the file that it is written to")
     if export is not None:
-        return _exported(store, experiment, design, str(run), export)
+        return _exported(store, experiment, design, str(run), export, force=force)
     from opinionsim.web import view as shown
 
     shown(store, experiment, port=port, browser=not no_browser)
 
 
-def _exported(store: str, experiment: str | None, design: int | None, run: str, path: Path) -> None:
+def _exported(store: str, experiment: str | None, design: int | None, run: str, path: Path, *, force: bool) -> None:
     """Write one run as a file."""
     from opinionsim.store import find_design, open_store
     from opinionsim.web import export
@@ -172,7 +174,7 @@ def _exported(store: str, experiment: str | None, design: int | None, run: str, 
         run_ids = [cell.run_id for cell in chosen.rows]
         row = row_of(chosen.name, run_ids, run)
         note(f"writing run {row}; a long one takes a minute")
-        for left_out in export(opened, run_ids[row], path, row):
+        for left_out in export(opened, run_ids[row], path, row, force=force):
             note(left_out)
     say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opinionsim.cli._console import aligned, counted, records, say, say_json, write_frame
+from opinionsim.cli._console import aligned, counted, records, say, say_json
+from opinionsim.cli._files import Force, beside, require_table, write_frames
 from opinionsim.cli._options import AsJson, Changes, Slots, own_modules
 from opinionsim.cli._run import carry_out, end, report, store_of
-from opinionsim.errors import SpecError
+from opinionsim.foundation.outputs import begins, put, require_free
 from opinionsim.watching import spelled
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 #: How a specification begins that import made, and may replace.
 _MADE = "# Made by opinionsim import"
+#: Endings of the files of a validation.
+_ENDINGS = ("", "-items", "-subgroups")
 
 
 def surveys(
@@ -39,6 +43,7 @@ def surveys(
     changes: Changes = None,
     prompts: str | None = None,
     csv: Path | None = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.
@@ -67,6 +72,8 @@ def surveys(
     from opinionsim.running import Invocation
     from opinionsim.store import load
 
+    for ending in _ENDINGS:
+        require_table(csv and beside(csv, ending), "item", "evidence", force=force, read=(survey, mapping))
     own_modules()
     named = None if items is None else [name.strip() for name in items.split(",") if name.strip()]
     overrides = [*(changes or []), *([] if prompts is None else [f"prompts={json.dumps(prompts)}"])]
@@ -81,8 +88,8 @@ def surveys(
         found = read_validation(experiment, load(url, experiment.spec.name), cutoff=day)
         _print(found, as_json=as_json)
         if csv is not None:
-            for name, frame in (("", found.measures), ("-items", found.items), ("-subgroups", found.subgroups)):
-                write_frame(frame, csv.parent / (csv.stem + name + csv.suffix))
+            frames = (found.measures, found.items, found.subgroups)
+            write_frames([(beside(csv, ending), frame) for ending, frame in zip(_ENDINGS, frames, strict=True)])
     end(summary)
 
 
@@ -161,8 +168,8 @@ def _write_twins(people: Results, file: Path, made_from: str) -> Path:
 
     experiment = twins_experiment(people, file)
     target = Path(f"{experiment.spec.name}.yaml")
-    if target.exists() and not target.read_text(encoding="utf-8").startswith(_MADE):
-        raise SpecError(f"{target} is a file of your own; give another name in {file}, or move it away")
+    require_free(target, partial(begins, start=_MADE.encode()), force=None, read=(file,))
     text = yaml.safe_dump(experiment.source.value, sort_keys=False, allow_unicode=True, width=120)
-    target.write_text(f"{_MADE} of {made_from}: change these, and import again.\n{text}", encoding="utf-8")
+    text = f"{_MADE} of {made_from}: change these, and import again.\n{text}"
+    put(target, lambda part: part.write_text(text, encoding="utf-8"))
     return target

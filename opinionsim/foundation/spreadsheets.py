@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,25 @@ def unescaped(value: Any) -> Any:
 
 def _is_run(text: str) -> bool:
     return bool(_RUN.match(text)) and not _NUMBER.fullmatch(text)
+
+
+def header_of(path: Path) -> list[str]:
+    """The columns of a CSV file; none where it is none."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return next(csv.reader(file), [])
+    except (UnicodeDecodeError, csv.Error):
+        return []
+
+
+def has_columns(path: Path, columns: Collection[str] = ()) -> bool:
+    """Whether a file is a CSV of several columns, these among them."""
+    return len(header := header_of(path)) > 1 and set(columns) <= set(header)
+
+
+def has_header(path: Path, frame: pd.DataFrame) -> bool:
+    """Whether a file is a CSV with the very columns of a frame."""
+    return header_of(path) == [str(escaped(name)) for name in frame.columns] != []
 
 
 def write_csv(frame: pd.DataFrame, target: str | Path | None = None, **options: Any) -> str | None:

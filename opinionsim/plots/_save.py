@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,21 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.outputs import begins, put
 
 #: Suffixes of the files a figure can be saved as.
 FORMATS = (".png", ".svg", ".pdf")
+#: How these files begin, and what says in their metadata that they were made here.
+_MADE = {
+    b"\x89PNG": b"Software\0opinionsim",
+    b"<?xml": b"<dc:title>opinionsim</dc:title>",
+    b"%PDF": b"/Creator (opinionsim)",
+}
+
+
+def is_figure(path: Path) -> bool:
+    """Whether a file is a figure that :func:`save` wrote, as its metadata say."""
+    return any(begins(path, start) and made in path.read_bytes() for start, made in _MADE.items())
 
 
 def check_suffix(path: str | Path) -> None:
@@ -82,11 +95,7 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
         # Names of conditions and models are data: a "$" in them must start no formula.
         if "$" in text.get_text():
             text.set_parse_math(False)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Type 42 fonts can be searched and edited, and journals refuse Type 3.
-        with mpl.rc_context({"svg.hashsalt": "opinionsim", "pdf.fonttype": 42}):
-            whole.savefig(target, dpi=dpi, metadata=_metadata(whole, target.suffix.lower()))
-    except OSError as error:
-        raise SpecError(f"cannot write the figure to {target}: {error.strerror}") from error
+    # Type 42 fonts can be searched and edited, and journals refuse Type 3.
+    with mpl.rc_context({"svg.hashsalt": "opinionsim", "pdf.fonttype": 42}):
+        put(target, partial(whole.savefig, dpi=dpi, metadata=_metadata(whole, target.suffix.lower())))
     return target

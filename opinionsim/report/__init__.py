@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         history as history,
         preregistration as preregistration,
     )
-    from opinionsim.report._page import put_page as put_page, write_page as write_page
+    from opinionsim.report._page import is_page as is_page, put_page as put_page, write_page as write_page
     from opinionsim.report._released import released as released
     from opinionsim.report._study import Study as Study, study as study
     from opinionsim.report._study_tables import Asked as Asked, tables_of as tables_of

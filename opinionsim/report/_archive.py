@@ -17,6 +17,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.outputs import require_free
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.report._describing import bibtex, crate, odd
 from opinionsim.report._frame_files import FileKind, new_folder, write_frames, write_json
@@ -112,8 +113,7 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
 
 def _packed(results: Results, path: Path, *, anonymous: bool, kind: FileKind) -> list[Path]:
     """Write an archive as one zip file, whole or not at all."""
-    if path.exists() and not _is_packed(path):
-        raise SpecError(f"{path} is there already, and no zip file of an archive; give another name")
+    require_free(path, _is_packed, force=None)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as scratch:
         write_archive(results, Path(scratch, path.stem), anonymous=anonymous, kind=kind)

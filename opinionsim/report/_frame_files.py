@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.foundation.spreadsheets import read_csv, texts_changed, write_csv
+from opinionsim.foundation.outputs import Made, begins
+from opinionsim.foundation.spreadsheets import escaped, header_of, read_csv, texts_changed, write_csv
 from opinionsim.store import COLUMNS, Results, codebook, plain_names
 
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
@@ -46,7 +47,7 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
     kind : FileKind
         Kind of file.
     folder : Path
-        A new or empty folder, or one with only an earlier export, which is replaced.
+        A new or empty folder, or one with only an earlier export as it was written, which is replaced.
 
     Returns
     -------
@@ -60,15 +61,32 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
     OSError
         If it cannot be written.
     """
-    with new_folder(folder, _NAMES, kind) as scratch:
+    with new_folder(folder, _NAMES, kind, _as_written(folder)) as scratch:
         write_frames(results, scratch, kind)
         write_json(results.manifest, scratch / _MANIFEST)
         written = [name for name in _NAMES if (scratch / name).exists()]
     return [folder / name for name in written]
 
 
+def _as_written(folder: Path) -> Callable[[Path], bool]:
+    """Tells of a file in a folder whether it has the columns that the codebook beside it lists, as an export has."""
+    columns: dict[str, list[str]] = {}
+    with suppress(OSError, KeyError, ValueError):
+        listed = read_csv(folder / CODEBOOK, dtype=str, keep_default_na=False)
+        columns = {str(name): list(own["column"]) for name, own in listed.groupby("frame", sort=False)}
+
+    def as_written(path: Path) -> bool:
+        if path.stem in columns and path.suffix == ".csv":
+            return header_of(path) == [escaped(name) for name in columns[path.stem]]
+        return bool(columns) and (path.name in (_MANIFEST, CODEBOOK) or begins(path, b"PAR1"))
+
+    return as_written
+
+
 @contextmanager
-def new_folder(folder: Path, names: Collection[str], kind: FileKind = "csv") -> Iterator[Path]:
+def new_folder(
+    folder: Path, names: Collection[str], kind: FileKind = "csv", made: Made = lambda _: True
+) -> Iterator[Path]:
     """A folder to write into, whose files replace those of `folder` once all of them are written.
 
     Parameters
@@ -79,6 +97,8 @@ def new_folder(folder: Path, names: Collection[str], kind: FileKind = "csv") -> 
         Names of the files and folders that may be written.
     kind : FileKind
         Kind of file that frames are to have.
+    made : callable
+        Tells of a file that is there whether it may be replaced.
 
     Raises
     ------
@@ -87,10 +107,10 @@ def new_folder(folder: Path, names: Collection[str], kind: FileKind = "csv") -> 
     """
     if kind == "parquet" and find_spec("pyarrow") is None:
         raise SpecError("Parquet files need pyarrow: pip install 'opinionsim[parquet]'")
-    if folder.exists() and not folder.is_dir():
+    if str(folder) == "-" or (folder.exists() and not folder.is_dir()):
         raise SpecError(f"{folder} is a file; give a folder to export to")
     if folder.is_dir():
-        strangers = sorted(path.name for path in folder.iterdir() if path.name not in names)
+        strangers = sorted(path.name for path in folder.iterdir() if path.name not in names or not made(path))
         if strangers:
             raise SpecError(f"{folder} holds {strangers[0]!r}, which no export wrote; give a new or empty folder")
     place = folder.absolute()
@@ -105,8 +125,8 @@ def new_folder(folder: Path, names: Collection[str], kind: FileKind = "csv") -> 
         for path in place.iterdir():
             path.replace(Path(earlier) / path.name)
         for name in names:
-            if (made := Path(scratch) / name).exists():
-                made.replace(place / name)
+            if (new := Path(scratch) / name).exists():
+                new.replace(place / name)
 
 
 def write_json(value: Any, target: Path) -> None:

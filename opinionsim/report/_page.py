@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +14,7 @@ import yaml
 from markupsafe import Markup
 
 from opinionsim.analysis import Table
-from opinionsim.errors import SpecError
+from opinionsim.foundation.outputs import begins, put, require_free
 from opinionsim.messages import spelled_out
 from opinionsim.report._fitting_figures import Drawn
 from opinionsim.report._page_templates import TEMPLATES, WORDS
@@ -26,13 +24,13 @@ from opinionsim.store import Results
 #: Most bytes of a page before something is left out, and what is, in this order.
 MOST_BYTES = 5_000_000
 _LEFT_OUT = ("sample transcripts", "largest changes of opinion", "figures")
-#: How a page begins.
-_DOCTYPE = b"<!doctype html>"
+#: How every page begins.
+_MADE = b"<!doctype html>\n<!-- Made by opinionsim -->\n"
 #: Bytes of a drawing in lines beyond which one in points is tried, which may be smaller.
 _MOST_LINES = 100_000
 
 
-def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTES) -> list[str]:
+def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTES, *, force: bool = False) -> list[str]:
     """Write all that is told of an experiment as one HTML file that opens without a host.
 
     Parameters
@@ -43,6 +41,8 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
         The file, which is written whole or not at all; an earlier page of that name is replaced.
     most : int
         Most bytes of the page before something is left out.
+    force : bool
+        Whether any other file of that name is replaced, too; a store never is.
 
     Returns
     -------
@@ -79,11 +79,11 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
             text = template.render(**given, left_out=left_out, without=_LEFT_OUT[: len(left_out)])
         return text
 
-    put_page(Path(path), page)
+    put_page(Path(path), page, force=force)
     return left_out
 
 
-def put_page(path: Path, content: Callable[[], str]) -> None:
+def put_page(path: Path, content: Callable[[], str], *, force: bool = False) -> None:
     """Write a page whole or not at all; an earlier page of that name is replaced, and nothing else is.
 
     Parameters
@@ -91,34 +91,23 @@ def put_page(path: Path, content: Callable[[], str]) -> None:
     path : Path
         The file; a missing folder is created.
     content : callable
-        Makes the page, which begins with its document type; not called where there is something else.
+        Makes the page, which begins by saying that it was made here; not called where there is something else.
+    force : bool
+        Whether any other file of that name is replaced, too; a store never is.
 
     Raises
     ------
     SpecError
         If the file cannot be written, or is there and no page.
     """
-    part = path.parent / f".{path.name}.{os.getpid()}"
-    try:
-        if path.exists() and not path.is_dir() and not _is_page(path):
-            raise SpecError(f"{path} is there already, and no page of this kind; give another name")
-        text = content()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise SpecError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
+    require_free(path, is_page, force=force)
+    text = content()
+    put(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-def _is_page(path: Path) -> bool:
-    """Whether a path begins as a page; a pipe or device, which may never end, is none, and is not read."""
-    if not (path.is_file() or path.is_dir()):
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_DOCTYPE)) == _DOCTYPE
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that :func:`put_page` wrote."""
+    return begins(path, _MADE)
 
 
 def _seen(value: Any) -> Any:

@@ -24,7 +24,7 @@ _ENTRY = "view.js"
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline' data:"
 
 
-def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None) -> list[str]:
+def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None, *, force: bool = False) -> list[str]:
     """Write a run as one HTML file that opens without a host.
 
     Parameters
@@ -37,6 +37,8 @@ def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None)
         The file, which is written whole or not at all; an earlier page of that name is replaced.
     row : int, optional
         Row of the design, where cells share the run; default the first.
+    force : bool
+        Whether any other file of that name is replaced, too; a store never is.
 
     Returns
     -------
@@ -58,7 +60,7 @@ def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None)
         record.update(watching.whole_run(reader, run_id, MOST_BYTES, row), exported_at=at)
         return _page(record)
 
-    put_page(path, page)
+    put_page(path, page, force=force)
     return list(record["left_out"])
 
 

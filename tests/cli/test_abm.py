@@ -80,7 +80,10 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_first_run(
     invoke: Invoke, tmp_path: Path, over: tuple[str, ...]
 ) -> None:
     (tmp_path / "there").mkdir()
-    for file, message in (("there", "--csv there is a folder; give a file"), ("/proc/x.csv", "cannot be written")):
+    for file, message in (
+        ("there", "there is a folder; give the name of a file"),
+        ("/proc/x.csv", "cannot write /proc/x.csv"),
+    ):
         result = invoke("abm", "voter", *over, "--steps", 5, "--csv", file)
         assert (result.exit_code, result.stdout) == (2, "")
         assert message in result.stderr
