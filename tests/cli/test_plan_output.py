@@ -141,7 +141,7 @@ def test_a_key_goes_to_a_strange_host_only_where_the_command_allows_it(
     monkeypatch.setenv("OPINIONSIM_KEYS", "")  # what the command adds to it ends with the test
     options = "{base_url: 'https://llm.example.org/v1', api_key_env: OPENAI_API_KEY}"
     arguments = ("--set", "model.name=openai:m", "--set", f"model.options={options}", "--set", "sweep=null")
-    for command in ("plan", "preview", "run"):
+    for command in ("plan", "run"):
         assert "OPENAI_API_KEY would be sent to llm.example.org" in refused(command, spec, *arguments)
     found = invoke("plan", spec, *arguments, "--allow-key", "OPENAI_API_KEY=llm.example.org", "--json")
     assert "example.org=" not in found.stdout + found.stderr
