@@ -39,6 +39,7 @@ def doctor(
         Load torch to see which devices it can use; takes seconds.
     """
     packages = _packages()
+    nvidia = Path("/proc/driver/nvidia").exists() or shutil.which("nvidia-smi") is not None
     found = {
         "opinionsim": opinionsim.__version__,
         "python": platform.python_version(),
@@ -52,7 +53,7 @@ def doctor(
         "hub_telemetry": "HF_HUB_DISABLE_TELEMETRY" in os.environ
         and not any(_is_on(os.environ.get(name, "")) for name in _KNOWN["no_telemetry"]),
         "set": {name: name in os.environ for name in _KNOWN["secret"]},
-        "hardware": {"bf16": _cpu_bf16(), "nvidia": _nvidia(), "torch": _torch() if full else None},
+        "hardware": {"bf16": _cpu_bf16(), "nvidia": nvidia, "torch": _torch() if full else None},
         "stores": {"folder": str(_STORES.absolute()), "writable": _writable(_STORES)},
     }
     problems = _problems(found)
@@ -103,11 +104,6 @@ def _cpu_bf16(about: Path = Path("/proc/cpuinfo")) -> bool | None:
     except OSError:
         return None
     return bool({"avx512_bf16", "amx_bf16", "bf16"} & set(flags))
-
-
-def _nvidia() -> bool:
-    """Whether an NVIDIA driver is installed."""
-    return Path("/proc/driver/nvidia").exists() or shutil.which("nvidia-smi") is not None
 
 
 def _torch() -> dict[str, Any]:

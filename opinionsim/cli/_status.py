@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Causes of errors that are printed; the runs of the rest are counted.
 _REASONS_SHOWN = 10
+#: States in which no run of a classic sweep is.
+_OF_RUNS_ALONE = ("under_way", "cut_off", "withdrawn", "being_coded")
 #: What an experiment has used, and the attribute of `Paid` that tells it.
 _USED = {"calls": "calls", "tokens_in": "input_tokens", "tokens_cached": "cached_tokens"}
 _USED |= {"tokens_out": "output_tokens", "money": "cost", "money_saved": "saved"}
@@ -132,11 +134,12 @@ def _counts(
 ) -> dict[str, int]:
     """Numbers of runs of designs: in all, by state, and of complete runs to which opinions are being added."""
     run_ids = {run.run_id for design in designs for run in design.runs}
+    if swept := count_points(opened, designs):
+        return {"runs": sum(swept.values()), **dict.fromkeys(_OF_RUNS_ALONE, 0), **swept}
     own = {run_id: states[run_id] for run_id in run_ids & states.keys()}
-    found, swept = count_states(own, alive), count_points(opened, designs)
     coding = sum(state.status == "complete" and run_id in alive for run_id, state in own.items())
-    counted = {name.replace(" ", "_"): count for name, count in (found | swept).items()}
-    return {"runs": sum(swept.values()) or len(run_ids), **counted, "being_coded": coding}
+    counted = {name.replace(" ", "_"): count for name, count in count_states(own, alive).items()}
+    return {"runs": len(run_ids), **counted, "being_coded": coding}
 
 
 # -- the table -----------------------------------------------------------------------------------------------

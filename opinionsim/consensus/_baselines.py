@@ -104,10 +104,6 @@ def _bleu(method: str, _: int) -> _Score:
     return lambda statement, opinion: min(1.0, float(metric.sentence_score(statement, [opinion]).score) / 100)
 
 
-def _random(method: str, seed: int) -> _Score:
-    return lambda *texts: float(stream(seed, "random baseline", 0, *map(digest, texts)).random())
-
-
 _METHODS: dict[str, Callable[[str, int], _Score]] = {
     "tfidf": _tfidf,
     "longest": lambda *_: lambda statement, opinion: float(len(statement.strip())),
@@ -115,7 +111,7 @@ _METHODS: dict[str, Callable[[str, int], _Score]] = {
     "rouge2": _rouge,
     "rougeL": _rouge,
     "bleu": _bleu,
-    "random": _random,
+    "random": lambda _, seed: lambda *texts: float(stream(seed, "random baseline", 0, *map(digest, texts)).random()),
 }
 
 

@@ -409,11 +409,6 @@ def check_turn(turn: Turn, schedule: AnySchedule, index: int, after: int) -> Act
     return act
 
 
-@runtime_checkable
-class _Outlined(Protocol):
-    def outline(self) -> Iterator[Turn]: ...
-
-
 def outline(schedule: AnySchedule) -> Iterator[Turn]:
     """The turns of a schedule as far as they are known before the first call; forecasts count them.
 
@@ -435,9 +430,10 @@ def outline(schedule: AnySchedule) -> Iterator[Turn]:
     """
     if isinstance(schedule, StaticSchedule):
         return schedule.turns()
-    if isinstance(schedule, _Outlined):
-        return schedule.outline()
-    raise ScheduleError(f"{called(schedule)} has no outline, so that its turns cannot be forecast")
+    told: Callable[[], Iterator[Turn]] | None = getattr(schedule, "outline", None)
+    if told is None:
+        raise ScheduleError(f"{called(schedule)} has no outline, so that its turns cannot be forecast")
+    return told()
 
 
 def first_keeper(schedule: AnySchedule) -> int | None:

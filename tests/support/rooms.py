@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import shutil
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.support.processes import Command
 
@@ -49,6 +50,14 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
+class Answer(NamedTuple):
+    """Status, headers and text of an answer."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
 class RoomServer:
     """The command `opinionsim room`, or another one that serves pages, in a process of its own.
 
@@ -81,6 +90,14 @@ class RoomServer:
                 self.link = found[0]
                 self._linked.set()
         self._linked.set()
+
+    def ask(self, path: str, *, method: str = "GET", body: bytes | str = b"", **headers: str) -> Answer:
+        """A request, literally as given."""
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body or None, named)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict(answer.getheaders()), answer.read().decode("utf-8", "replace"))
 
     def kill(self) -> None:
         """End the process at once, if it has not ended."""

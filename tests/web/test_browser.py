@@ -38,6 +38,12 @@ def say(page: Any, text: str) -> None:
     page.wait_for_function("key => document.getElementById('seat').dataset.key !== key", arg=key)
 
 
+def sent(page: Any, server: RoomServer, **form: Any) -> Any:
+    """The answer to a form, as a page without scripts would send it."""
+    headers = {"origin": server.address, "accept": "application/json"}
+    return page.request.post(f"{page.url.partition('#')[0]}/answer", form=form, headers=headers)
+
+
 def texts(folder: Path) -> list[str]:
     """What the person has said in its turns, by the journal."""
     with sqlite3.connect(f"file:{next(folder.glob('results/*.sqlite'))}?mode=ro", uri=True) as store:
@@ -95,20 +101,11 @@ def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing
         other.fill("#answer textarea", "From the other tab.")
         held = page.locator("#answer").evaluate("form => Object.fromEntries(new FormData(form))")
         say(other, "From the other tab.")
-        # The first tab sends for the same question, as a page without scripts would do later.
-        answer = page.request.post(
-            f"{page.url.partition('#')[0]}/answer",
-            form={**held, "text": "From the first tab."},
-            headers={"origin": served.address, "accept": "application/json"},
-        )
+        # The first tab sends for the same question.
+        answer = sent(page, served, **{**held, "text": "From the first tab."})
         assert answer.status == 409
         assert "answered already, with another text" in answer.text()
-        again = page.request.post(
-            f"{page.url.partition('#')[0]}/answer",
-            form={**held, "text": "From the other tab."},
-            headers={"origin": served.address, "accept": "application/json"},
-        )
-        assert again.json() == {"sent": "already"}
+        assert sent(page, served, **{**held, "text": "From the other tab."}).json() == {"sent": "already"}
         assert texts(tmp_path)[:1] == ["From the other tab."]
         assert "From the first tab." not in texts(tmp_path)
 
@@ -247,8 +244,7 @@ def test_somebody_who_looks_on_sees_it_live_and_can_do_nothing(browser: Any, ser
         assert other.locator("#answer").count() == 0
         run = page.url.partition("#")[0]
         for route in ("answer", "signal", "invite", "sit"):
-            sent = other.request.post(f"{run}/{route}", headers={"origin": served.address})
-            assert sent.status == 403
+            assert other.request.post(f"{run}/{route}", headers={"origin": served.address}).status == 403
         assert other.request.get(f"{served.address}/settings").status == 403
         assert other.request.get(f"{run}/download/json").status == 403
 
@@ -303,11 +299,7 @@ def test_an_answer_that_comes_too_late_is_not_called_sent(
         assert "seconds" in page.locator(".time").inner_text()
         held = page.locator("#answer").evaluate("form => Object.fromEntries(new FormData(form))")
         page.wait_for_selector("#seat :text('ran out of time')")
-        late = page.request.post(
-            f"{page.url.partition('#')[0]}/answer",
-            form={**held, "text": "Late."},
-            headers={"origin": server.address, "accept": "application/json"},
-        )
+        late = sent(page, server, **{**held, "text": "Late."})
         assert (late.status, "time was over" in late.text()) == (409, True)
         assert texts(tmp_path)[0] == ""
 

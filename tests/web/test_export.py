@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from opinionsim.cli import app
 from opinionsim.store import open_store
 from opinionsim.watching import run_turns, whole_run
+from tests.support.command import invoked, refused
 from tests.support.running import SMALL, changed, finished
-
-
-def _view(store: Path, *options: str) -> Result:
-    return CliRunner().invoke(app, ["view", str(store), *options])
 
 
 def _record(page: Path) -> dict[str, Any]:
@@ -37,32 +32,27 @@ def store(tmp_path: Path) -> Path:
 def test_an_earlier_page_is_replaced_and_nothing_else_is(store: Path, tmp_path: Path) -> None:
     kept, page = store.read_bytes(), tmp_path / "new" / "run.html"
     for _ in range(2):
-        assert _view(store, "--run", "0", "--export", str(page)).exit_code == 0
+        assert invoked("view", store, "--run", "0", "--export", page).exit_code == 0
     assert [each.name for each in page.parent.iterdir()] == ["run.html"]
-    refused = _view(store, "--run", "0", "--export", str(store))
-    assert refused.exit_code == 2
-    assert "give another name" in refused.output
+    assert "give another name" in refused("view", store, "--run", "0", "--export", store)
     assert store.read_bytes() == kept
 
 
 @pytest.mark.parametrize("target", [".", "run.txt/run.html"])
 def test_what_cannot_be_written_is_one_sentence(store: Path, tmp_path: Path, target: str) -> None:
     (tmp_path / "run.txt").write_text("mine", encoding="utf-8")
-    refused = _view(store, "--run", "0", "--export", str(tmp_path / target))
-    assert refused.exit_code == 2
-    assert "Traceback" not in refused.output
-    assert "cannot write" in refused.output
+    assert "cannot write" in refused("view", store, "--run", "0", "--export", tmp_path / target)
     assert (tmp_path / "run.txt").read_text("utf-8") == "mine"
 
 
 def test_a_run_and_its_file_are_named_together(store: Path, tmp_path: Path) -> None:
     for options in (["--run", "0"], ["--export", str(tmp_path / "a.html")]):
-        assert _view(store, *options).exit_code == 2
+        refused("view", store, *options)
 
 
 def test_the_file_has_what_the_store_has_and_texts_of_events(store: Path, tmp_path: Path) -> None:
     page = tmp_path / "run.html"
-    _view(store, "--run", "0", "--export", str(page))
+    invoked("view", store, "--run", "0", "--export", page)
     record = _record(page)
     with open_store(str(store), write=False) as opened:
         run_id = opened.designs()[-1].rows[0].run_id
@@ -90,7 +80,7 @@ def test_cells_that_share_a_run_are_told_apart(tmp_path: Path) -> None:
     found = {}
     for row in ("0", "1"):
         page = tmp_path / f"{row}.html"
-        assert _view(store, "--run", row, "--export", str(page)).exit_code == 0
+        assert invoked("view", store, "--run", row, "--export", page).exit_code == 0
         run = _record(page)["run"]
         found[run["about"]["row"]] = (run["about"]["cell"], run["instruments"][0]["classifier"])
     assert {row: classifier in cell for row, (cell, classifier) in found.items()} == {0: True, 1: True}

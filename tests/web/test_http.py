@@ -7,33 +7,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 import pytest
 
 import opinionsim as osim
-from tests.support.rooms import RoomServer, room
-
-
-class Answer(NamedTuple):
-    """Status, headers and text of an answer."""
-
-    status: int
-    headers: dict[str, str]
-    text: str
-
-
-def ask(server: RoomServer, path: str, *, method: str = "GET", body: bytes | str = b"", **headers: str) -> Answer:
-    """A request, literally as given."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    try:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body or None, named)
-        answer = connection.getresponse()
-        return Answer(answer.status, dict(answer.getheaders()), answer.read().decode("utf-8", "replace"))
-    finally:
-        connection.close()
+from tests.support.rooms import Answer, RoomServer, room
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoomServer]:
 @pytest.fixture(scope="module")
 def owner(server: RoomServer) -> str:
     """The owner's cookie."""
-    answer = ask(server, server.link.removeprefix(server.address))
+    answer = server.ask(server.link.removeprefix(server.address))
     assert answer.status == 303
     return answer.headers["set-cookie"].partition(";")[0]
 
@@ -59,9 +38,9 @@ def owner(server: RoomServer) -> str:
 @pytest.fixture(scope="module")
 def run(server: RoomServer, owner: str) -> str:
     """The path of the session, in which the owner sits."""
-    found = re.search(r"/sessions/\w+", ask(server, "/", cookie=owner).text)
+    found = re.search(r"/sessions/\w+", server.ask("/", cookie=owner).text)
     assert found is not None
-    sat = ask(server, f"{found[0]}/sit", method="POST", body="seat=1", cookie=owner, origin=server.address,
+    sat = server.ask(f"{found[0]}/sit", method="POST", body="seat=1", cookie=owner, origin=server.address,
               content_type="application/x-www-form-urlencoded")  # fmt: skip
     assert sat.status == 303
     return found[0]
@@ -69,13 +48,13 @@ def run(server: RoomServer, owner: str) -> str:
 
 def _post(server: RoomServer, path: str, owner: str, content: str | bytes, **headers: str) -> Answer:
     given = {"origin": server.address, "content_type": "application/x-www-form-urlencoded", **headers}
-    return ask(server, path, method="POST", body=content, cookie=owner, **given)
+    return server.ask(path, method="POST", body=content, cookie=owner, **given)
 
 
 def _question(server: RoomServer, run: str, owner: str) -> dict[str, str]:
     """The key of the question that is open."""
     for _ in range(200):
-        page = ask(server, f"{run}/seat", cookie=owner).text
+        page = server.ask(f"{run}/seat", cookie=owner).text
         if 'id="answer"' in page:
             return dict(re.findall(r'name="(turn|call|attempt)" value="([^"]*)"', page))
     raise AssertionError("nothing is asked")
@@ -83,7 +62,7 @@ def _question(server: RoomServer, run: str, owner: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost", "127.0.0.1:1", ""])
 def test_foreign_names_are_refused(server: RoomServer, owner: str, host: str) -> None:
-    answer = ask(server, "/", host=host, cookie=owner)
+    answer = server.ask("/", host=host, cookie=owner)
     assert answer.status == 421
     assert "small" not in answer.text
 
@@ -92,7 +71,7 @@ def test_foreign_names_are_refused(server: RoomServer, owner: str, host: str) ->
 def test_posts_from_other_pages_are_refused(server: RoomServer, owner: str, run: str, origin: str) -> None:
     held = {**_question(server, run, owner), "text": "Sent by another site."}
     assert _post(server, f"{run}/answer", owner, urlencode(held), origin=origin).status == 403
-    none = ask(server, f"{run}/answer", method="POST", body=urlencode(held), cookie=owner,
+    none = server.ask(f"{run}/answer", method="POST", body=urlencode(held), cookie=owner,
                content_type="application/x-www-form-urlencoded", sec_fetch_site="cross-site")  # fmt: skip
     assert none.status == 403
     assert _question(server, run, owner) == {name: held[name] for name in ("turn", "call", "attempt")}
@@ -102,7 +81,7 @@ def test_posts_from_other_pages_are_refused(server: RoomServer, owner: str, run:
                                   "/sessions/{run}/download/json", "/sessions/{run}/debriefing"])  # fmt: skip
 @pytest.mark.parametrize("cookie", ["", "opinionsim-{port}=guessed", "opinionsim-{port}=", "other=1"])
 def test_without_a_key_nothing_is_told(server: RoomServer, run: str, path: str, cookie: str) -> None:
-    answer = ask(server, path.replace("/sessions/{run}", run), cookie=cookie.format(port=server.port))
+    answer = server.ask(path.replace("/sessions/{run}", run), cookie=cookie.format(port=server.port))
     assert "Ada" not in answer.text
     assert answer.status == (200 if path == "/" else 401)
 
@@ -110,44 +89,44 @@ def test_without_a_key_nothing_is_told(server: RoomServer, run: str, path: str, 
 @pytest.mark.parametrize("key", ["guessed", "..%2f..%2fetc%2fpasswd", "%00", "a" * 5000, "%ff%fe", "%F0%9F%90%8C"])
 def test_guessed_links_open_nothing(server: RoomServer, key: str) -> None:
     for method in ("GET", "HEAD", "POST"):
-        answer = ask(server, f"/enter/{key}", method=method, origin=server.address)
+        answer = server.ask(f"/enter/{key}", method=method, origin=server.address)
         assert answer.status in ((400, 404, 422) if method == "POST" else (200, 404))
     assert "sessions" not in answer.headers.get("location", "")
     assert "Traceback" not in answer.text
 
 
 def test_the_owners_link_works_once(server: RoomServer, owner: str) -> None:
-    answer = ask(server, server.link.removeprefix(server.address), method="POST", origin=server.address)
+    answer = server.ask(server.link.removeprefix(server.address), method="POST", origin=server.address)
     assert answer.status == 400
 
 
 def test_a_cookie_that_nobody_gave_is_not_taken_over(server: RoomServer, owner: str) -> None:
-    page = ask(server, "/", cookie=owner).text
+    page = server.ask("/", cookie=owner).text
     run = re.search(r"/sessions/\w+", page)
     assert run is not None
     made = _post(server, f"{run[0]}/invite", owner, "seat=none").text
     link = re.search(r"http://\S+/enter/[\w-]+", made)
     assert link is not None
     chosen = f"opinionsim-{server.port}=chosen"
-    entered = ask(server, link[0].removeprefix(server.address), method="POST", origin=server.address,
+    entered = server.ask(link[0].removeprefix(server.address), method="POST", origin=server.address,
                   cookie=chosen)  # fmt: skip
     assert entered.status == 303
     assert chosen not in entered.headers["set-cookie"]
-    assert ask(server, run[0], cookie=chosen).status == 401
+    assert server.ask(run[0], cookie=chosen).status == 401
 
 
 @pytest.mark.parametrize("path", ["/static/../_rights.py", "/static/..%2f_rights.py", "/static/%2e%2e/__init__.py",
                                   "//etc/passwd", "/static//etc/passwd", "/results/small-room.sqlite", "/small.yaml",
                                   "/sessions/../../small.yaml", "/static/room.css%00.py"])  # fmt: skip
 def test_other_files_are_not_served(server: RoomServer, owner: str, path: str) -> None:
-    answer = ask(server, path, cookie=owner)
+    answer = server.ask(path, cookie=owner)
     assert answer.status in (400, 404)
     assert "import" not in answer.text
 
 
 @pytest.mark.parametrize("path", ["/", "/static/room.js", "/nowhere", "/enter/x"])
 def test_every_answer_carries_the_headers(server: RoomServer, path: str) -> None:
-    headers = ask(server, path).headers
+    headers = server.ask(path).headers
     assert headers["content-security-policy"].startswith("default-src 'self'")
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
@@ -157,7 +136,7 @@ def test_every_answer_carries_the_headers(server: RoomServer, path: str) -> None
 
 def test_no_page_has_a_script_or_a_style_of_its_own(server: RoomServer, owner: str, run: str) -> None:
     for path in ("/", run, "/settings", "/withdrawal"):
-        page = ask(server, path, cookie=owner).text
+        page = server.ask(path, cookie=owner).text
         assert not re.search(r"<script(?![^>]*\bsrc=)|\sstyle=|\son\w+=|javascript:", page)
         assert all(source.startswith("/static/") for source in re.findall(r'(?:src|href)="([^"]*\.(?:js|css))"', page))
 

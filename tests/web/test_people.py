@@ -35,6 +35,26 @@ def _invited(folder: Path, spec: Callable[..., Path], **changed: Any) -> Path:
     return spec(ethics={"consent": "consent.yaml"}, **changed)
 
 
+def _invite(owner: Any, name: str = "Guest") -> None:
+    owner.get_by_role("button", name=f"Make a link to {name}").click()
+
+
+def _come_in(person: Any, link: str) -> None:
+    person.goto(link)
+    person.get_by_role("button", name="Come in").click()
+
+
+def _agree(person: Any, *others: str) -> None:
+    for field in ("[name=age]", *others, "[name=agree]"):
+        person.check(field)
+    person.get_by_role("button", name="Take part", exact=True).click()
+
+
+def _withdraw(person: Any, code: str) -> None:
+    person.fill("#code", code)
+    person.get_by_role("button", name="Withdraw for good").click()
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("agrees", [True, False])
 def test_publication_is_asked_for_apart_from_taking_part(
@@ -45,16 +65,11 @@ def test_publication_is_asked_for_apart_from_taking_part(
     asked = spec(ethics={"consent": "consent.yaml"})
     with room(asked, tmp_path) as server, looking(browser, server) as owner, looking(browser, server) as person:
         owner.goto(server.link)
-        owner.get_by_role("button", name="Make a link to Guest").click()
-        person.goto(owner.locator(".link code").inner_text())
-        person.get_by_role("button", name="Come in").click()
+        _invite(owner)
+        _come_in(person, owner.locator(".link code").inner_text())
         assert told["publication"] in person.locator("main").inner_text()
         accessible(person)
-        person.check("[name=age]")
-        person.check("[name=agree]")
-        if agrees:
-            person.check("[name=publish]")
-        person.get_by_role("button", name="Take part", exact=True).click()
+        _agree(person, *(["[name=publish]"] if agrees else []))
         person.locator(".code").wait_for()
     with open_store(f"sqlite:///{next(tmp_path.glob('results/*.sqlite'))}", write=False) as store:
         (row,) = [row for row in store.seats() if row.consented_at is not None]
@@ -67,7 +82,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
     with room(_invited(tmp_path, spec), tmp_path) as server:
         with looking(browser, server) as owner, looking(browser, server) as person:
             owner.goto(server.link)
-            owner.get_by_role("button", name="Make a link to Guest").click()
+            _invite(owner)
             link = owner.locator(".link code").inner_text()
             person.goto(link)
             # A program that looks at the link does not use it up.
@@ -82,15 +97,9 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             assert person.url == f"{run}/consent"
             sent = person.request.post(f"{run}/consent", form={"agree": "yes"}, headers={"origin": server.address})
             assert sent.status == 400
-            person.check("[name=age]")
-            person.check("[name=check-0][value=people]")
-            person.check("[name=agree]")
-            person.get_by_role("button", name="Take part", exact=True).click()
+            _agree(person, "[name=check-0][value=people]")
             assert "answered rightly" in person.locator(".problem").inner_text()
-            person.check("[name=age]")
-            person.check("[name=check-0][value='language models']")
-            person.check("[name=agree]")
-            person.get_by_role("button", name="Take part", exact=True).click()
+            _agree(person, "[name=check-0][value='language models']")
             code = person.locator(".code").inner_text()
             accessible(person)
             person.get_by_role("link", name="Go on to the session").click()
@@ -99,19 +108,16 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             my_turn(person)
             # A link opens a seat once: in another browser it opens nothing.
             with looking(browser, server) as thief:
-                thief.goto(link)
-                thief.get_by_role("button", name="Come in").click()
+                _come_in(thief, link)
                 assert "not valid" in thief.locator(".notice").inner_text()
             person.goto(f"{run}/debriefing")
             assert CONSENT["debriefing"] in person.locator("main").inner_text()
             assert "language models" in person.locator("main").inner_text()
             accessible(person)
             person.goto(f"{server.address}/withdrawal")
-            person.fill("#code", "abcd-efgh-ijkl-mnop")
-            person.get_by_role("button", name="Withdraw for good").click()
+            _withdraw(person, "abcd-efgh-ijkl-mnop")
             assert "nobody's code" in person.locator(".problem").inner_text()
-            person.fill("#code", code.upper().replace("-", ""))
-            person.get_by_role("button", name="Withdraw for good").click()
+            _withdraw(person, code.upper().replace("-", ""))
             assert "deleted" in person.locator(".notice").inner_text()
             accessible(person)
             owner.goto(server.address)
@@ -133,7 +139,7 @@ def test_without_a_text_to_consent_to_nobody_is_invited(
 ) -> None:
     with room(spec(), tmp_path) as server, looking(browser, server) as owner:
         owner.goto(server.link)
-        owner.get_by_role("button", name="Make a link to Guest").click()
+        _invite(owner)
         assert "ethics: {consent: FILE}" in owner.locator(".notice").inner_text()
 
 
@@ -185,16 +191,15 @@ def test_who_declines_frees_the_seat_and_who_read_another_text_is_asked_again(
 ) -> None:
     with room(_invited(tmp_path, spec), tmp_path) as server, looking(browser, server) as owner:
         owner.goto(server.link)
-        owner.get_by_role("button", name="Make a link to Guest").click()
+        _invite(owner)
         with looking(browser, server) as person:
-            person.goto(owner.locator(".link code").inner_text())
-            person.get_by_role("button", name="Come in").click()
+            _come_in(person, owner.locator(".link code").inner_text())
             sent = person.request.post(person.url, form={"agree": "yes", "age": "yes", "text": "another"},
                                        headers={"origin": server.address})  # fmt: skip
             assert (sent.status, "was changed" in sent.text()) == (400, True)
             person.get_by_role("button", name="I do not want to take part").click()
             assert "nothing of you is kept" in person.locator(".notice").inner_text()
-        owner.get_by_role("button", name="Make a link to Guest").click()
+        _invite(owner)
         assert owner.locator(".link code").count() == 1
 
 
@@ -207,20 +212,15 @@ def test_a_session_that_was_withdrawn_before_it_began_never_begins(
                     roles={"moderator": {}})  # fmt: skip
     with room(path, tmp_path) as server, looking(browser, server) as owner, looking(browser, server) as person:
         owner.goto(server.link)
-        owner.get_by_role("button", name="Make a link to Guest").click()
-        person.goto(owner.locator(".link code").inner_text())
-        person.get_by_role("button", name="Come in").click()
-        person.check("[name=age]")
-        person.check("[name=check-0][value='language models']")
-        person.check("[name=agree]")
-        person.get_by_role("button", name="Take part", exact=True).click()
+        _invite(owner)
+        _come_in(person, owner.locator(".link code").inner_text())
+        _agree(person, "[name=check-0][value='language models']")
         code = person.locator(".code").inner_text()
         person.goto(f"{server.address}/withdrawal")
-        person.fill("#code", code)
-        person.get_by_role("button", name="Withdraw for good").click()
+        _withdraw(person, code)
         assert "deleted" in person.locator(".notice").inner_text()
         owner.goto(server.address)
-        owner.get_by_role("button", name="Make a link to Visitor").click()
+        _invite(owner, "Visitor")
         assert "is over" in owner.locator(".notice").inner_text()
     with room(path, tmp_path) as server, looking(browser, server) as owner:
         owner.goto(server.link)

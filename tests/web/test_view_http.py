@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -18,7 +18,7 @@ from opinionsim.store import TurnRow, open_store
 from opinionsim.web import view
 from tests.cli.conftest import backup
 from tests.support.postgres import Server
-from tests.support.rooms import RoomServer, room
+from tests.support.rooms import Answer, RoomServer, room
 from tests.support.running import SMALL, changed
 
 SPEC = changed(SMALL, measurement={"classifier": "lexicon"}, sweep={"cognition.confirmation_bias": ["none", "strong"]})
@@ -32,19 +32,11 @@ ANSWERS = (
 )  # fmt: skip
 
 
-class Answer(NamedTuple):
-    """Status, headers and text of an answer."""
-
-    status: int
-    headers: dict[str, str]
-    text: str
-
-    @property
-    def problem(self) -> str:
-        """The sentence of an answer that failed."""
-        found = json.loads(self.text)
-        assert list(found) == ["problem"]
-        return str(found["problem"])
+def _problem(answer: Answer) -> str:
+    """The sentence of an answer that failed."""
+    found = json.loads(answer.text)
+    assert list(found) == ["problem"]
+    return str(found["problem"])
 
 
 class Shown:
@@ -58,11 +50,7 @@ class Shown:
 
     def ask(self, path: str, *, method: str = "GET", **headers: str) -> Answer:
         """A request, literally as given."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)) as connection:
-            given = {"cookie": self.cookie, **headers}
-            connection.request(method, path, None, {name.replace("_", "-"): value for name, value in given.items()})
-            answer = connection.getresponse()
-            return Answer(answer.status, dict(answer.getheaders()), answer.read().decode())
+        return self.server.ask(path, method=method, **{"cookie": self.cookie, **headers})
 
     def told(self, path: str) -> Any:
         """What an address answers."""
@@ -137,9 +125,7 @@ def test_without_the_cookie_nothing_is_told(shown: Shown, run: str, path: str, c
 def test_the_link_works_once_and_not_for_its_head(store: Path) -> None:
     with room(str(store), store.parent, "--port", "0", command="view") as server:
         link = server.link.removeprefix(server.address)
-        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
-            connection.request("HEAD", link)
-            assert "set-cookie" not in connection.getresponse().headers
+        assert "set-cookie" not in server.ask(link, method="HEAD").headers
         found = Shown(server)
         assert found.ask(link).status == 303  # whoever has the cookie already is let through
         assert found.ask(link, cookie="").status == 404
@@ -195,9 +181,9 @@ def test_an_address_that_makes_no_sense_is_one_sentence(
 ) -> None:
     answer = shown.ask(path.format(run=run))
     assert answer.status == status
-    assert said in answer.problem
+    assert said in _problem(answer)
     assert "Traceback" not in answer.text
-    assert "\n" not in answer.problem
+    assert "\n" not in _problem(answer)
 
 
 def test_names_of_parameters_that_are_none_are_passed_over(shown: Shown) -> None:
@@ -240,7 +226,7 @@ def test_a_store_that_is_deleted_is_said_and_one_that_comes_back_is_shown(
             assert next(events, None) is None
         answer = found.ask(f"/data/runs/{run}/beyond")
         assert answer.status == 503
-        assert "there is no store at" in answer.problem
+        assert "there is no store at" in _problem(answer)
         kept.rename(path)
         assert found.told(f"/data/runs/{run}")["state"] == "complete"
 
@@ -254,7 +240,7 @@ def test_a_damaged_run_is_said_and_others_are_shown(store: Path, run: str, tmp_p
     with viewer(str(path), tmp_path) as found:
         answer = found.ask(f"/data/runs/{run}")
         assert answer.status == 503
-        assert "missing" in answer.problem
+        assert "missing" in _problem(answer)
         (sibling,) = (each["run_id"] for each in found.told("/data/experiments/small")["runs"] if each["run_id"] != run)
         assert found.told(f"/data/runs/{sibling}")["state"] == "complete"
 
