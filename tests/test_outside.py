@@ -593,7 +593,8 @@ def test_a_cluster_runs_them_and_refuses_workers_with_other_code(
 
 def test_the_file_stands_in_the_documentation(checkout: Path) -> None:
     page = (checkout / "docs" / "parts.md").read_text(encoding="utf-8")
-    for name in ("own.py", "own.yaml", "own_pack/pack.yaml", "own_pack/letter.j2"):
-        text = (checkout / "tests" / "outside" / name).read_text(encoding="utf-8")
+    outside = checkout / "tests" / "outside"
+    for path in (outside / "own.py", outside / "own.yaml", *(outside / "own_pack").iterdir()):
+        name, text = path.name, path.read_text(encoding="utf-8")
         for piece in text.split("\n\n\n") if name == "own.py" else [text]:
             assert piece.strip() in page, f"{name} is not shown in docs/parts.md as it is: {piece}"
