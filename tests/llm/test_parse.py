@@ -104,15 +104,6 @@ def test_rejected_replies_are_attempts_with_seeds_of_their_own() -> None:
     assert desk.calls.made == 3
 
 
-def test_attempts_that_arrived_before_a_crash_count() -> None:
-    whole = Desk(Client(LONG, "also too long", "Yes."))
-    run_virtual(whole.ask(PICKY))
-    resumed = Desk(Client("also too long", "Yes."), MemoryJournal(whole.journal.records[:1]))
-    assert run_virtual(resumed.ask(PICKY)) == Reply("Yes.", decision="YES.")
-    assert resumed.client.seeds == whole.client.seeds[1:]
-    assert (resumed.calls.made, resumed.calls.answered) == (2, 1)
-
-
 def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
     desk = Desk(Client(LONG, "long as well", "the longest of all"))
     words = "none of 3 replies was acceptable; the last one: 18 letters are too many$"
@@ -141,20 +132,6 @@ def test_draws_are_rejected_one_by_one() -> None:
     assert [record.key for record in desk.journal.records] == [(7, "reply.2", 0), (7, "reply.2", 1)]
 
 
-@given(st.lists(st.text("abcd", min_size=1, max_size=9), min_size=1, max_size=6), st.integers(1, 6))
-def test_the_first_acceptable_reply_is_taken(texts: list[str], attempts: int) -> None:
-    reading = PICKY._replace(attempts=attempts)
-    desk = Desk(Client(*texts, *[LONG] * 6))
-    acceptable = [i for i, text in enumerate(texts[:attempts]) if len(text) <= 5]
-    if acceptable:
-        taken = texts[acceptable[0]]
-        assert run_virtual(desk.ask(reading)) == Reply(taken, decision=taken.upper())
-        assert len(desk.journal.records) == acceptable[0] + 1
-    else:
-        fails(desk, ModelCallError, f"none of {attempts} replies", reading)
-        assert len(desk.journal.records) == attempts
-
-
 # -- when no reply is acceptable and the run goes on ---------------------------------------------------------
 
 
@@ -165,22 +142,6 @@ def test_the_last_reply_is_taken_without_a_decision_and_again_when_the_run_is_re
     resumed = Desk(ReplayOnly(), desk.journal)
     assert run_virtual(resumed.ask(LAST)) == Reply("the longest of all", decision=None)
     assert (resumed.calls.made, resumed.calls.answered) == (0, 3)
-
-
-def test_refusals_that_are_asked_for_again_do_not_count_as_rejected_replies() -> None:
-    """The act rejects twice, the policy asks again twice; whichever comes first ends it."""
-    reading = LAST._replace(attempts=2)
-    policy = asking_again(2)
-    bad = Desk([Endpoint(Client(LONG, MISSING["refused"], MISSING["empty"], "long as well"), replies=policy)] * 3)
-    assert run_virtual(bad.ask(reading)) == Reply("long as well", decision=None)
-    none = Desk([Endpoint(Client(MISSING["empty"], LONG, MISSING["empty"], MISSING["refused"]), replies=policy)] * 3)
-    assert run_virtual(none.ask(reading)) == Reply("I will not.", "refused")
-    for desk, last in ((bad, "rejected"), (none, "accepted")):
-        assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3]
-        assert [outcome for _, _, outcome in desk.attempts] == [*["rejected"] * 3, last]
-    resumed = [Desk([Endpoint(ReplayOnly(), replies=policy)] * 3, desk.journal) for desk in (bad, none)]
-    assert run_virtual(resumed[0].ask(reading)) == Reply("long as well", decision=None)
-    assert run_virtual(resumed[1].ask(reading)) == Reply("I will not.", "refused")
 
 
 def _told(kind: str, place: int) -> AIMessage:
