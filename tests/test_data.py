@@ -23,11 +23,6 @@ def topics() -> list[dict[str, Any]]:
     return _content("topics", "chuang2024.yaml")["topics"]  # type: ignore[no-any-return]
 
 
-@pytest.fixture
-def personas() -> list[dict[str, Any]]:
-    return _content("personas", "chuang2024.yaml")["personas"]  # type: ignore[no-any-return]
-
-
 def test_claims_can_follow_that(topics: list[dict[str, Any]]) -> None:
     names = ("US", "Barack", "Washington")
     for claim in (claim for topic in topics for claim in topic["claims"].values()):
@@ -44,7 +39,8 @@ def test_sensitive_topics(topics: list[dict[str, Any]]) -> None:
     }
 
 
-def test_personas_state_the_published_attributes_in_order(personas: list[dict[str, Any]]) -> None:
+def test_personas_state_the_published_attributes_in_order() -> None:
+    personas = _content("personas", "chuang2024.yaml")["personas"]
     order = ["political_leaning", "age", "gender", "ethnicity", "education", "occupation"]
     assert all(list(persona["attributes"]) == order for persona in personas)
     # Sums over the columns of A4 that a slip of one row would change.

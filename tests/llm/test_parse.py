@@ -144,6 +144,22 @@ def test_the_last_reply_is_taken_without_a_decision_and_again_when_the_run_is_re
     assert (resumed.calls.made, resumed.calls.answered) == (0, 3)
 
 
+def test_refusals_that_are_asked_for_again_do_not_count_as_rejected_replies() -> None:
+    """The act rejects twice, the policy asks again twice; whichever comes first ends it."""
+    reading = LAST._replace(attempts=2)
+    policy = asking_again(2)
+    bad = Desk([Endpoint(Client(LONG, MISSING["refused"], MISSING["empty"], "long as well"), replies=policy)] * 3)
+    assert run_virtual(bad.ask(reading)) == Reply("long as well", decision=None)
+    none = Desk([Endpoint(Client(MISSING["empty"], LONG, MISSING["empty"], MISSING["refused"]), replies=policy)] * 3)
+    assert run_virtual(none.ask(reading)) == Reply("I will not.", "refused")
+    for desk, last in ((bad, "rejected"), (none, "accepted")):
+        assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3]
+        assert [outcome for _, _, outcome in desk.attempts] == [*["rejected"] * 3, last]
+    resumed = [Desk([Endpoint(ReplayOnly(), replies=policy)] * 3, desk.journal) for desk in (bad, none)]
+    assert run_virtual(resumed[0].ask(reading)) == Reply("long as well", decision=None)
+    assert run_virtual(resumed[1].ask(reading)) == Reply("I will not.", "refused")
+
+
 def _told(kind: str, place: int) -> AIMessage:
     return {"good": AIMessage(f"y{place}"), "bad": AIMessage(f"{LONG} {place}"), "refused": MISSING["refused"]}[kind]
 
