@@ -40,7 +40,7 @@ from tests.support.provider_replies import scripted_reply
 from tests.support.provider_runs import SPEC
 from tests.support.running import changed
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.whole
 
 #: Of the shape of no provider's keys, and with what addresses and base 64 spell in another way.
 KEY = f"q+{secrets.token_hex(12)}/{secrets.token_hex(6)}=="
