@@ -15,7 +15,7 @@ from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._copies import check_copies
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.engine import Member
-from opinionsim.errors import SpecError
+from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.foundation.documents import KeyPath
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import (
@@ -65,7 +65,7 @@ class LoadedParts:
     Attributes
     ----------
     missing : list of str
-        One sentence for each key that a run needs and that is not set.
+        One sentence for each key, extra or weights that a run needs and that are missing.
     prices : PriceTable
         Prices of tokens.
     limits : Limits
@@ -294,7 +294,13 @@ class LoadedParts:
         if key not in self._classifiers:
             target = find("classifier", named.name).target
             if self._to_plan and getattr(target, "loads_weights", False):
-                # A forecast needs only the class: whether its weights are there matters to a run.
+                # A forecast needs only the class, and says what a run lacks to load its weights.
+                try:
+                    load_classifier(named.name, scale, **named.options)
+                except llm.NotLoaded:
+                    pass
+                except MeasurementError as error:
+                    llm.lacking(error)
                 return target  # type: ignore[no-any-return]
             self._classifiers[key] = found = load_classifier(named.name, scale, **named.options)
             if asks(found):

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from opinionsim.errors import MeasurementError, in_short, packages
 from opinionsim.foundation.provenance import device_named, digest_of_weights
+from opinionsim.llm import NotLoaded, is_planning, require_weights
 
 #: Short names and the published weights they stand for.
 _SIZES = {size: f"google/flan-t5-{size}" for size in ("small", "base", "large", "xl", "xxl")}
@@ -66,6 +67,9 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
         If a package is missing, there are no usable weights under that name, or they are not those expected.
     """
     what, otherwise = f"classifier 'flan-t5' with the weights {name!r}", ", or use the classifier 'chat'"
+    if is_planning():
+        require_weights(what, _SIZES.get(name, name), revision, "torch", "transformers", otherwise=otherwise)
+        raise NotLoaded
     torch, transformers = packages(what, "local", "torch", "transformers", otherwise=otherwise)
     where = device_named(torch, device)
     folder, shown, digest = _locate(_SIZES.get(name, name), revision)

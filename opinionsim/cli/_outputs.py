@@ -193,8 +193,6 @@ def plot(
         allow(each, "--metric", allow_parts)
     file = _file_named(out, file_format)
     require_table(csv, force=force)
-    if file is not None:
-        require_free(file, is_figure, force=force)
     results = read_results(store, experiment, design, allow_parts=allow_parts)
     if arguments.get("run") is not None:
         arguments["run"] = _row(results, str(arguments["run"]))

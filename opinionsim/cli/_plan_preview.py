@@ -34,6 +34,7 @@ def plan(
     store: str | None = None,
     half_width: Annotated[float | None, typer.Option(min=0.0, callback=_finite)] = None,
     pilot: str | None = None,
+    strict: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a specification; print its calls, tokens, money, critical path and time. Makes no call.
@@ -50,6 +51,8 @@ def plan(
         Half-width that the interval of the primary contrast is to have.
     pilot : STORE
         Store of a pilot, whose variance --half-width takes.
+    strict
+        End with exit code 2 if a key, an extra or weights that the run needs are missing.
     """
     if (half_width is None) != (pilot is None):
         raise SpecError("--half-width and --pilot go together: how precise, and from what variance")
@@ -90,6 +93,8 @@ def plan(
             *([] if sizes is None else [sizes.to_text().rstrip("\n")]),
         ]
         say("\n\n".join(filter(None, parts)))
+    if strict and any(each.lacking for each in (forecast, *variants.values())):
+        raise typer.Exit(SpecError.exit_code)
 
 
 def _figures(forecast: Forecast) -> dict[str, Any]:

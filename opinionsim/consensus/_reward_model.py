@@ -10,6 +10,7 @@ from typing import Any
 from opinionsim.classifiers import Item, PairClassifier
 from opinionsim.errors import MeasurementError, SpecError, in_short, packages
 from opinionsim.foundation.provenance import CARD, device_named, digest_of_weights
+from opinionsim.llm import NotLoaded, is_planning, require_weights
 from opinionsim.messages import printable
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import part
@@ -163,6 +164,9 @@ def _load(folder: str | Path, device: str, expected: str | None = None) -> tuple
         if found != wanted:
             raise _unusable(place, f"{problem}: found {found!r} instead of {wanted!r}")
     otherwise = ", or use the classifier 'baseline'"
+    if is_planning():
+        require_weights("classifier 'reward'", str(place), None, "torch", "transformers", otherwise=otherwise)
+        raise NotLoaded
     torch, transformers = packages("classifier 'reward'", "local", "torch", "transformers", otherwise=otherwise)
     where = device_named(torch, device)
     try:

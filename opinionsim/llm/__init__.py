@@ -37,7 +37,14 @@ if TYPE_CHECKING:
         RetryPolicy as RetryPolicy,
     )
     from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
-    from opinionsim.llm._providers import planning as planning, warnings_for as warnings_for
+    from opinionsim.llm._providers import (
+        NotLoaded as NotLoaded,
+        is_planning as is_planning,
+        lacking as lacking,
+        planning as planning,
+        require_weights as require_weights,
+        warnings_for as warnings_for,
+    )
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
     from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
     from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool

@@ -12,11 +12,11 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
-from opinionsim.errors import SpecError, packages
+from opinionsim.errors import MeasurementError, SpecError, packages
 from opinionsim.foundation.documents import DocumentModel, validate
 from opinionsim.foundation.provenance import digest_of_weights
 from opinionsim.llm._local_batching import Batcher
-from opinionsim.llm._providers import is_planning
+from opinionsim.llm._providers import is_planning, lacking, require_weights
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -155,6 +155,11 @@ def load_local(
     if not name:
         raise SpecError("model.name: 'hf:' names no model; valid: hf:FOLDER or hf:NAME")
     if is_planning():
+        adapter = () if chosen.adapter is None else ("peft",)
+        try:
+            require_weights(f"model.name: 'hf:{name}'", name, chosen.revision, "torch", "transformers", *adapter)
+        except MeasurementError as error:
+            lacking(error)
         return LocalChatModel(model=f"hf:{name}", settings={}, cache=False)
     (decoding,) = packages(f"model.name: 'hf:{name}'", "local", "opinionsim.llm._local_decoder", kind=SpecError)
     sampling = decoding.Sampling(temperature or 0.0, chosen.top_p, chosen.top_k, max_tokens)

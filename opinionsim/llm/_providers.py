@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from opinionsim.errors import SpecError, meant
+from opinionsim.errors import MeasurementError, OpinionSimError, SpecError, meant, packages
 from opinionsim.foundation.redaction import all_options, is_digest, kept, secret_in
 from opinionsim.llm._keys import check_key, is_at, provider_hosts
 from opinionsim.llm._transport import fast_client
@@ -72,7 +75,7 @@ def planning() -> Iterator[list[str]]:
     Yields
     ------
     list of str
-        The keys that are missing, a sentence each; grows as models are loaded.
+        What a run needs and is missing, a sentence each; grows as models are loaded.
     """
     missing: list[str] = []
     token = _MISSING.set(missing)
@@ -85,6 +88,39 @@ def planning() -> Iterator[list[str]]:
 def is_planning() -> bool:
     """Whether models are loaded to plan with."""
     return _MISSING.get() is not None
+
+
+class NotLoaded(MeasurementError):
+    """Weights are not loaded to plan with, but a run would find them."""
+
+
+def lacking(error: OpinionSimError) -> None:
+    """Note, while models are loaded to plan with, the error that a run would end with; otherwise raise it."""
+    noted = _MISSING.get()
+    if noted is None:
+        raise error
+    if str(error) not in noted:
+        noted.append(str(error))
+
+
+def require_weights(what: str, name: str, revision: str | None, *modules: str, otherwise: str = "") -> None:
+    """Make sure, without loading them, that packages of the extra ``local`` and weights are on this machine.
+
+    Raises
+    ------
+    MeasurementError
+        If a package or the weights are missing; says what installs or downloads them.
+    """
+    if any(find_spec(each) is None for each in modules):
+        packages(what, "local", *modules, otherwise=otherwise)
+    if Path(name).expanduser().is_dir():
+        return
+    hub = import_module("huggingface_hub")
+    with suppress(ValueError):  # no name on the hub
+        if isinstance(hub.try_to_load_from_cache(name, "config.json", revision=revision), str):
+            return
+    remedy = "there is no such folder" if name[:1] in "./~" else f"download them with: hf download {name}"
+    raise MeasurementError(f"{what} needs weights that are not on this machine; {remedy}")
 
 
 def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
@@ -172,10 +208,7 @@ def _key(name: str, variable: str) -> SecretStr:
     if not value:
         said = " (model.options.api_key_env names it)" if variable not in {home.key for home in _HOMES.values()} else ""
         problem = f"model.name: {name!r} needs a key: set the environment variable {variable}{said}"
-        if (missing := _MISSING.get()) is None:
-            raise SpecError(problem)
-        if problem not in missing:
-            missing.append(problem)
+        lacking(SpecError(problem))
         value = _NO_KEY
     return SecretStr(value)
 

@@ -109,6 +109,8 @@ class Forecast:
     missing : Forecast or None
         The work that the given store lacks: runs that are not complete, and texts of complete runs that an instrument
         has not coded. None without a store.
+    lacking : tuple of str
+        Keys, extras and weights that a run would be refused for, each with what mends it; the notes have them, too.
     """
 
     cells: int
@@ -129,6 +131,7 @@ class Forecast:
     price_date: str
     notes: tuple[str, ...] = ()
     missing: Forecast | None = None
+    lacking: tuple[str, ...] = ()
 
     @property
     def speedup(self) -> float:

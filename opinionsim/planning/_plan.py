@@ -28,7 +28,6 @@ from opinionsim.specification import (
     ModelSpec,
     PlannedRun,
     naming_own_part,
-    own_parts_of,
     reader_notes,
     require_experiment,
 )
@@ -282,8 +281,8 @@ class _Planning:
             self.dropped[run_id] = turns.dropped
             if turns.calls or run.spec.seats:
                 found[run_id] = turns
-        if self._unset and len(self._unset) == len(known) and any(own_parts_of(run.spec) for run in self.runs.values()):
-            # No draw of a part of the user's own can be used: the part is at fault, and not chance.
+        if self._unset and len(self._unset) == len(known):
+            # No draw can be used: what was specified is at fault, and not chance.
             raise self._unset[0]
         return found
 
@@ -434,7 +433,7 @@ class _Planning:
             currency=prices.currency,
             price_date=prices.date,
         )
-        return replace(found, notes=tuple(self._notes(found)))
+        return replace(found, notes=tuple(self._notes(found)), lacking=tuple(self._loaded.missing))
 
     def _by_model(self, work: Iterable[_Work]) -> tuple[ModelForecast, ...]:
         """The forecast for each model."""

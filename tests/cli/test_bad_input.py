@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,8 @@ CHANGES = [
     ("model.options={api_key: x}", ["model.options", "credential"]),
     ("measurement.classifier=oracle", ["classifier", "'oracle'", "lexicon"]),
     ("measurement.classifier={name: lexicon, options: {depth: 3}}", ["'depth'", "lexicon"]),
+    ("measurement.classifier={name: flan-t5, options: {dtype: float99}}", ["'float99'", "valid: float32, bfloat16"]),
+    ("measurement.classifier={name: reward, options: {model: ''}}", ["model must be text"]),
     ("interaction.network=web", ["interaction.network", "'web'", "complete", "ring"]),
     ("interaction.network={kind: watts-strogatz, k: 6, p: 0.1}", ["k must be at most N = 4"]),
     ("interaction.network={kind: file, path: gone.graphml}", ["interaction.network", "gone.graphml"]),
@@ -79,7 +82,9 @@ def _is_one_clear_error(result: Result, fragments: list[str]) -> None:
 @pytest.mark.parametrize(("change", "fragments"), CHANGES, ids=[change for change, _ in CHANGES])
 def test_a_bad_value(invoke: Invoke, spec: Path, change: str, fragments: list[str]) -> None:
     before = set(spec.parent.rglob("*"))
-    _is_one_clear_error(invoke("run", spec, "--set", change), fragments)
+    refused, planned = (invoke(command, spec, "--set", change) for command in ("run", "plan"))
+    _is_one_clear_error(refused, fragments)
+    assert (planned.exit_code, planned.stdout, planned.stderr) == (2, "", refused.stderr)
     assert set(spec.parent.rglob("*")) == before
 
 
@@ -89,6 +94,39 @@ def test_a_bad_file(invoke: Invoke, tmp_path: Path, command: str, content: bytes
     (tmp_path / "bad.yaml").write_bytes(content)
     _is_one_clear_error(invoke(command, "bad.yaml"), fragments)
     assert [path.name for path in tmp_path.iterdir()] == ["bad.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("model={name: 'openai:gpt-4o-mini', max_tokens: 9}", "set the environment variable OPENAI_API_KEY"),
+        ("measurement.classifier={name: flan-t5, options: {model: gone/t5}}", "hf download gone/t5"),
+        ("measurement.classifier={name: reward, options: {model: gone}}", "there is no such folder"),
+        ("model={name: 'hf:gone/model'}", "hf download gone/model"),
+    ],
+)
+@pytest.mark.parametrize("extra", [True, False])
+def test_what_is_missing_leaves_the_forecast_standing(
+    invoke: Invoke, spec: Path, change: str, said: str, extra: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    if not extra and "download" in said:
+        monkeypatch.setattr("opinionsim.llm._providers.find_spec", lambda name: None)
+        monkeypatch.setitem(sys.modules, "torch", None)
+        said = "install with pip install 'opinionsim[local]'"
+        assert said in invoke("run", spec, "--set", change).stderr
+    forecast, strict = (invoke("plan", spec, "--set", change, *more) for more in ((), ("--strict",)))
+    assert (forecast.exit_code, strict.exit_code) == (0, 2)
+    assert said in " ".join(forecast.stdout.split())
+    assert "48" in forecast.stdout
+    assert strict.stdout == forecast.stdout
+    assert invoke("plan", spec, "--strict").exit_code == 0
+
+
+def test_runs_without_a_step_have_a_report(invoke: Invoke, spec: Path) -> None:
+    assert invoke("run", spec, "--set", "interaction.steps=0", "--store", "none.sqlite").exit_code == 0
+    assert invoke("report", "none.sqlite", "--out", "none.html").exit_code == 0
+    assert "0 steps" in Path("none.html").read_text(encoding="utf-8")
 
 
 def test_several_mistakes_are_told_at_once(invoke: Invoke, spec: Path) -> None:

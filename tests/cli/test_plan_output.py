@@ -19,7 +19,8 @@ from tests.support.command import refused
 
 KEYS = [
     "experiment", "models", "cells", "runs", "calls", "texts", "longest_path", "width", "slots", "useful_slots",
-    "rounds", "least_s", "most_s", "sequential_s", "acted_out", "currency", "price_date", "notes", "run_width",
+    "rounds", "least_s", "most_s", "sequential_s", "acted_out", "currency", "price_date", "notes", "lacking",
+    "run_width",
     "speedup", "input_characters", "input_tokens", "shared_tokens", "output_tokens", "cost", "latency_s", "by_model",
     "missing",
 ]  # fmt: skip
