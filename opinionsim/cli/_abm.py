@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json
-from opinionsim.cli._files import Force, require_table, write_frames
+from opinionsim.cli._console import (
+    Force,
+    aligned,
+    counted,
+    note,
+    require_table,
+    say,
+    say_compilations,
+    say_json,
+    write_frames,
+)
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, say_frame, say_plan
 from opinionsim.errors import SpecError

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from opinionsim.cli._console import note, say
-from opinionsim.cli._files import Force, require_table
+from opinionsim.cli._console import Force, note, require_table, say
 from opinionsim.cli._options import AsJson, DesignNumber, assignments
 from opinionsim.cli._outputs import Estimand, print_tables
 from opinionsim.cli._stores import read_results

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from opinionsim.cli._console import note
-from opinionsim.cli._files import Force, write_text
+from opinionsim.cli._console import Force, note, write_text
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.errors import SpecError
 from opinionsim.foundation.outputs import begins, is_stream, require_free

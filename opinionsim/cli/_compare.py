@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opinionsim.cli._console import note
-from opinionsim.cli._files import Force, require_table, write_frames
+from opinionsim.cli._console import Force, note, require_table, write_frames
 from opinionsim.cli._options import AsJson, DesignNumber, allow
 from opinionsim.cli._outputs import print_tables
 from opinionsim.cli._stores import read_results

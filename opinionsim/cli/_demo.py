@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opinionsim.cli._console import columns, note, say
-from opinionsim.cli._files import Force
+from opinionsim.cli._console import Force, columns, note, say
 from opinionsim.cli._run import carry_out
 from opinionsim.foundation.outputs import Made, begins, require_free
 from opinionsim.foundation.spreadsheets import has_columns

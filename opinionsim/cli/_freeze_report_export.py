@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from opinionsim.cli._console import note, say, say_json
-from opinionsim.cli._files import Force
+from opinionsim.cli._console import Force, note, say, say_json
 from opinionsim.cli._options import AsJson, Changes, DesignNumber, read_spec
 from opinionsim.cli._run import store_of
 from opinionsim.cli._stores import read_results

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from opinionsim.cli._console import columns, records, say, say_json
-from opinionsim.cli._files import Force, beside, require_table, require_tables, write_frames
+from opinionsim.cli._console import (
+    Force,
+    beside,
+    columns,
+    records,
+    require_table,
+    require_tables,
+    say,
+    say_json,
+    write_frames,
+)
 from opinionsim.cli._options import AsJson, DesignNumber, allow, assignments
 from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, numbers
 from opinionsim.cli._stores import note_standing, read_results

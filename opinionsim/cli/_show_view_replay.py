@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opinionsim.cli._console import note, say, say_json
-from opinionsim.cli._files import Force
+from opinionsim.cli._console import Force, note, say, say_json
 from opinionsim.cli._options import AsJson, DesignNumber, own_modules
 from opinionsim.cli._stores import note_standing, read_results
 from opinionsim.errors import SpecError

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from opinionsim.cli._console import aligned, counted, records, say, say_json
-from opinionsim.cli._files import Force, beside, require_table, write_frames
+from opinionsim.cli._console import Force, aligned, beside, counted, records, require_table, say, say_json, write_frames
 from opinionsim.cli._options import AsJson, Changes, Slots, own_modules
 from opinionsim.cli._run import carry_out, end, report, store_of
 from opinionsim.foundation.outputs import begins, put, require_free
