@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,7 +22,7 @@ from opinionsim.cli._console import (
 )
 from opinionsim.cli._options import AsJson, DesignNumber, allow, assignments
 from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, numbers
-from opinionsim.cli._stores import note_standing, read_results
+from opinionsim.cli._stores import note_left_out, note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
 from opinionsim.foundation.outputs import require_free
@@ -92,7 +93,11 @@ def table(
     if results.swept and as_json:
         say_frame(results.points, as_json=True)
     else:
-        made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
+        only = None if what is None else find("table", what)
+        try:
+            made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
+        finally:
+            note_left_out(results, only)
         print_tables(made, None if results.swept else csv, form, force=force, as_json=as_json)
     write_frames(points)
 
@@ -101,10 +106,12 @@ def print_tables(
     made: Sequence[Table], csv: Path | None, form: TableForm = "text", *, force: bool = False, as_json: bool
 ) -> None:
     """Print tables in a form, and save each in a file where one is named."""
-    mains = [each for each in made if not each.name]
-    numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}
-    endings = [f"-{each.name}" if each.name else numbered.get(id(each), "") for each in made]
-    files = [] if csv is None else [(beside(csv, end), each.frame) for each, end in zip(made, endings, strict=True)]
+    names, before, files = [each.name for each in made], Counter[str](), []
+    for each in made:
+        before[each.name] += 1
+        number = before[each.name] if names.count(each.name) > 1 else ""
+        if csv is not None:
+            files.append((beside(csv, "".join(f"-{part}" for part in (each.name, number) if part)), each.frame))
     require_tables(files, force=force)
     if as_json:
         say_json([{"title": each.title, "notes": each.notes, "rows": records(each.frame)} for each in made])
@@ -212,6 +219,7 @@ def plot(
     require_free(file, is_figure, force=force)
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
     require_tables(files, force=force)
+    note_left_out(results, figure)
     with paper(width, font_size):
         say(str(save(draw(results, figure, arguments), file)))
     write_frames(files)

@@ -87,7 +87,7 @@ def test_files_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     plots.check_suffix(tmp_path / "folder" / "A.PDF")
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("")
-    with pytest.raises(SpecError, match="cannot write the figure"):
+    with pytest.raises(SpecError, match=r"cannot write .*a\.png"):
         plots.save(figure, tmp_path / "file" / "a.png")
 
 
