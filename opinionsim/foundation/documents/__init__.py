@@ -7,6 +7,7 @@ from opinionsim.foundation.documents._document import (
     Document as Document,
     is_one_line as is_one_line,
     parse_document as parse_document,
+    read_bytes as read_bytes,
     read_document as read_document,
     read_text as read_text,
     show_value as show_value,

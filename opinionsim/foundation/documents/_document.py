@@ -134,11 +134,23 @@ def read_text(path: str | Path) -> str:
     SpecError
         If the file is missing, unreadable, or not text.
     """
-    path = Path(path)
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a file.
+
+    Raises
+    ------
+    SpecError
+        If the file is missing or unreadable.
+    """
+    path = Path(path)
+    try:
+        return path.read_bytes()
     except FileNotFoundError:
         raise SpecError(f"{path}: no such file") from None
     except IsADirectoryError:
