@@ -120,7 +120,7 @@ def delimiter_of(text: str, choices: Sequence[str] = tuple(_DELIMITERS)) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """A table from outside, as texts.
 
     Attributes
@@ -223,7 +223,7 @@ def read_table(
     needed: Collection[str] | None = None,
     known: Collection[str] = (),
     missing: Collection[str] | None = None,
-) -> Table:
+) -> TableFile:
     """A CSV file from outside.
 
     Parameters
@@ -240,7 +240,7 @@ def read_table(
 
     Returns
     -------
-    Table
+    TableFile
         Headings that differ from known ones in case alone have the known spelling. Empty rows at the end are left out.
 
     Raises
@@ -265,7 +265,7 @@ def read_table(
     remarks = [remark, *renamed]
     if delimiter != ",":
         remarks.append(f"separated by {_DELIMITERS.get(delimiter, repr(delimiter))}" + ", decimal commas" * comma)
-    return Table(
+    return TableFile(
         str(path),
         tuple(taken),
         tuple(row for _, row in rows),

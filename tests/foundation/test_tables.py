@@ -165,7 +165,8 @@ def test_one_line_says_what_was_taken_for_what(tmp_path: Path, caplog: pytest.Lo
     with caplog.at_level(logging.INFO, "opinionsim.foundation.tables"):
         table.tell()
     told = (
-        "2 rows: `id` text, `zip` text, `opinion` number \N{MINUS SIGN}1.5..\N{MINUS SIGN}1.5 (1 missing), `note` text (1 missing); "
+        "2 rows: `id` text, `zip` text, `opinion` number \N{MINUS SIGN}1.5..\N{MINUS SIGN}1.5 (1 missing), "
+        "`note` text (1 missing); "
         "read as Windows-1252; `Opinion` taken for `opinion`; separated by semicolons, decimal commas"
     )
     assert caplog.messages == [f"{tmp_path / 't.csv'}: {told}"]
