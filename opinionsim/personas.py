@@ -16,10 +16,11 @@ from opinionsim.foundation.documents import (
     DocumentModel,
     KeyPath,
     is_one_line,
+    normal,
     read_document,
     validate,
 )
-from opinionsim.foundation.tables import normal, read_table
+from opinionsim.foundation.tables import read_table
 from opinionsim.opinions import OpinionScale
 
 InitialOpinions = Literal[
@@ -201,7 +202,6 @@ def _read_rows(path: Path) -> Document:
         *(((("personas", i)), f"{path}:{line}") for i, line in enumerate(table.lines)),
     )
     columns = {name: table.texts(name) for name in table.header if name != "opinion"}
-    columns |= {"name": table.codes("name")} if "name" in columns else {}
     opinions = table.numbers("opinion") if "opinion" in table.header else [None] * len(table.rows)
     for i, opinion in enumerate(opinions):
         cells = {name: found[i] for name, found in columns.items() if found[i] is not None}

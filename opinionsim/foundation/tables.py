@@ -10,7 +10,6 @@ import codecs
 import csv
 import logging
 import re
-import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from opinionsim.errors import SpecError, meant
-from opinionsim.foundation.documents import read_bytes
+from opinionsim.foundation.documents import normal, read_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ _DECIMAL_COMMA = re.compile(r"[+\-\N{MINUS SIGN}]?\d*,\d+", re.ASCII)
 #: Digits that a number would not keep: zeros at the beginning, or more than a float holds.
 _CODE = re.compile(r"[+-]?(?:0\d+|\d{16,})", re.ASCII)
 #: What a spreadsheet has made of a long number, whose last digits are gone.
-_SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.ASCII)
+_SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+(?:1[1-9]|[2-9]\d)", re.ASCII)
 #: Two or three bytes that are one sign in UTF-8: in a file that is no UTF-8 they speak against Windows-1252.
 _TWO_ENCODINGS = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 #: Cells of a column of texts, and folded ones of a column of numbers, that are missing. "None" may be an answer.
@@ -42,9 +41,9 @@ _ALIKE = 0.8
 _MOST_TOLD = 20
 
 
-def normal(text: str) -> str:
-    """A text in the one form in which texts are compared: signs with accents are one sign each (NFC)."""
-    return unicodedata.normalize("NFC", text)
+def tell(text: str) -> None:
+    """Log what was found in a table; commands print it."""
+    _log.info("%s", text)
 
 
 def number_in(text: str, *, comma: bool = False) -> float | None:
@@ -155,21 +154,16 @@ class TableFile:
 
     def _cells(self, column: str) -> list[str]:
         place = self.header.index(column)
-        return [row[place] for row in self.rows]
+        for row, cells in enumerate(self.rows):
+            if _SHORTENED.fullmatch(cells[place]):
+                problem = f"{column!r} is {cells[place]!r}, of which digits are lost; export the column as text"
+                self.refuse(row, problem)
+        return [cells[place] for cells in self.rows]
 
     def texts(self, column: str) -> list[str | None]:
         """Cells of a column; None where they are missing."""
         missing = _NO_TEXT if self.missing is None else self.missing | {""}
         return [None if cell in missing else cell for cell in self._cells(column)]
-
-    def codes(self, column: str) -> list[str | None]:
-        """Cells of a column of names or ids; those that a spreadsheet has shortened are refused."""
-        found = self.texts(column)
-        for row, cell in enumerate(found):
-            if cell is not None and _SHORTENED.fullmatch(cell):
-                problem = f"{column!r} is {cell!r}, of which digits are lost; export the column as text"
-                self.refuse(row, problem)
-        return found
 
     def numbers(self, column: str) -> list[float | None]:
         """Numbers of a column; None where they are missing.
@@ -202,7 +196,7 @@ class TableFile:
         chosen = list(dict.fromkeys(self.header if columns is None else columns))
         told = [f"`{column}` {_kind(self.values(column))}" for column in chosen[:_MOST_TOLD]]
         told += [f"and {len(chosen) - _MOST_TOLD} more"] if len(chosen) > _MOST_TOLD else []
-        _log.info("%s", "; ".join([f"{self.name}: {len(self.rows):,} rows: {', '.join(told)}", *self.remarks]))
+        tell("; ".join([f"{self.name}: {len(self.rows):,} rows: {', '.join(told)}", *self.remarks]))
 
 
 def _kind(values: Sequence[float | str | None]) -> str:

@@ -8,11 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pytest
 
+from opinionsim.audit import Sample, read_files
+from opinionsim.comparison import PanelMapping, import_panel
 from opinionsim.errors import SpecError
 from opinionsim.foundation.tables import read_table
+from opinionsim.opinions import OpinionScale
 from opinionsim.personas import load_personas
+from opinionsim.store import AuditRow
+from opinionsim.surveys import SurveyColumn, SurveyMapping, load_survey
 
 Rows = list[list[str]]
 
@@ -26,7 +32,33 @@ class _Place(NamedTuple):
     read: Callable[[Path], Any]
 
 
+def _survey(file: Path) -> Any:
+    columns = (SurveyColumn(column="zip"), SurveyColumn(column="sex"), SurveyColumn(column="born", subtract_from=2024))
+    found = load_survey(file, SurveyMapping(name="t", columns=columns))
+    return {name: values.tolist() for name, values in found.values.items()}
+
+
+def _people(file: Path) -> Any:
+    mapping = PanelMapping(name="t", person="who", rating="after", text="said")
+    found = import_panel(file, mapping, store=file.with_name(f"{len(list(file.parent.iterdir()))}.sqlite"))
+    return found.turns["message"].tolist(), found.opinions["value"].tolist(), found.agents["name"].tolist()
+
+
+def _labels(file: Path) -> Any:
+    audit = AuditRow("a1", "e", {"texts": [{"code": f"t{n}"} for n in (1, 2, 3)]}, {}, ())
+    return read_files([file], Sample(audit, pd.DataFrame(), OpinionScale()))["eve"].to_dict()
+
+
 PLACES = {
+    "surveys": _Place(
+        [["zip", "born", "sex"], ["a1", "1990", "F"], ["b2", "1980", "M"], ["c3", "1970", "F"]], 0, 1, _survey
+    ),
+    "import": _Place(
+        [["who", "after", "said"], ["A", "1", "Yes."], ["B", "-1", "No."], ["C", "0", "So."]], 0, 1, _people
+    ),
+    "labels": _Place(
+        [["audit", "coder", "item", "label"], *(["a1", "eve", f"t{n}", str(n - 2)] for n in (1, 2, 3))], 2, 3, _labels
+    ),
     "personas": _Place(
         [["name", "opinion", "job"], ["Ann", "1", "baker"], ["Bob", "-1", "clerk"], ["Cy", "0", "nurse"]],
         0,
@@ -62,7 +94,15 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
         r":1: .*'{number}'.* is there 2 times",
     ),
     "a doubled heading in another case": (
-        lambda place: _text([[*place.rows[0], place.rows[0][place.number].upper()], *_more(place.rows[1:], "0")]),
+        lambda place: _text(
+            [
+                [
+                    *_changed(place.rows, 1, place.number, place.rows[0][place.number].title())[0],
+                    place.rows[0][place.number].upper(),
+                ],
+                *_more(place.rows[1:], "0"),
+            ]
+        ),
         r":1: .*'{number}' is there 2 times",
     ),
     "a misspelt heading": (
@@ -95,7 +135,7 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
     ),
     "a text for a number": (
         lambda place: _text(_changed(place.rows, 3, place.number, "high")),
-        ":3: '{number}' is 'high', which is no number",
+        "(:3: '{number}' is 'high', which is no number|'{number}' of row 2 is 'high'|:3: the {number} 'high' is off)",
     ),
     "nothing": (lambda place: "", "is empty; a table with a header is expected"),
 }

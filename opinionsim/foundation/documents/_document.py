@@ -100,6 +100,11 @@ def spell_path(keys: Sequence[str | int]) -> str:
     return spelled
 
 
+def normal(text: str) -> str:
+    """A text in the one form in which texts are compared: signs with accents are one sign each (NFC)."""
+    return unicodedata.normalize("NFC", text)
+
+
 def read_document(path: str | Path) -> Document:
     """Read a YAML file, or a JSON file when its name ends in ``.json``.
 
@@ -111,14 +116,14 @@ def read_document(path: str | Path) -> Document:
     Returns
     -------
     Document
-        The content, a mapping.
+        The content, a mapping; its texts are in :func:`normal` form.
 
     Raises
     ------
     SpecError
         If the file is missing, unreadable, empty, not text, not valid, repeats a key, or is no mapping.
     """
-    return parse_document(read_text(path), path)
+    return parse_document(normal(read_text(path)), path)
 
 
 def read_text(path: str | Path) -> str:
