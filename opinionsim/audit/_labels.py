@@ -36,8 +36,8 @@ def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Seri
     Raises
     ------
     SpecError
-        Naming file and line, if it cannot be read as a table, a label is missing or off the scale, an item is foreign, missing or labelled twice, or
-        a coder has two files.
+        Naming file and line, if it cannot be read as a table, a label is missing or off the scale, an item is foreign,
+        missing or labelled twice, or a coder has two files.
     """
     found: dict[str, pd.Series[float]] = {}
     for path in paths:
