@@ -379,7 +379,7 @@ def test_a_table_without_names_numbers_its_persons(tmp_path: Path) -> None:
         ("name\n", "needs a header and at least one row"),
         ("name,age,age\nAnn,1,2\n", r"village.csv:1: columns must have distinct names, not blank; got 'age'"),
         ("name,\nAnn,1\n", r"village.csv:1: columns must have distinct names, not blank; got ''"),
-        ("name,age\nAnn,1\nBob\n", r"village.csv:3: must have 2 cells as the header has; got 1"),
+        ("name,age\nAnn,1\nBob\n", r"village.csv:3: must have 2 cells, as line 1 has; got 1"),
         ("name,opinion\nAnn,1\nBob,very\n", "village.csv:3: 'opinion' is 'very', which is no number"),
         ("name,opinion\nAnn,1\nBob,0.5\n", r"village.csv:3: personas\[1\].opinion: must be a whole number; got 0.5"),
         ("name,age\nAnn,1\nAnn,2\n", r"village.csv:3: personas\[1\].name: duplicate 'Ann'"),

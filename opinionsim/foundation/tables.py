@@ -10,7 +10,7 @@ import codecs
 import csv
 import logging
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from io import StringIO
@@ -39,6 +39,9 @@ _NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "."})
 _ALIKE = 0.8
 #: Columns that a line names.
 _MOST_TOLD = 20
+
+
+_Rows = list[tuple[int, list[str]]]
 
 
 def tell(text: str) -> None:
@@ -72,27 +75,51 @@ def table_text(path: str | Path) -> tuple[str, str]:
     """
     content = read_bytes(path)
     encoding = next((name for mark, name in _MARKS.items() if content.startswith(mark)), "utf-8")
+    problem = f"{path}: not a text file in UTF-8, UTF-16 or Windows-1252; save it as UTF-8"
     try:
-        return normal(content.decode(encoding)), ""
+        text = content.decode(encoding)
+        if "\0" in text:
+            raise SpecError(problem)
+        return normal(text), ""
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
         # In the languages of this encoding signs beyond ASCII stand alone or in pairs.
-        if encoding != "utf-8" or "\ufffd" in text or re.search(r"[^\x00-\x7f]{3}", text):
-            raise SpecError(f"{path}: not a text file in UTF-8, UTF-16 or Windows-1252; save it as UTF-8") from None
+        if encoding != "utf-8" or re.search("[\0\ufffd]|[^\0-\x7f]{3}", text):
+            raise SpecError(problem) from None
         if found := _TWO_ENCODINGS.search(content):
             line = content.count(b"\n", 0, found.start()) + 1
             raise SpecError(f"{path}:{line}: mixes UTF-8 with another encoding; save the file as UTF-8") from None
         return normal(text), "read as Windows-1252"
 
 
-def split_rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table that are not blank, each with the number of its first line; cells without space around them.
+def split_rows(name: str, text: str, choices: Iterable[str] = tuple(_DELIMITERS)) -> tuple[_Rows, str]:
+    """The rows of a table that are not blank, and the delimiter: that which gives the first row the most cells.
+
+    Each row has the number of its first line; cells have no white space around them, and rows of empty ones at the end
+    are left out.
 
     Raises
     ------
     SpecError
         If quotation marks do not fit.
     """
+    if stated := re.match(r"sep=(.)\r?(?=\n)", text):
+        text, choices = text[stated.end() :], [stated[1]]
+
+    def width(delimiter: str) -> int:
+        try:
+            return len(next(_rows(name, text, delimiter), (0, []))[1])
+        except SpecError:
+            return 0
+
+    delimiter = max(choices, key=width)
+    rows = list(_rows(name, text, delimiter))
+    while rows and not any(rows[-1][1]):
+        rows.pop()
+    return rows, delimiter
+
+
+def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
         line = reader.line_num + 1
@@ -104,18 +131,6 @@ def split_rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list
             raise SpecError(f"{name}:{line}: cannot be read as a row of a table: {error}") from None
         if row:
             yield line, [cell.strip() for cell in row]
-
-
-def delimiter_of(text: str, choices: Sequence[str] = tuple(_DELIMITERS)) -> str:
-    """The delimiter that gives the first row of a table the most cells."""
-
-    def cells(delimiter: str) -> int:
-        try:
-            return len(next(split_rows("", text, delimiter), (0, []))[1])
-        except SpecError:
-            return 0
-
-    return max(choices, key=cells)
 
 
 @dataclass(frozen=True)
@@ -244,18 +259,13 @@ def read_table(
         number of cells, or repeats the headings; or if rows are the second and third header of Qualtrics.
     """
     text, remark = table_text(path)
-    first, _, rest = text.partition("\n")
-    stated = re.fullmatch(r"sep=(.)\r?", first)
-    delimiter = stated[1] if stated else delimiter_of(text)
-    rows = list(split_rows(str(path), ("\n" if stated else first + "\n") + rest, delimiter))
+    rows, delimiter = split_rows(str(path), text)
     if not rows or not any(rows[0][1]):
         raise SpecError(f"{path}: is empty; a table with a header is expected")
+    check_rows(str(path), rows)
     (line, header), *rows = rows
-    while rows and not any(rows[-1][1]):
-        rows.pop()
-    _check_rows(str(path), header, rows)
     taken, renamed = _headings(f"{path}:{line}", header, needed, known)
-    comma = delimiter == ";" and any(_DECIMAL_COMMA.fullmatch(cell) for _, row in rows for cell in row)
+    comma = has_decimal_commas(delimiter, rows)
     remarks = [remark, *renamed]
     if delimiter != ",":
         remarks.append(f"separated by {_DELIMITERS.get(delimiter, repr(delimiter))}" + ", decimal commas" * comma)
@@ -270,17 +280,33 @@ def read_table(
     )
 
 
-def _check_rows(name: str, header: list[str], rows: list[tuple[int, list[str]]]) -> None:
-    """Refuse rows of another length, and headings among the data."""
+def has_decimal_commas(delimiter: str, rows: _Rows) -> bool:
+    """Whether decimals stand behind a comma: cells are separated by semicolons, and one is such a number."""
+    return delimiter == ";" and any(_DECIMAL_COMMA.fullmatch(cell) for _, row in rows for cell in row)
+
+
+def check_rows(name: str, rows: _Rows, *, headed: bool = True) -> None:
+    """Refuse rows that differ in length from the first, and headings among the data where the first has them.
+
+    Parameters
+    ----------
+    name : str
+        The file, as errors name it.
+    rows : list of (int, list of str)
+        Line and cells of each row.
+    headed : bool
+        Whether the first row has the headings.
+    """
+    (first, header), *others = rows
     folded = list(map(str.casefold, header))
-    for line, row in rows:
+    for line, row in others:
         if any(cell.startswith('{"ImportId"') for cell in row):
             raise SpecError(
                 f"{name}:{line}: holds the import ids of Qualtrics; delete the rows between headings and respondents"
             )
         if len(row) != len(header):
-            raise SpecError(f"{name}:{line}: must have {len(header)} cells as the header has; got {len(row)}")
-        if list(map(str.casefold, row)) == folded:
+            raise SpecError(f"{name}:{line}: must have {len(header)} cells, as line {first} has; got {len(row)}")
+        if headed and list(map(str.casefold, row)) == folded:
             raise SpecError(f"{name}:{line}: repeats the headings among the data; delete the row")
 
 

@@ -15,6 +15,7 @@ from opinionsim.audit import Sample, read_files
 from opinionsim.comparison import PanelMapping, import_panel
 from opinionsim.errors import SpecError
 from opinionsim.foundation.tables import read_table
+from opinionsim.networks import build_network
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import load_personas
 from opinionsim.store import AuditRow
@@ -49,7 +50,15 @@ def _labels(file: Path) -> Any:
     return read_files([file], Sample(audit, pd.DataFrame(), OpinionScale()))["eve"].to_dict()
 
 
+def _ties(file: Path) -> Any:
+    found = build_network({"kind": "file", "path": str(file), "directed": True})
+    return found.labels, [each if each is None else each.tolist() for each in found.edges]
+
+
 PLACES = {
+    "edge lists": _Place(
+        [["source", "target", "weight"], ["Ann", "Bob", "1"], ["Bob", "Cy", "-1"], ["Cy", "Ann", "0"]], 0, 2, _ties
+    ),
     "surveys": _Place(
         [["zip", "born", "sex"], ["a1", "1990", "F"], ["b2", "1980", "M"], ["c3", "1970", "F"]], 0, 1, _survey
     ),
@@ -83,11 +92,11 @@ def _changed(rows: Rows, line: int, column: int, cell: str) -> Rows:
 BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
     "a cell too many in every row": (
         lambda place: _text([place.rows[0], *([*row, "7"] for row in place.rows[1:])]),
-        r":2: must have \d cells as the header has; got \d",
+        r":2: must have \d cells, as line 1 has; got \d",
     ),
     "a cell too few in one row": (
         lambda place: _text([*place.rows[:3], place.rows[3][:-1]]),
-        r":4: must have \d cells as the header has; got \d",
+        r":4: must have \d cells, as line 1 has; got \d",
     ),
     "a doubled heading": (
         lambda place: _text([[*row, row[place.number]] for row in place.rows]),
@@ -137,7 +146,7 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
         lambda place: _text(_changed(place.rows, 3, place.number, "high")),
         "(:3: '{number}' is 'high', which is no number|'{number}' of row 2 is 'high'|:3: the {number} 'high' is off)",
     ),
-    "nothing": (lambda place: "", "is empty; a table with a header is expected"),
+    "nothing": (lambda place: "", "(is empty; a table with a header is expected|has no edge)"),
 }
 
 

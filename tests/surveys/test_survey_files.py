@@ -95,10 +95,10 @@ def test_weights_are_finite_and_not_negative(village: Village, weight: str) -> N
         (VILLAGE.replace("party,", "sex,"), "'sex' is there 2 times"),
         (VILLAGE.replace("1950", "in 1950"), "'born' of row 2 is 'in 1950'; what is subtracted must be numbers"),
         (VILLAGE.replace("1950", "inf"), "'born' of row 2 is infinite"),
-        (VILLAGE.replace(",2.5\n", ",2.5,7\n"), "village.csv:3: must have 5 cells as the header has; got 6"),
+        (VILLAGE.replace(",2.5\n", ",2.5,7\n"), "village.csv:3: must have 5 cells, as line 1 has; got 6"),
         (
             VILLAGE.replace("\n", ",7\n").replace("w,7", "w"),
-            "village.csv:2: must have 5 cells as the header has; got 6",
+            "village.csv:2: must have 5 cells, as line 1 has; got 6",
         ),
         (VILLAGE.replace("baker", "ba\x1bker"), r"'job' holds control characters: 'ba\\x1bker'"),
     ],
