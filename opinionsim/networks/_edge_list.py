@@ -53,8 +53,8 @@ def read_edge_list(file: Path, weight: str | None = None) -> tuple[list[str], li
     elif wanted not in columns and weight is not None:
         refuse(f"{place}: has no column {weight!r}{meant(weight, columns)}; it has {', '.join(columns)}", file)
     elif wanted not in columns and len(columns) == 3:
-        problem = f"has a third column {first[2]!r}{meant(first[2], _PLAIN[2:])}; say weight: {first[2]}, or take it away"
-        refuse(f"{place}: {problem}", file)
+        problem = f"has a third column {first[2]!r}{meant(first[2], _PLAIN[2:])}"
+        refuse(f"{place}: {problem}; say weight: {first[2]}, or take it away", file)
     for name in (*ends, wanted):
         if columns.count(name) > 1:
             refuse(f"{place}: {name!r} is there {columns.count(name)} times; leave one of them", file)
@@ -62,8 +62,8 @@ def read_edge_list(file: Path, weight: str | None = None) -> tuple[list[str], li
     table = TableFile(str(file), tuple(columns), cells, lines, has_decimal_commas(delimiter, rows), remarks=(remark,))
     weights = table.numbers(wanted) if wanted in columns else [1.0] * len(rows)
     pairs = list(zip(*map(table.texts, ends), strict=True))
-    for row, found in enumerate(zip(weights, *zip(*pairs, strict=True), strict=True)):
-        if None in found:
+    for row, values in enumerate(zip(weights, *zip(*pairs, strict=True), strict=True)):
+        if None in values:
             table.refuse(
                 row, "an agent or a weight is missing; give every edge both agents, and a weight if any has one"
             )
