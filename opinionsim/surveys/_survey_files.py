@@ -105,7 +105,8 @@ def _read_csv(path: Path, wanted: Sequence[str] | None, missing: Sequence[str] |
     import pandas as pd
 
     table = read_table(path, needed=wanted, missing=missing)
-    table.tell(wanted)
+    if path.parent != data_folder("personas") / "surveys":
+        table.tell(wanted)
     chosen = table.header if wanted is None else wanted
     return pd.DataFrame({name: pd.Series(table.values(name), dtype=object) for name in chosen})
 
