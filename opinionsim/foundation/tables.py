@@ -211,7 +211,7 @@ class TableFile:
         chosen = list(dict.fromkeys(self.header if columns is None else columns))
         told = [f"`{column}` {_kind(self.values(column))}" for column in chosen[:_MOST_TOLD]]
         told += [f"and {len(chosen) - _MOST_TOLD} more"] if len(chosen) > _MOST_TOLD else []
-        tell("; ".join([f"{self.name}: {len(self.rows):,} rows: {', '.join(told)}", *self.remarks]))
+        tell("; ".join([f"{self.name}: {len(self.rows):,} rows: {', '.join(told)}", *filter(None, self.remarks)]))
 
 
 def _kind(values: Sequence[float | str | None]) -> str:
@@ -276,7 +276,7 @@ def read_table(
         tuple(line for line, _ in rows),
         comma,
         None if missing is None else frozenset(map(normal, missing)),
-        tuple(filter(None, remarks)),
+        tuple(remarks),
     )
 
 

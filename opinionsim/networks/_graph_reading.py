@@ -83,7 +83,7 @@ class Edges:
         """The edges that join different agents; tells how many are left out."""
         kept = self.speakers != self.listeners
         if not kept.all():
-            tell(f"{file}: {np.count_nonzero(~kept):,} edges that join an agent to itself are left out")
+            tell(f"{file}: edges that join an agent to itself, left out: {np.count_nonzero(~kept):,}")
         weights = None if self.weights is None else self.weights[kept]
         return replace(self, speakers=self.speakers[kept], listeners=self.listeners[kept], weights=weights)
 
