@@ -62,7 +62,7 @@ def _failure(
                 api_key=SecretStr(api_key),
                 max_retries=0,
                 timeout=0.3,
-                http_async_client=fast_client() if fast else plain,
+                http_async_client=fast_client(8_000_000) if fast else plain,
             )
             with pytest.raises(Exception) as caught:  # noqa: PT011
                 await model.ainvoke(fault)
