@@ -112,7 +112,9 @@ def _check_entries(file: Path, entries: Iterable[zipfile.ZipInfo]) -> None:
         names.add(name)
     most = min(_MOST, max(_ALWAYS, _MOST_TIMES * file.stat().st_size))
     if size > most:
-        raise SpecError(f"{file} unfolds to more than {most / 2**30:.0f} GiB; unpack it yourself, and verify the folder")
+        raise SpecError(
+            f"{file} unfolds to more than {most / 2**30:.0f} GiB; unpack it yourself, and verify the folder"
+        )
     if size > (free := shutil.disk_usage(tempfile.gettempdir()).free):
         raise SpecError(f"{file} unfolds to {size:,} bytes, and the temporary folder has room for {free:,} alone")
 

@@ -403,9 +403,12 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     """
     size, interaction = spec.size, spec.interaction
     if size > MOST_PLAYED and spec.model.equation is None and not interaction.recorded:
-        yield ("population", "size"), (
-            f"must be at most {MOST_PLAYED:,} where language models play the agents; got {size:,}; "
-            "`opinionsim abm` and {classic: NAME} take more"
+        yield (
+            ("population", "size"),
+            (
+                f"must be at most {MOST_PLAYED:,} where language models play the agents; got {size:,}; "
+                "`opinionsim abm` and {classic: NAME} take more"
+            ),
         )
     elif size < interaction.smallest:
         problem = f"must be at least {interaction.smallest} for interaction kind {interaction.kind!r}; got {size}"
