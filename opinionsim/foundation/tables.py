@@ -37,6 +37,8 @@ _NO_TEXT = frozenset({"", "NA", "NaN"})
 _NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "."})
 #: Likeness from which a heading is taken for a misspelt one: a letter more, less or other in a word of seven.
 _ALIKE = 0.8
+#: Bytes that a table may have.
+_MOST_BYTES = 1 << 30
 #: Columns that a line names.
 _MOST_TOLD = 20
 
@@ -73,7 +75,7 @@ def table_text(path: str | Path) -> tuple[str, str]:
     SpecError
         If the file cannot be read, or is no text in UTF-8, UTF-16 with its mark, or Windows-1252.
     """
-    content = read_bytes(path)
+    content = read_bytes(path, _MOST_BYTES)
     encoding = next((name for mark, name in _MARKS.items() if content.startswith(mark)), "utf-8")
     problem = f"{path}: not a text file in UTF-8, UTF-16 or Windows-1252; save it as UTF-8"
     try:

@@ -14,6 +14,9 @@ from typing import Any
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents._parsing import KeyPath, lines_of, parse_json, parse_value
 
+#: Longest text that is read, bytes: personas of a million people fit.
+_MOST_BYTES = 256 * 2**20
+
 
 @dataclass(frozen=True)
 class Document:
@@ -137,7 +140,7 @@ def read_text(path: str | Path) -> str:
     Raises
     ------
     SpecError
-        If the file is missing, unreadable, or not text.
+        If the file is missing, unreadable, too long, or not text.
     """
     try:
         return read_bytes(path).decode("utf-8-sig")
@@ -145,17 +148,28 @@ def read_text(path: str | Path) -> str:
         raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
 
 
-def read_bytes(path: str | Path) -> bytes:
+def read_bytes(path: str | Path, most: int = _MOST_BYTES) -> bytes:
     """The content of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    most : int
+        Bytes that it may have.
 
     Raises
     ------
     SpecError
-        If the file is missing or unreadable.
+        If the file is missing, unreadable or too long.
     """
     path = Path(path)
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:  # a device has no end
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise SpecError(f"{path}: is longer than {most >> 20} MiB; a file of text below that is expected")
+        return content
     except FileNotFoundError:
         raise SpecError(f"{path}: no such file") from None
     except IsADirectoryError:
