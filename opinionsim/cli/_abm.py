@@ -17,8 +17,8 @@ from opinionsim.cli._console import (
     note,
     require_table,
     say,
-    say_compilations,
     say_json,
+    say_logged,
     write_frames,
 )
 from opinionsim.cli._options import AsJson, assignments, own_modules
@@ -115,7 +115,7 @@ def abm(
     from opinionsim.foundation.documents import parse_value
 
     own_modules()
-    say_compilations()
+    say_logged("opinionsim.foundation.compilation")
     if figure is not None:
         from opinionsim.plots import check_suffix
 
