@@ -75,24 +75,28 @@ def open_for_writing(given: Path) -> Database:
 
 def _is_store(path: Path, given: Path, closing: ExitStack) -> bool:
     """Whether a locked file holds a store, read with its log but so that neither is changed."""
-    engine, has_log = _examined(path, given, closing, alone=True)
+    engine, has_log, damage = _examined(path, given, closing, alone=True)
     with engine.connect() as connection:
         is_store = holds_store(connection, f"the file {given}")
-        if is_store and not has_log and _log.warn_unclean(path, given):
+        if damage or (is_store and not has_log and _log.warn_unclean(path, given)):
             # A part of a lost log may have been brought in: on half of a change nothing must be built.
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
             if found != "ok":
                 raise StoreError(f"the store {given} is damaged without its log ({found}); take it from a copy")
+    if damage:
+        _log.keep_aside(path)
     return is_store
 
 
-def _examined(path: Path, given: Path, closing: ExitStack, *, alone: bool) -> tuple[Engine, bool]:
-    """Connections that only read a file, whose log is its own, and whether there was a log."""
+def _examined(path: Path, given: Path, closing: ExitStack, *, alone: bool) -> tuple[Engine, bool, str]:
+    """Connections that only read a file, whose log is its own; whether there was a log, and what is damaged in it."""
     mode = _reading_mode(path, given, alone=alone)
+    # Beside a writer, SQLite takes frames by the writer's index of the log, and checks none of them.
+    damage = "" if not alone and is_written(given) else _log.warn_damaged(path, given)
     has_log = _log.require_own(path, given, mode)
     engine = _engine(path, mode, read_only=True)
     closing.callback(engine.dispose)
-    return engine, has_log
+    return engine, has_log, damage
 
 
 def open_for_reading(given: Path) -> Database:
@@ -106,12 +110,13 @@ def open_for_reading(given: Path) -> Database:
             raise StoreError(f"there is no store at {given}; check the path, or run an experiment to make one")
         _log.require_file(path, given)
         closing.callback(_tidy, path)
-        engine, has_log = _examined(path, given, closing, alone=False)
+        engine, has_log, damage = _examined(path, given, closing, alone=False)
         with engine.connect() as connection:
             require_store(connection, f"the file {given}")
         if not has_log and not is_written(given):
             _log.warn_unclean(path, given)
-        return _database(given, engine, None, closing.pop_all(), present=_Present(given, path, written=False))
+        present = _Present(given, path, written=False)
+        return _database(given, engine, None, closing.pop_all(), present=present, has_log=has_log, damage=damage)
 
 
 def copy(given: Path, target: Path) -> None:
@@ -188,22 +193,12 @@ class _Present:
         # SQLite counts pages by the log, of which a file that was cut knows nothing. A file becomes shorter only where
         # it is rewritten without what was withdrawn, and then says itself how many pages it has.
         size = self._path.stat().st_size
-        if size < self._size and not _is_whole(self._path):
+        if size < self._size and not _log.is_whole(self._path):
             raise StoreError(
                 f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
                 f"{self._doing}. Take it from a copy"
             )
         self._size = size
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether a file has at least the pages that its own header names."""
-    try:
-        with _log.alone(path) as connection:
-            connection.execute("PRAGMA page_count").fetchone()
-    except sqlite3.DatabaseError:
-        return False
-    return True
 
 
 def _identity(name: str) -> tuple[int, int] | None:

@@ -60,6 +60,11 @@ class StoreReader:
         """Whether other workers may write to the store at the same time."""
         return self._database.shared
 
+    @property
+    def has_log(self) -> bool:
+        """Whether rows of a store in a file were read from the log beside it."""
+        return self._database.has_log
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection inside one read transaction: a consistent view, for any query."""
@@ -115,6 +120,8 @@ class StoreReader:
 
     def damage(self) -> Iterator[str]:
         """Everything in the store that is damaged or missing, in words that name run, table and row."""
+        if self._database.damage:
+            yield self._database.damage
         for check in _checking.checks(self._database.reading.dialect.name):
             try:
                 with self.reading() as connection:
