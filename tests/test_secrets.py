@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -32,6 +32,7 @@ from opinionsim.errors import OpinionSimError
 from opinionsim.foundation.background import run as run_in_background
 from opinionsim.llm import MemoryJournal, ModelClient, RetryPolicy, RunCalls, SlotPool, load_chat_model
 from opinionsim.messages import ChatMessage
+from opinionsim.schedules import Turn
 from opinionsim.specification import load_experiment
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, evenly
@@ -39,7 +40,7 @@ from tests.support.provider_replies import scripted_reply
 from tests.support.provider_runs import SPEC
 from tests.support.running import changed
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.whole
 
 #: Of the shape of no provider's keys, and with what addresses and base 64 spell in another way.
 KEY = f"q+{secrets.token_hex(12)}/{secrets.token_hex(6)}=="
@@ -278,15 +279,6 @@ def _told(error: BaseException | None) -> Iterator[str]:
         error = error.__cause__ or error.__context__
 
 
-class _Asked(NamedTuple):
-    """A turn."""
-
-    index: int = 0
-    step: int = 1
-    agent: int = 0
-    act: str = "write"
-
-
 @pytest.mark.parametrize("way", [*WAYS, *IN_HEADERS])
 def test_no_error_of_a_run_holds_the_key(
     careless: str, way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -301,7 +293,7 @@ def test_no_error_of_a_run_holds_the_key(
     brief = RetryPolicy(transient=1, rate_limited=1, first_wait_s=0.001)
     calls = RunCalls("told", MemoryJournal(), client, SlotPool(1), retry=brief)
     with pytest.raises(OpinionSimError) as caught:
-        run_in_background(calls.ask(_Asked(), "reply", [ChatMessage("user", "Hello.")]))
+        run_in_background(calls.ask(Turn(0, 1, 0, "write"), "reply", [ChatMessage("user", "Hello.")]))
     for text in (*_told(caught.value), "".join(traceback.format_exception(caught.value))):
         assert found_in(text) == [], text[:500]
     assert found_in(repr(model) + str(model) + repr(calls) + repr(client) + repr(vars(client)) + client.account) == []

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
     from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
     from opinionsim.llm.scripted._answers import any_sentences as any_sentences
-    from opinionsim.llm.scripted._model import ScriptedChatModel as ScriptedChatModel, latent as latent
     from opinionsim.llm.scripted._scene import Scene as Scene
+    from opinionsim.llm.scripted._script import ScriptedChatModel as ScriptedChatModel, latent as latent
     from opinionsim.llm.scripted._words import (
         PRESETS as PRESETS,
         Draws as Draws,

@@ -130,6 +130,7 @@ class Checks:
         if spec.model.equation is not None:
             return
         pack = self.resources.pack(spec.pack)
+        own = conditions_of(spec)
         automatic = spec.moderator is not None and spec.moderator.automatic
         try:
             claim = self.resources.claim(spec)
@@ -137,7 +138,9 @@ class Checks:
             return
 
         def address(direction: Direction, role: str = PARTICIPANT) -> None:
-            pack.for_agent(Addressee(spec.scale.scale(), claim=claim, task=spec.task, brief=direction, role=role))
+            conditions = own if role == PARTICIPANT else conditions_of_others(own.masked)
+            told = Addressee(spec.scale.scale(), conditions, claim=claim, task=spec.task, brief=direction, role=role)
+            pack.for_agent(told)
             task = spec.task if direction.task is None else direction.task
             if role == MODERATOR and automatic and claim is None and not task.strip():
                 raise SpecError("is needed and missing: a moderator writes its own instructions for a task", "task")
