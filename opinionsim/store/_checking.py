@@ -59,12 +59,9 @@ def _file(connection: Connection) -> Iterator[str]:
 
 def _strangers(connection: Connection, triggers: str) -> Iterator[str]:
     """Triggers and views, none of which a store has: they change what is written or read."""
-    for kind, names in (
-        ("trigger", connection.exec_driver_sql(triggers).scalars()),
-        ("view", inspect(connection).get_view_names()),
-    ):
-        for name in names:
-            yield f"the {kind} {name} is not one that opinionsim made; drop it, or take the store from a copy"
+    names = [f"trigger {name}" for name in connection.exec_driver_sql(triggers).scalars()]
+    for name in [*names, *(f"view {name}" for name in inspect(connection).get_view_names())]:
+        yield f"the {name} is not one that opinionsim made; drop it, or take the store from a copy"
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[str]:

@@ -17,6 +17,7 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
 from opinionsim.errors import StoreError
+from opinionsim.foundation.sqlite_logs import keep_aside, lacks_pages, log_of, size_of
 from opinionsim.store import _log
 from opinionsim.store._address import VALID
 from opinionsim.store._database import Database, as_store_error, create, holds_store, require_store
@@ -49,7 +50,7 @@ def open_for_writing(given: Path) -> Database:
         if not path.exists():
             undo.callback(_remove, path)
         with ExitStack() as checking:
-            is_store = _log.size_of(path) > 0 and _is_store(path, given, checking)
+            is_store = size_of(path) > 0 and _is_store(path, given, checking)
         engine = _engine(path, "mode=rwc", read_only=False)
         closing.callback(engine.dispose)
         _use_wal(engine)
@@ -84,7 +85,7 @@ def _is_store(path: Path, given: Path, closing: ExitStack) -> bool:
             if found != "ok":
                 raise StoreError(f"the store {given} is damaged without its log ({found}); take it from a copy")
     if damage:
-        _log.keep_aside(path)
+        keep_aside(path)
     return is_store
 
 
@@ -193,7 +194,7 @@ class _Present:
         # SQLite counts pages by the log, of which a file that was cut knows nothing. A file becomes shorter only where
         # it is rewritten without what was withdrawn, and then says itself how many pages it has.
         size = self._path.stat().st_size
-        if size < self._size and not _log.is_whole(self._path):
+        if size < self._size and lacks_pages(self._path, "mode=ro"):
             raise StoreError(
                 f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
                 f"{self._doing}. Take it from a copy"
@@ -233,9 +234,9 @@ def _reading_mode(path: Path, given: Path, *, alone: bool = False) -> str:
     write. One that may not write needs a log and an index of it, and makes them where they are absent; without either
     the file is read by itself.
     """
-    log, index = _log.log_of(path), path.with_name(path.name + "-shm")
+    log, index = log_of(path), path.with_name(path.name + "-shm")
     may_write = os.access(path.parent, os.W_OK)
-    if not _log.size_of(log) and (alone or not (may_write or (log.exists() and index.exists()))):
+    if not size_of(log) and (alone or not (may_write or (log.exists() and index.exists()))):
         return "mode=ro&immutable=1"
     if not may_write and not index.exists():
         raise StoreError(
@@ -247,7 +248,7 @@ def _reading_mode(path: Path, given: Path, *, alone: bool = False) -> str:
 
 def _tidy(path: Path) -> None:
     """Remove the empty log and the index that reading needs, unless another process has the store open."""
-    log = _log.log_of(path)
+    log = log_of(path)
     with suppress(OSError, sqlite3.Error):
         if log.stat().st_size == 0 and os.access(path.parent, os.W_OK):
             # The last connection that may write removes them; of an empty log it brings nothing in.

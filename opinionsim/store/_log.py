@@ -15,21 +15,18 @@ The last two bits of a number tell what the file holds by itself where that is i
 from __future__ import annotations
 
 import logging
-import os
 import secrets
-import shutil
 import sqlite3
 import time
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
-from opinionsim.store import _log_frames
+from opinionsim.foundation.sqlite_logs import damaged_from, kept_as, lacks_pages, log_of, number_alone, size_of
 
 CLEAN, _EMPTIED, _WORKING = 0, 1, 2
 _KINDS = 4
@@ -39,22 +36,7 @@ LIMIT = 4_000_000
 _WAIT_MS, _LAST_WAIT_MS = 20, 1000
 #: Seconds until it is tried again where readers were in the way.
 _AGAIN_S = 1.0
-#: Byte of a file that SQLite locks; the page that holds it is never written.
-_LOCKED = 0x40000000
 _logger = logging.getLogger(__name__)
-
-
-def log_of(path: Path) -> Path:
-    """The log beside a file."""
-    return path.with_name(path.name + "-wal")
-
-
-def size_of(path: Path) -> int:
-    """Size of a file in bytes; 0 where there is none."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def require_file(path: Path, given: Path) -> None:
@@ -97,9 +79,9 @@ def require_own(path: Path, given: Path, mode: str) -> bool:
     if not size_of(log):
         return log.exists()
     with closing(sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, isolation_level=None)) as connection:
-        alone = _alone(path)
+        alone = number_alone(path)
         while alone not in _together(connection):
-            before, alone = alone, _alone(path)
+            before, alone = alone, number_alone(path)
             # A process that writes the store may have emptied the log between the two looks.
             if alone == before:
                 raise StoreError(
@@ -107,34 +89,11 @@ def require_own(path: Path, given: Path, mode: str) -> bool:
                     f"would damage it; if {given} is a copy that was put back, move {log.name} away and keep it, else "
                     "put back the file it belongs to"
                 )
-        if not _has_all_pages(connection, path):
+        if lacks_pages(path, mode):
             raise StoreError(
                 f"the store {given} was cut: it lacks pages that {log.name} does not have either; take it from a copy"
             )
     return True
-
-
-def is_whole(path: Path) -> bool:
-    """Whether file and log have all pages that they count."""
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as connection:
-            return _has_all_pages(connection, path)
-    except sqlite3.DatabaseError:
-        return False
-
-
-def _has_all_pages(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether each page that file and log count is in one of them, as it is at every moment of a copy of the log."""
-    counted, before = 0, -1
-    while counted != before:
-        size, before = connection.execute("PRAGMA page_size").fetchone()[0], counted
-        counted = connection.execute("PRAGMA page_count").fetchone()[0]
-        # In this order: a log that is emptied after it was counted is in the file by the time of the third look.
-        logged = _log_frames.pages(log_of(path), size)
-        missing = set(range(path.stat().st_size // size + 1, counted + 1)) - logged - {_LOCKED // size + 1}
-        if not missing:
-            return True
-    return False
 
 
 def warn_damaged(path: Path, given: Path) -> str:
@@ -143,34 +102,18 @@ def warn_damaged(path: Path, given: Path) -> str:
     SQLite reads a log up to its damage, is silent about the rest, and deletes it when the store is closed.
     """
     log = log_of(path)
-    found = _log_frames.damaged_from(log)
+    found = damaged_from(log)
     # A process that has begun to write in the meantime changes what there is.
-    if found is None or _log_frames.damaged_from(log) != found:
+    if found is None or damaged_from(log) != found:
         return ""
     what = f"the log {log.name} of the store {given} is damaged at byte {found:,}, and nothing after that can be read"
-    _warn(f"{what}; whoever writes the store keeps this log as {_aside(log).name}, and goes on with what is left")
+    _warn(f"{what}; whoever writes the store keeps this log as {kept_as(log).name}, and goes on with what is left")
     return what
-
-
-def keep_aside(path: Path) -> None:
-    """Copy a damaged log, which SQLite deletes once the store is closed."""
-    log = log_of(path)
-    part = log.with_name(f".{log.name}.{os.getpid()}")
-    try:
-        shutil.copyfile(log, part)
-        part.replace(_aside(log))
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _aside(log: Path) -> Path:
-    """Where a damaged log is kept: under another name for each content."""
-    return log.with_name(f"{log.name}.damaged-{crc32(log.read_bytes()):08x}")
 
 
 def warn_unclean(path: Path, given: Path) -> bool:
     """Say once, of a file without a log, that it was not closed, so that replies may be missing; whether it is so."""
-    unclean = _alone(path) % _KINDS != CLEAN
+    unclean = number_alone(path) % _KINDS != CLEAN
     if unclean:
         _warn(
             f"the store {given} was not closed and has no log beside it: if it was copied or moved without "
@@ -182,20 +125,6 @@ def warn_unclean(path: Path, given: Path) -> bool:
 @cache
 def _warn(said: str) -> None:
     _logger.warning("%s", said)
-
-
-def _alone(path: Path) -> int:
-    """Number in a file, whatever its log says, also while the log is copied into it.
-
-    It is read through SQLite: a file of this process's own would free, when it is closed, all locks that SQLite holds
-    on the same file here; other processes would then take the log away under those who read or write it.
-    """
-    address = f"{path.as_uri()}?mode=ro&immutable=1"
-    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
-        # The first page of a file may count pages that are still to be copied. Only a connection that may mend the
-        # schema, as this one may not, reads such a file at all.
-        connection.execute("PRAGMA writable_schema=ON")
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _together(connection: sqlite3.Connection) -> tuple[int, int]:
