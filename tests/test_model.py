@@ -202,9 +202,9 @@ def test_a_failed_step_raises_and_may_be_called_again(number: int) -> None:
 def test_a_step_that_any_request_failed_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key is wrong, and is mended between two tries: nothing of the refusal stays."""
     with StubProvider(scripted_reply(), api_key="right") as stub:
-        monkeypatch.setenv("MENDED_KEY", "wrong")
+        monkeypatch.setenv("MENDED_API_KEY", "wrong")
         model = _model(
-            load_chat_model("openai:m", base_url=stub.base_url, api_key_env="MENDED_KEY"), classifier="lexicon"
+            load_chat_model("openai:m", base_url=stub.base_url, api_key_env="MENDED_API_KEY"), classifier="lexicon"
         )
         with pytest.raises(ModelCallError, match=r"401.*nothing more is sent"):
             model.run()

@@ -162,6 +162,10 @@ def careless() -> Iterator[str]:
     assert handler.seen == {KEY}
 
 
+#: The provider that quotes keys is none of OpenAI's hosts.
+ALLOWED = {"OPINIONSIM_KEYS": "OPENAI_API_KEY=127.0.0.1"}
+
+
 def spec_for(address: str, name: str, **values: Any) -> dict[str, Any]:
     """A small sweep at an address, to which the key is sent."""
     options = {"base_url": address, "api_key_env": "OPENAI_API_KEY"}
@@ -201,7 +205,7 @@ def commands(folder: Path, checkout: Path, *lines: list[str]) -> tuple[list[int]
     done = subprocess.run(
         [sys.executable, "-c", _COMMANDS],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(checkout), "OPENAI_API_KEY": KEY, "OPENAI_LOG": "debug"},
+        env={**os.environ, "PYTHONPATH": str(checkout), "OPENAI_API_KEY": KEY, "OPENAI_LOG": "debug", **ALLOWED},
         capture_output=True,
         text=True,
         timeout=300,
@@ -284,6 +288,7 @@ def test_no_error_of_a_run_holds_the_key(
     careless: str, way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPINIONSIM_KEYS", ALLOWED["OPINIONSIM_KEYS"])
     results = osim.run(load_experiment(spec_for(f"{careless}/{way}", "told")), "s.sqlite")
     (error,) = results.runs["error"]
     assert error

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         MemoryJournal as MemoryJournal,
         Source as Source,
     )
+    from opinionsim.llm._keys import ALLOWED as ALLOWED, allow_keys as allow_keys
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import own_model as own_model
     from opinionsim.llm._policy import (
