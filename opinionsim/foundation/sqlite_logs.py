@@ -179,6 +179,22 @@ def kept_as(log: Path) -> Path:
     return log.with_name(f"{log.name}.damaged-{crc32(log.read_bytes()):08x}")
 
 
+def tidy(path: Path) -> None:
+    """Remove the empty log and the index that reading needs, unless another process has the file open.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+    log = log_of(path)
+    with suppress(OSError, sqlite3.Error):
+        if log.stat().st_size == 0 and os.access(path.parent, os.W_OK):
+            # The last connection that may write removes them; of an empty log it brings nothing in.
+            with closing(_connected(path, "mode=rw")) as connection:
+                connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+
+
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, isolation_level=None)
 

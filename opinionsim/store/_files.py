@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -17,7 +17,7 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
 from opinionsim.errors import StoreError
-from opinionsim.foundation.sqlite_logs import keep_aside, lacks_pages, log_of, size_of
+from opinionsim.foundation.sqlite_logs import keep_aside, lacks_pages, log_of, size_of, tidy
 from opinionsim.store import _log
 from opinionsim.store._address import VALID
 from opinionsim.store._database import Database, as_store_error, create, holds_store, require_store
@@ -110,7 +110,7 @@ def open_for_reading(given: Path) -> Database:
             _log.require_file(path, given)
             raise StoreError(f"there is no store at {given}; check the path, or run an experiment to make one")
         _log.require_file(path, given)
-        closing.callback(_tidy, path)
+        closing.callback(tidy, path)
         engine, has_log, damage = _examined(path, given, closing, alone=False)
         with engine.connect() as connection:
             require_store(connection, f"the file {given}")
@@ -244,16 +244,6 @@ def _reading_mode(path: Path, given: Path, *, alone: bool = False) -> str:
             "written; copy both of them into one"
         )
     return "mode=ro"
-
-
-def _tidy(path: Path) -> None:
-    """Remove the empty log and the index that reading needs, unless another process has the store open."""
-    log = log_of(path)
-    with suppress(OSError, sqlite3.Error):
-        if log.stat().st_size == 0 and os.access(path.parent, os.W_OK):
-            # The last connection that may write removes them; of an empty log it brings nothing in.
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)) as connection:
-                connection.execute("SELECT 1 FROM sqlite_master").fetchall()
 
 
 def _engine(path: Path, mode: str, *, read_only: bool) -> Engine:

@@ -90,9 +90,7 @@ def require_own(path: Path, given: Path, mode: str) -> bool:
                     "put back the file it belongs to"
                 )
         if lacks_pages(path, mode):
-            raise StoreError(
-                f"the store {given} was cut: it lacks pages that {log.name} does not have either; take it from a copy"
-            )
+            raise StoreError(f"the store {given} was cut: it and {log.name} lack pages; take it from a copy")
     return True
 
 

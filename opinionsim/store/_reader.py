@@ -47,10 +47,12 @@ class StoreReader:
     ----------
     url : str
         Address under which it opens again; it shows no password.
+    has_log : bool
+        Whether a store in a file, opened for reading, had a log beside it.
     """
 
     def __init__(self, database: Database) -> None:
-        self.url = database.url
+        self.url, self.has_log = database.url, database.has_log
         self._database = database
         #: What was last read of a run or two, for questions that follow each other.
         self._known: dict[str, Columns] = {}
@@ -59,11 +61,6 @@ class StoreReader:
     def shared(self) -> bool:
         """Whether other workers may write to the store at the same time."""
         return self._database.shared
-
-    @property
-    def has_log(self) -> bool:
-        """Whether rows of a store in a file were read from the log beside it."""
-        return self._database.has_log
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -120,8 +117,7 @@ class StoreReader:
 
     def damage(self) -> Iterator[str]:
         """Everything in the store that is damaged or missing, in words that name run, table and row."""
-        if self._database.damage:
-            yield self._database.damage
+        yield from filter(None, [self._database.damage])
         for check in _checking.checks(self._database.reading.dialect.name):
             try:
                 with self.reading() as connection:
