@@ -24,7 +24,7 @@ from pydantic import SecretStr
 
 from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
-from opinionsim.llm._transport import fast_client
+from opinionsim.llm._transport import ReplyTooLong, fast_client
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults
 
@@ -62,7 +62,7 @@ def _failure(
                 api_key=SecretStr(api_key),
                 max_retries=0,
                 timeout=0.3,
-                http_async_client=fast_client() if fast else plain,
+                http_async_client=fast_client(8_000_000) if fast else plain,
             )
             with pytest.raises(Exception) as caught:  # noqa: PT011
                 await model.ainvoke(fault)
@@ -558,3 +558,11 @@ def test_a_credential_is_not_shown_by_halves() -> None:
     for length in range(300, 420):
         reason = classify_failure(RuntimeError("x" * length + f" {KEY}")).reason
         assert "sk-" not in reason
+
+
+def test_a_reply_beyond_its_bound_is_not_asked_for_again() -> None:
+    error = ConnectionError("Connection error.")
+    error.__cause__ = ReplyTooLong(8_000_000)
+    failure = classify_failure(error, networked=True)
+    assert failure.kind == "this-request"
+    assert "longer than 8,000,000 bytes, unpacked" in failure.reason
