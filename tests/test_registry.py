@@ -13,7 +13,7 @@ import pytest
 import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.prompts import load_pack
-from opinionsim.registry import KINDS, Catalogue, _tables, built_in, find, general, names, places
+from opinionsim.registry import KINDS, Catalogue, built_in, find, general, names, places
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,13 +90,14 @@ def test_a_faulty_table_of_parts_is_named(
     for folder, told in {"first": "[slice]\nneeds = []\n[table]\nown = '_own'", "second": text}.items():
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "parts.toml").write_text(told + ("" if folder == "first" else "\n[slice]\nneeds = []"))
-    monkeypatch.setattr(_tables, "_ROOT", tmp_path)
-    _tables._tables.cache_clear()
+    tables = import_module(places.__module__)
+    monkeypatch.setattr(tables, "_ROOT", tmp_path)
+    tables._tables.cache_clear()
     try:
         with pytest.raises(SpecError, match=rf"second.parts\.toml: {problem}"):
             find("figure", "own")
     finally:
-        _tables._tables.cache_clear()
+        tables._tables.cache_clear()
 
 
 def test_only_what_a_kind_declares_is_declared() -> None:
