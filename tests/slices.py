@@ -4,8 +4,6 @@ As a script, for one slice or several::
 
     python tests/slices.py consensus          # the rooms that every study goes through
     python tests/slices.py consensus --brief  # no tests but that all others are collected
-
-A slice's tests have a file ``slice.toml``, whose `files` are deleted with it: what else is about the slice alone.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,10 +26,8 @@ _LEFT_OUT = (".git", ".venv", "results", "*_cache", "__pycache__", ".hypothesis"
 def without(name: str, folder: Path) -> Path:
     """A copy of the source tree without a slice, in a folder that is not there yet."""
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
-    about = folder / "tests" / name / "slice.toml"
-    files = tomllib.loads(about.read_text(encoding="utf-8"))["files"] if about.exists() else []
-    for path in (folder / "opinionsim" / name, folder / "tests" / name, *(folder / each for each in files)):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for room in ("opinionsim", "tests"):
+        shutil.rmtree(folder / room / name)
     return folder
 
 

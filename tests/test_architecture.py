@@ -9,6 +9,7 @@ count. Modules loaded by name through importlib are not seen.
 from __future__ import annotations
 
 import ast
+import collections
 import itertools
 import tomllib
 from collections.abc import Iterator
@@ -71,11 +72,11 @@ INSIDE = {
     # Its declaration, how models are stepped, the models, what runs them, the grid, and the grid in a store.
     "classic": _layers(
         "_transition",
-        "_model",
+        "_declaration",
         "kernels",
         "models",
         "_registry",
-        "_initial _lorenz_agents _trajectories _step",
+        "_initial _lorenz_agents _simulated _step",
         "_simulate",
         "_actors _mesa",
         "points",
@@ -415,3 +416,8 @@ def test_what_a_room_keeps_to_itself_is_seen(tmp_path: Path, file: str, text: st
 def test_every_room_has_one_place() -> None:
     for lower, upper in itertools.combinations(LAYERS, 2):
         assert not lower & upper
+
+
+def test_a_name_of_a_file_occurs_once(checkout: Path) -> None:
+    counts = collections.Counter(path.name for path in (checkout / "opinionsim").glob("**/*.py"))
+    assert [name for name, count in counts.items() if count > 1] == ["__init__.py"]

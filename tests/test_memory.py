@@ -250,20 +250,17 @@ def test_as_run_a_failed_reflection_leaves_the_event_in_its_place(leads: bool) -
 
 def test_as_run_the_first_writer_of_the_run_keeps_its_raw_event_and_reflections_pile_up() -> None:
     memories, model = _lives("reflective-as-run", _THREE, leads=True)
-    event = _PROMPTS.event(ACTS["write"], (), Reply("Words one."), Past())
     recollections = tuple(_PROMPTS.recollection(Reply(f"reflection {n}")) for n in (1, 2, 3))
-    assert _told(memories[1]) == (event, recollections[0])
-    assert _told(memories[3]) == (event, *recollections)
-    assert model.asked[0][1] == (_PROMPTS.reflection([event], None),)
+    assert _told(memories[1]) == (_EVENTS_OF_THREE[0], recollections[0])
+    assert _told(memories[3]) == (_EVENTS_OF_THREE[0], *recollections)
+    assert model.asked[0][1] == (_PROMPTS.reflection(_EVENTS_OF_THREE[:1], None),)
     # From then on the newest event stands where the past reflection belongs.
-    told = _PROMPTS.event(ACTS["review"], (Message("Cows can swim."),), Reply("Words two."), memories[1].past)
-    assert model.asked[1][1] == (*_told(memories[1]), _PROMPTS.reflection([], told))
+    assert model.asked[1][1] == (*_told(memories[1]), _PROMPTS.reflection([], _EVENTS_OF_THREE[1]))
 
 
 def test_as_run_everybody_else_starts_with_the_later_wording_and_keeps_no_event() -> None:
     memories, model = _lives("reflective-as-run", _THREE)
-    event = _PROMPTS.event(ACTS["write"], (), Reply("Words one."), Past())
-    assert model.asked[0][1] == (_PROMPTS.reflection([], event),)
+    assert model.asked[0][1] == (_PROMPTS.reflection([], _EVENTS_OF_THREE[0]),)
     assert "sum it up" not in model.asked[0][1][0].content
     assert _told(memories[3]) == tuple(_PROMPTS.recollection(Reply(f"reflection {n}")) for n in (1, 2, 3))
 

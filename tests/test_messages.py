@@ -11,7 +11,6 @@ from typing import get_args
 import pytest
 from hypothesis import given, strategies as st
 
-from opinionsim import messages
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import digest
 from opinionsim.messages import (
@@ -168,21 +167,10 @@ def test_a_long_prompt_can_be_copied_kept_elsewhere_and_forgotten() -> None:
     del prompt
 
 
-@pytest.mark.parametrize("length", [10, 1000])
-def test_a_prompt_is_hashed_as_what_it_adds(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    prompt = Prompt.of(ChatMessage("user", f"event {number}") for number in range(length))
-    hashed: list[str] = []
-    monkeypatch.setattr(messages, "digest", lambda text: hashed.append(text) or digest(text))
-    task = f"task {length}"
-    assert prompt.then(ChatMessage("user", task)).identity == prompt_identity(prompt.identity, "user", digest(task))
-    step = f"{prompt.identity}\nuser:{digest(task)}"
-    assert hashed == [task, step, step]
-
-
 # -- messages ------------------------------------------------------------------------------------------------
 
 
-def test_others_receive_what_was_said_even_if_it_was_cut_off() -> None:
+def test_others_receive_what_was_said_even_if_it_was_cut_off_and_no_silence() -> None:
     received = [status for status in get_args(ReplyStatus) if Message("It rained.", status=status).passed_on]
     assert received == ["answered", "truncated"]
 
@@ -269,8 +257,3 @@ def test_what_is_said_stands_in_the_place_of_a_reply() -> None:
     assert Reply("all of it", "answered", Said(" \n", 3)).as_said() == Reply(" \n", "silent", 3)
     assert Reply("all of it", "answered", 3).as_said() == Reply("all of it", "answered", 3)
     assert Reply("", "refused").as_said() == Reply("", "refused")
-
-
-@pytest.mark.parametrize("status", get_args(ReplyStatus))
-def test_silence_is_passed_on_to_nobody(status: ReplyStatus) -> None:
-    assert Message("x", status=status).passed_on == (status in ("answered", "truncated"))

@@ -58,6 +58,15 @@ def _messages(model: OpinionModel) -> list[tuple[Any, ...]]:
     return [(each.turn, each.message.text) for each in model.history]
 
 
+def _assert_usual(model: OpinionModel, **options: Any) -> None:
+    """It has come to what a model comes to that nothing happens to, one call at a time."""
+    usual = _model(**options, max_concurrency=1, lookahead=0)
+    usual.run()
+    assert _messages(model) == _messages(usual)
+    found, expected = (each.datacollector.get_agent_vars_dataframe() for each in (model, usual))
+    pd.testing.assert_frame_equal(found, expected)
+
+
 def test_a_step_is_committed_whole() -> None:
     model = _model()
     turns = list(model.schedule.turns())
@@ -114,14 +123,9 @@ def test_run_commits_every_step_and_frames_follow() -> None:
 @pytest.mark.parametrize("lookahead", [0, 2, None])
 @pytest.mark.parametrize("memory", ["cumulative", "reflective"])
 def test_slots_and_lookahead_change_nothing(slots: int, lookahead: int | None, memory: str) -> None:
-    reference = _model(cognition={"memory": memory}, max_concurrency=1, lookahead=0)
-    reference.run()
     model = _model(watched()[0], cognition={"memory": memory}, max_concurrency=slots, lookahead=lookahead)
     model.run()
-    assert _messages(model) == _messages(reference)
-    pd.testing.assert_frame_equal(
-        model.datacollector.get_agent_vars_dataframe(), reference.datacollector.get_agent_vars_dataframe()
-    )
+    _assert_usual(model, cognition={"memory": memory})
 
 
 def test_a_seed_gives_the_same_model_again_and_another_another() -> None:
@@ -192,20 +196,15 @@ def test_a_failed_step_raises_and_may_be_called_again(number: int) -> None:
     assert model.steps == 6
     assert sorted(watch.answered) == sorted(set(watch.asked))
     assert [seed for seed in set(watch.asked) if watch.asked.count(seed) > 1] == [failed]
-    reference = _model()
-    reference.run()
-    assert _messages(model) == _messages(reference)
-    pd.testing.assert_frame_equal(
-        model.datacollector.get_agent_vars_dataframe(), reference.datacollector.get_agent_vars_dataframe()
-    )
+    _assert_usual(model)
 
 
 def test_a_step_that_any_request_failed_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key is wrong, and is mended between two tries: nothing of the refusal stays."""
     with StubProvider(scripted_reply(), api_key="right") as stub:
-        monkeypatch.setenv("MENDED_KEY", "wrong")
+        monkeypatch.setenv("MENDED_API_KEY", "wrong")
         model = _model(
-            load_chat_model("openai:m", base_url=stub.base_url, api_key_env="MENDED_KEY"), classifier="lexicon"
+            load_chat_model("openai:m", base_url=stub.base_url, api_key_env="MENDED_API_KEY"), classifier="lexicon"
         )
         with pytest.raises(ModelCallError, match=r"401.*nothing more is sent"):
             model.run()
@@ -226,9 +225,7 @@ def test_an_interrupted_step_keeps_replies_on_their_way() -> None:
     assert sorted(watch.answered) == sorted(watch.asked)
     model.run()
     assert len(watch.asked) == len(set(watch.asked)) == 12
-    reference = _model()
-    reference.run()
-    assert _messages(model) == _messages(reference)
+    _assert_usual(model)
 
 
 def test_the_schedule_has_an_end() -> None:
@@ -309,9 +306,7 @@ def test_stepping_after_close_goes_on_from_the_journal() -> None:
     model.close()
     model.run()
     assert len(watch.asked) == len(set(watch.asked)) == 12
-    reference = _model()
-    reference.run()
-    assert _messages(model) == _messages(reference)
+    _assert_usual(model)
 
 
 def test_a_journal_of_the_callers_own_answers_a_second_model() -> None:
@@ -335,9 +330,7 @@ def test_it_works_inside_a_running_loop() -> None:
         await asyncio.sleep(0)
         return model
 
-    reference = _model()
-    reference.run()
-    assert _messages(asyncio.run(notebook())) == _messages(reference)
+    _assert_usual(asyncio.run(notebook()))
 
 
 def test_several_models_run_side_by_side_in_threads() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Any
 
@@ -13,20 +12,14 @@ import opinionsim as osim
 from opinionsim.errors import ModelCallError, OpinionSimError, ScheduleError, SpecError
 from opinionsim.llm import Question, Seat
 from opinionsim.schedules import REVIEW, WRITE, ActSpec, External, Schedule, Turn, named
+from tests.support.engines import Listed
 
 SAY = ActSpec("say", "say", "response", text="Plan step {{ posts_seen }}.", variables=("posts_seen",))
 
 
-class Listed(Schedule):
-    """The turns it is given, of one step each."""
-
-    def __init__(self, *turns: tuple[int, str, tuple[Any, ...]], acts: Any, n_agents: int = 2, **declared: Any) -> None:
-        self.n_agents, self.acts, self._turns = n_agents, acts, turns
-        self.steps = len(turns)
-        vars(self).update(declared)
-
-    def turns(self) -> Iterator[Turn]:
-        return (Turn(index, index + 1, *turn) for index, turn in enumerate(self._turns))
+def _listed(*turns: tuple[int, str, tuple[Any, ...]], n_agents: int = 2, **declared: Any) -> Listed:
+    """The schedule of these turns, of one step each."""
+    return Listed(n_agents, *(Turn(index, index + 1, *turn) for index, turn in enumerate(turns)), **declared)
 
 
 def _model(schedule: Schedule, replies: Any, **options: Any) -> osim.OpinionModel:
@@ -36,7 +29,7 @@ def _model(schedule: Schedule, replies: Any, **options: Any) -> osim.OpinionMode
 
 
 def test_a_kind_of_text_of_ones_own_is_coded_and_moves_its_author() -> None:
-    schedule = Listed((0, "say", ()), acts=named(SAY))
+    schedule = _listed((0, "say", ()), acts=named(SAY))
     with _model(schedule, lambda prompt: "I am sure that Theory XYZ is true.") as model:
         model.run()
         opinions = [agent.opinion for agent in model.agents]
@@ -45,7 +38,7 @@ def test_a_kind_of_text_of_ones_own_is_coded_and_moves_its_author() -> None:
 
 
 def test_what_a_moderator_says_is_no_opinion_and_is_not_coded() -> None:
-    schedule = Listed((2, "say", ()), (0, "say", ()), acts=named(SAY), others=("moderator",))
+    schedule = _listed((2, "say", ()), (0, "say", ()), acts=named(SAY), others=("moderator",))
     with _model(schedule, lambda prompt: "I am sure that Theory XYZ is true.") as model:
         model.run()
         coded = [(each.turn.agent, each.estimate is not None) for each in model.history]
@@ -53,7 +46,7 @@ def test_what_a_moderator_says_is_no_opinion_and_is_not_coded() -> None:
 
 
 def test_a_skipped_turn_is_no_report() -> None:
-    schedule = Listed((0, "write", ()), (1, "review", (0,)), acts=named(WRITE, REVIEW))
+    schedule = _listed((0, "write", ()), (1, "review", (0,)), acts=named(WRITE, REVIEW))
     refusal = AIMessage("", additional_kwargs={"refusal": "No."})
     with _model(schedule, lambda prompt: refusal) as model:
         model.run()
@@ -62,7 +55,7 @@ def test_a_skipped_turn_is_no_report() -> None:
 
 
 def test_memory_tells_an_act_of_ones_own_as_what_it_was() -> None:
-    schedule = Listed((0, "say", ()), (0, "say", ()), (0, "write", ()), acts=named(SAY, WRITE))
+    schedule = _listed((0, "say", ()), (0, "say", ()), (0, "write", ()), acts=named(SAY, WRITE))
     chat = osim.GivenReplies(lambda prompt: "Buy milk.")
     with osim.OpinionModel(osim.Population.bare(2), "flat-earth", schedule, chat) as model:
         model.run()
@@ -78,7 +71,7 @@ def test_memory_tells_an_act_of_ones_own_as_what_it_was() -> None:
 def test_a_selector_that_chooses_nothing_is_told(chosen: Any) -> None:
     draw = ActSpec("say", "say", "post", text="Say.", draws=2, selector=lambda texts: chosen)
     with (
-        _model(Listed((0, "say", ()), acts=named(draw)), lambda prompt: "Yes.") as model,
+        _model(_listed((0, "say", ()), acts=named(draw)), lambda prompt: "Yes.") as model,
         pytest.raises(ScheduleError, match="the selector of act 'say'"),
     ):
         model.run()
@@ -88,7 +81,7 @@ def test_a_draw_that_is_no_answer_is_not_chosen_while_another_is() -> None:
     # The first draw is asked for again in vain.
     replies = chain(["", "", "", "Yes."], repeat(""))
     draw = ActSpec("say", "say", "post", text="Say.", draws=2)
-    with _model(Listed((0, "say", ()), acts=named(draw)), lambda prompt: next(replies), max_concurrency=1) as model:
+    with _model(_listed((0, "say", ()), acts=named(draw)), lambda prompt: next(replies), max_concurrency=1) as model:
         model.run()
         assert model.history[0].message.text == "Yes."
 
@@ -99,7 +92,7 @@ def test_a_parse_that_wants_to_end_the_process_ends_its_run_only() -> None:
 
     act = ActSpec("say", "say", "post", text="Say.", parse=leave)
     with (
-        _model(Listed((0, "say", ()), acts=named(act)), lambda prompt: "Yes.") as model,
+        _model(_listed((0, "say", ()), acts=named(act)), lambda prompt: "Yes.") as model,
         pytest.raises(ScheduleError, match=r"turn 0, agent \d \(\w+\), call 'reply': parse failed with SystemExit: 3"),
     ):
         model.run()
@@ -117,7 +110,7 @@ class _Answers:
 
 @pytest.mark.parametrize("text", [b"bytes", None, 3])
 def test_a_person_answers_with_a_text(text: Any) -> None:
-    schedule = Listed((1, "say", ()), acts=named(SAY), n_agents=1, others=("seat",))
+    schedule = _listed((1, "say", ()), acts=named(SAY), n_agents=1, others=("seat",))
     others = {"seat": Seat(_Answers(text))}
     with (
         _model(schedule, lambda prompt: "Yes.", others=others, classifier="lexicon") as model,
@@ -128,7 +121,7 @@ def test_a_person_answers_with_a_text(text: Any) -> None:
 
 @pytest.mark.parametrize("message", [3, None, {"text": "a mapping"}])
 def test_a_message_from_outside_is_a_text(message: Any) -> None:
-    schedule = Listed((0, "review", (External("x"),)), acts=named(REVIEW), externals={"x": message})
+    schedule = _listed((0, "review", (External("x"),)), acts=named(REVIEW), externals={"x": message})
     with pytest.raises(SpecError, match="a message from outside must be a text"):
         _model(schedule, lambda prompt: "Yes.")
 
@@ -149,7 +142,7 @@ def test_a_message_from_outside_is_a_text(message: Any) -> None:
     ],
 )
 def test_what_a_schedule_declares_is_checked(declared: dict[str, Any], told: str) -> None:
-    schedule = Listed((0, "write", ()), acts=named(WRITE))
+    schedule = _listed((0, "write", ()), acts=named(WRITE))
     vars(schedule).update(declared)
     with pytest.raises(ScheduleError, match=told):
         osim.OpinionModel(osim.Population.bare(2), "flat-earth", schedule, osim.GivenReplies([]))
@@ -170,7 +163,7 @@ def test_an_asynchronous_parse_is_refused() -> None:
 
 
 def test_a_run_without_a_claim_states_its_task() -> None:
-    schedule = Listed((0, "write", ()), acts=named(WRITE), n_agents=1)
+    schedule = _listed((0, "write", ()), acts=named(WRITE), n_agents=1)
     chat = osim.GivenReplies(["Bread, then milk."])
     options: dict[str, Any] = {"classifier": None, "task": "Write a shopping list."}
     with osim.OpinionModel(osim.Population.bare(1), None, schedule, chat, **options) as model:
@@ -183,7 +176,7 @@ def test_a_run_without_a_claim_states_its_task() -> None:
 
 
 def test_the_list_of_given_replies_may_end() -> None:
-    schedule = Listed((0, "write", ()), (1, "write", ()), acts=named(WRITE))
+    schedule = _listed((0, "write", ()), (1, "write", ()), acts=named(WRITE))
     with (
         _model(schedule, ["Once."], max_concurrency=1) as model,
         pytest.raises(ModelCallError, match="the list of 1 given replies is used up"),

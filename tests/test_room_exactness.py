@@ -98,14 +98,8 @@ def seats() -> dict[int | str, Seat]:
     return {0: Seat(Visitor(), timeout_s=10.0), 3: Seat(Visitor(), timeout_s=10.0)}
 
 
-def seated(spec: dict[str, Any]) -> dict[str, Any]:
-    """The room with two people in it."""
-    cast = [{**each, "seat": {}} if place in (0, 3) else each for place, each in enumerate(spec["cast"])]
-    return {**spec, "cast": cast}
-
-
 ROOMS: dict[str, dict[str, Any]] = {
-    "with people": seated(room(4, steps=9, analyze_every=None, questionnaire=True, debriefing="Thank you.")),
+    "with people": room(4, steps=9, analyze_every=None, questionnaire=True, debriefing="Thank you."),
     "remembering": room(),
     "without memory": room(4, remember=False, last_n=3, token_budget=30),
     "without a moderator": room(2, moderator=False, analyze_every=3),

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -32,6 +32,7 @@ from opinionsim.errors import OpinionSimError
 from opinionsim.foundation.background import run as run_in_background
 from opinionsim.llm import MemoryJournal, ModelClient, RetryPolicy, RunCalls, SlotPool, load_chat_model
 from opinionsim.messages import ChatMessage
+from opinionsim.schedules import Turn
 from opinionsim.specification import load_experiment
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, evenly
@@ -39,7 +40,7 @@ from tests.support.provider_replies import scripted_reply
 from tests.support.provider_runs import SPEC
 from tests.support.running import changed
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.whole
 
 #: Of the shape of no provider's keys, and with what addresses and base 64 spell in another way.
 KEY = f"q+{secrets.token_hex(12)}/{secrets.token_hex(6)}=="
@@ -161,6 +162,10 @@ def careless() -> Iterator[str]:
     assert handler.seen == {KEY}
 
 
+#: The provider that quotes keys is none of OpenAI's hosts.
+ALLOWED = {"OPINIONSIM_KEYS": "OPENAI_API_KEY=127.0.0.1"}
+
+
 def spec_for(address: str, name: str, **values: Any) -> dict[str, Any]:
     """A small sweep at an address, to which the key is sent."""
     options = {"base_url": address, "api_key_env": "OPENAI_API_KEY"}
@@ -200,7 +205,7 @@ def commands(folder: Path, checkout: Path, *lines: list[str]) -> tuple[list[int]
     done = subprocess.run(
         [sys.executable, "-c", _COMMANDS],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(checkout), "OPENAI_API_KEY": KEY, "OPENAI_LOG": "debug"},
+        env={**os.environ, "PYTHONPATH": str(checkout), "OPENAI_API_KEY": KEY, "OPENAI_LOG": "debug", **ALLOWED},
         capture_output=True,
         text=True,
         timeout=300,
@@ -278,20 +283,12 @@ def _told(error: BaseException | None) -> Iterator[str]:
         error = error.__cause__ or error.__context__
 
 
-class _Asked(NamedTuple):
-    """A turn."""
-
-    index: int = 0
-    step: int = 1
-    agent: int = 0
-    act: str = "write"
-
-
 @pytest.mark.parametrize("way", [*WAYS, *IN_HEADERS])
 def test_no_error_of_a_run_holds_the_key(
     careless: str, way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPINIONSIM_KEYS", ALLOWED["OPINIONSIM_KEYS"])
     results = osim.run(load_experiment(spec_for(f"{careless}/{way}", "told")), "s.sqlite")
     (error,) = results.runs["error"]
     assert error
@@ -301,7 +298,7 @@ def test_no_error_of_a_run_holds_the_key(
     brief = RetryPolicy(transient=1, rate_limited=1, first_wait_s=0.001)
     calls = RunCalls("told", MemoryJournal(), client, SlotPool(1), retry=brief)
     with pytest.raises(OpinionSimError) as caught:
-        run_in_background(calls.ask(_Asked(), "reply", [ChatMessage("user", "Hello.")]))
+        run_in_background(calls.ask(Turn(0, 1, 0, "write"), "reply", [ChatMessage("user", "Hello.")]))
     for text in (*_told(caught.value), "".join(traceback.format_exception(caught.value))):
         assert found_in(text) == [], text[:500]
     assert found_in(repr(model) + str(model) + repr(calls) + repr(client) + repr(vars(client)) + client.account) == []

@@ -12,18 +12,18 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.classic._actors import RecordedActor as RecordedActor, meeting_actors as meeting_actors
-    from opinionsim.classic._initial import draw_initial as draw_initial, draw_opinions as draw_opinions
-    from opinionsim.classic._lorenz_agents import follower_network as follower_network, lorenz_agents as lorenz_agents
-    from opinionsim.classic._mesa import ClassicOpinionModel as ClassicOpinionModel, OpinionAgent as OpinionAgent
-    from opinionsim.classic._model import (
+    from opinionsim.classic._declaration import (
         ClassicModel as ClassicModel,
         Parameter as Parameter,
         Units as Units,
     )
+    from opinionsim.classic._initial import draw_initial as draw_initial, draw_opinions as draw_opinions
+    from opinionsim.classic._lorenz_agents import follower_network as follower_network, lorenz_agents as lorenz_agents
+    from opinionsim.classic._mesa import ClassicOpinionModel as ClassicOpinionModel, OpinionAgent as OpinionAgent
     from opinionsim.classic._registry import MODELS as MODELS, find_model as find_model
     from opinionsim.classic._simulate import simulate as simulate
+    from opinionsim.classic._simulated import Trajectories as Trajectories
     from opinionsim.classic._step import transition as transition
-    from opinionsim.classic._trajectories import Trajectories as Trajectories
     from opinionsim.classic._transition import Received as Received, Transition as Transition
     from opinionsim.classic.kernels._pairwise import pairwise_kernel as pairwise_kernel
     from opinionsim.classic.kernels._process import (

@@ -8,10 +8,10 @@ import mesa
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.classic._model import ClassicModel
+from opinionsim.classic._declaration import ClassicModel
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._simulate import find_network, starts_of
-from opinionsim.classic._trajectories import plain
+from opinionsim.classic._simulated import plain
 from opinionsim.classic.kernels._process import Process, set_up
 from opinionsim.errors import whole_number
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from opinionsim.classic._model import ClassicModel
+from opinionsim.classic._declaration import ClassicModel
 from opinionsim.errors import SpecError, meant
 from opinionsim.registry import Catalogue, find, is_path
 

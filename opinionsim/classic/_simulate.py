@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from opinionsim.classic._declaration import ClassicModel
 from opinionsim.classic._initial import drawn_rows, drawn_traits, is_distribution
-from opinionsim.classic._model import ClassicModel
 from opinionsim.classic._registry import find_model
-from opinionsim.classic._trajectories import Trajectories
+from opinionsim.classic._simulated import Trajectories
 from opinionsim.classic.kernels._process import Batch, Setup, check_opinions, check_steps, set_up
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.foundation.streams import stream

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.classic._model import ClassicModel
+from opinionsim.classic._declaration import ClassicModel
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.classic.kernels._process import check_names

@@ -59,6 +59,9 @@ class SharedOptions:
         Which sample. Default: the one drawn last.
     --seed
         Seed of all draws.
+    --allow-key : NAME=HOST
+        Let the key in an environment variable go to a host for which a specification asks for it; may be repeated.
+        OPINIONSIM_KEYS=NAME=HOST,... in the environment does the same.
     --csv : FILE
         Also save the unrounded numbers, each table in a file.
     --allow-parts
@@ -81,6 +84,11 @@ def explain(command: Any) -> None:
     """
     for each in getattr(command, "commands", {}).values():
         explain(each)
+    if any("--set" in each.opts for each in command.params):
+        # Every command that takes a specification or names a model may meet a key of it.
+        keys = typer.Typer(add_completion=False)
+        keys.command()(_keys)
+        command.params += typer.main.get_command(keys).params
     text = "" if command.callback is None else docstring(command.callback)
     command.help = (command.help or text).partition(_PARAMETERS)[0]
     shared, own = _told(docstring(SharedOptions)), _told(text)
@@ -89,6 +97,20 @@ def explain(command: Any) -> None:
         each.metavar, each.help = own.get(each.name) or (said if each.help else shared.get(each.opts[0], said))
         if each.default is False:
             each.secondary_opts = []
+
+
+def _allow_keys(pairs: list[str] | None) -> None:
+    """Allow pairs of key and host in the environment of this process, which its workers inherit."""
+    if pairs:
+        from opinionsim.llm import allow_keys
+
+        allow_keys(pairs)
+
+
+def _keys(
+    _: Annotated[list[str] | None, typer.Option("--allow-key", callback=_allow_keys, expose_value=False)] = None,
+) -> None:
+    """Hold the option ``--allow-key`` for the commands that get it."""
 
 
 def _told(docstring: str) -> dict[str, tuple[str | None, str]]:

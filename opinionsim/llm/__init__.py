@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         MemoryJournal as MemoryJournal,
         Source as Source,
     )
+    from opinionsim.llm._keys import ALLOWED as ALLOWED, allow_keys as allow_keys
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import own_model as own_model
     from opinionsim.llm._policy import (
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
     from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
     from opinionsim.llm.scripted._answers import any_sentences as any_sentences
-    from opinionsim.llm.scripted._model import ScriptedChatModel as ScriptedChatModel, latent as latent
     from opinionsim.llm.scripted._scene import Scene as Scene
+    from opinionsim.llm.scripted._script import ScriptedChatModel as ScriptedChatModel, latent as latent
     from opinionsim.llm.scripted._words import (
         PRESETS as PRESETS,
         Draws as Draws,

@@ -27,7 +27,7 @@ from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import load_own_model, own_model
 from opinionsim.llm._providers import check_request, connected, endpoint_of, lengthened, prepared, provider_of, seeding
-from opinionsim.llm.scripted._model import ScriptedChatModel
+from opinionsim.llm.scripted._script import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.registry import raised
 

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from opinionsim.errors import SpecError, meant
 from opinionsim.foundation.redaction import all_options, is_digest, kept, secret_in
+from opinionsim.llm._keys import check_key, is_at, provider_hosts
 from opinionsim.llm._transport import fast_client
 
 if TYPE_CHECKING:
@@ -28,19 +29,14 @@ class _Home(NamedTuple):
     """Environment variable of its key."""
     address: str
     """Its own address."""
-    domain: str
     elsewhere: tuple[str, ...]
     """Environment variables of another address; the first that is set counts."""
 
 
 #: Providers whose dialect other servers speak as well, so that `base_url` may name any host.
 _HOMES = {
-    "openai": _Home(
-        "OPENAI_API_KEY", "https://api.openai.com/v1", "openai.com", ("OPENAI_API_BASE", "OPENAI_BASE_URL")
-    ),
-    "anthropic": _Home(
-        "ANTHROPIC_API_KEY", "https://api.anthropic.com", "anthropic.com", ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")
-    ),
+    "openai": _Home("OPENAI_API_KEY", "https://api.openai.com/v1", ("OPENAI_API_BASE", "OPENAI_BASE_URL")),
+    "anthropic": _Home("ANTHROPIC_API_KEY", "https://api.anthropic.com", ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL")),
 }
 #: Sent to servers that want some key and do not check it.
 _NO_KEY = "not-needed"
@@ -94,8 +90,9 @@ def is_planning() -> bool:
 def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
     """The options of a model with its address and its key made explicit.
 
-    A provider's key goes to the provider's own domain, or to the address in the provider's environment variable. Any
-    other address in a specification receives a key only through ``api_key_env``.
+    A provider's key goes to the provider's own hosts, or to the address in the provider's environment variable. Any
+    other address in a specification receives a key only through ``api_key_env``, and only a pair of key and host that
+    is known, near or allowed by the user (:func:`opinionsim.llm._keys.check_key`).
 
     Parameters
     ----------
@@ -115,20 +112,25 @@ def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> 
     _check_options(options)
     options = dict(options)
     variable = options.pop("api_key_env", None)
-    key = None if variable is None else _key(name, variable)
+    if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
+        raise SpecError("model.options: api_key_env must be the name of an environment variable that holds a key")
     home = _HOMES.get(provider)
     if home is None:
         _check_stranger(name, options, variable)
-        return options if key is None or provider == "ollama" else {**options, "api_key": key}
+        return options if variable is None or provider == "ollama" else {**options, "api_key": _key(name, variable)}
     for option in options:
         if _ADDRESS.search(option) and option != "base_url":
             raise SpecError(f"model.options: {option}: write it as base_url")
     asked = options.get("base_url")
     # An explicit address also keeps LangChain from sending prompts through a gateway that a variable names.
     address = asked or os.environ.get(_elsewhere(home), "") or home.address
-    if key is None and (_is_at(address, home.domain) or (asked is None and os.environ.get(home.key))):
-        key = _key(name, home.key)
-    options |= {"base_url": address, "api_key": key or SecretStr(_NO_KEY)}
+    ours = is_at(address, provider_hosts()[home.key])
+    if variable is None and (ours or (asked is None and os.environ.get(home.key))):
+        variable = home.key
+    # An address that no specification names is the user's own, and so is the provider's key there.
+    if variable is not None and (asked is not None or variable != home.key):
+        check_key(variable, address)
+    options |= {"base_url": address, "api_key": SecretStr(_NO_KEY) if variable is None else _key(name, variable)}
     if provider == "openai":
         options |= _openai_options(options, address, max_tokens)
     return options
@@ -161,15 +163,14 @@ def _is_address(text: str) -> bool:
         parts = urlsplit(text)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.query and not parts.fragment
+    named = re.fullmatch(r"[\w.:-]+", parts.hostname or "")  # what other readers of addresses could read otherwise
+    return parts.scheme in ("http", "https") and bool(named) and not parts.query and not parts.fragment
 
 
-def _key(name: str, variable: object) -> SecretStr:
-    value = os.environ.get(variable, "").strip() if isinstance(variable, str) else ""
+def _key(name: str, variable: str) -> SecretStr:
+    value = os.environ.get(variable, "").strip()
     if not value:
         said = " (model.options.api_key_env names it)" if variable not in {home.key for home in _HOMES.values()} else ""
-        if not isinstance(variable, str) or not variable.isidentifier():
-            raise SpecError("model.options: api_key_env must be the name of an environment variable that holds a key")
         problem = f"model.name: {name!r} needs a key: set the environment variable {variable}{said}"
         if (missing := _MISSING.get()) is None:
             raise SpecError(problem)
@@ -179,34 +180,28 @@ def _key(name: str, variable: object) -> SecretStr:
     return SecretStr(value)
 
 
-def _check_stranger(name: str, options: Mapping[str, Any], variable: object) -> None:
-    """Refuse to send the key of a provider without a known address to any other host."""
+def _check_stranger(name: str, options: Mapping[str, Any], variable: str | None) -> None:
+    """Refuse to send the key of a provider without a known address to a host that it is not for."""
     provider = name.partition(":")[0]
     gateway = os.environ.get("LANGSMITH_GATEWAY", "").lower()
     if provider != "langsmith" and gateway not in ("", "0", "false", "no"):
         raise SpecError(
             f"model.name: LANGSMITH_GATEWAY is set, so that calls of {name!r} might pass through that gateway; unset it"
         )
-    for option, value in options.items():
-        if not _ADDRESS.search(option) or _is_at(str(value), "azure.com"):
-            continue
-        if provider == "ollama":
-            if os.environ.get("OLLAMA_API_KEY") and variable != "OLLAMA_API_KEY" and not _is_at(value, "ollama.com"):
-                raise SpecError(
-                    f"model.options: OLLAMA_API_KEY is set and would be sent to {value}; "
-                    "unset it, or allow it with api_key_env: OLLAMA_API_KEY"
-                )
-        elif variable is None:
+    addresses = {option: str(value) for option, value in all_options(options) if value and _ADDRESS.search(option)}
+    for option, address in addresses.items():
+        if provider == "ollama":  # its client takes this key, and no other, from the environment
+            variable = "OLLAMA_API_KEY" if os.environ.get("OLLAMA_API_KEY") else None
+        elif variable is None and not is_at(address, provider_hosts()["AZURE_OPENAI_API_KEY"]):
             raise SpecError(
                 f"model.options: with {option}, say which key goes there: api_key_env, the name of its environment "
                 "variable; a server that speaks OpenAI's dialect and wants no key is openai:MODEL with base_url"
             )
-
-
-def _is_at(address: str, domain: str) -> bool:
-    parts = urlsplit(address)
-    host = parts.hostname or ""
-    return parts.scheme == "https" and (host == domain or host.endswith(f".{domain}"))
+        if variable is not None:
+            check_key(variable, address)
+    own = provider_hosts().keys() & {variable} and provider.startswith(str(variable).removesuffix("_API_KEY").lower())
+    if variable is not None and not addresses and not own:
+        check_key(variable, provider)
 
 
 def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | None) -> dict[str, Any]:
@@ -214,7 +209,7 @@ def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | 
     if options.get("use_responses_api") and "store" not in options:
         # The Responses API keeps requests with the provider unless told not to.
         added["store"] = False
-    if not _is_at(address, _HOMES["openai"].domain):
+    if not is_at(address, provider_hosts()[_HOMES["openai"].key]):
         if max_tokens is not None:
             # LangChain sends max_completion_tokens only, which some servers ignore (Ollama, LM Studio): replies
             # would have no limit.

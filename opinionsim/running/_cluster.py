@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import opinionsim
+from opinionsim import llm
 from opinionsim.errors import OpinionSimError, SpecError, packages
 from opinionsim.foundation import background
 from opinionsim.running._context import Advance, Shared, Stopped, Summary, together
@@ -111,6 +113,8 @@ class Cluster:
                     f"worker {worker} has opinionsim {version}, but this is {opinionsim.__version__}; "
                     "install the same version on every machine"
                 )
+        if allowed := os.environ.get(llm.ALLOWED):
+            await self._client.run(llm.allow_keys, [allowed])
         self.n_tasks = sum((await self._client.nthreads()).values())
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The SQL store: everything a run needs to be resumed, replayed, measured again and read."""
+"""The SQL store: all that a run needs to be resumed, replayed, measured and read; and copies of a whole store."""
 
 from __future__ import annotations
 

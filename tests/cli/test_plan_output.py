@@ -134,6 +134,20 @@ def test_a_judge_has_a_row_of_its_own(invoke: Invoke, spec: Path, monkeypatch: p
     assert table[2] == "48"
 
 
+def test_a_key_goes_to_a_strange_host_only_where_the_command_allows_it(
+    invoke: Invoke, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPINIONSIM_KEYS", "")  # what the command adds to it ends with the test
+    options = "{base_url: 'https://llm.example.org/v1', api_key_env: OPENAI_API_KEY}"
+    arguments = ("--set", "model.name=openai:m", "--set", f"model.options={options}", "--set", "sweep=null")
+    for command in ("plan", "run"):
+        assert "OPENAI_API_KEY would be sent to llm.example.org" in refused(command, spec, *arguments)
+    found = invoke("plan", spec, *arguments, "--allow-key", "OPENAI_API_KEY=llm.example.org", "--json")
+    assert "example.org=" not in found.stdout + found.stderr
+    assert json.loads(found.stdout)["calls"] > 0
+
+
 def test_a_run_without_a_key_for_its_judge_spends_nothing(spec: Path) -> None:
     judge = "{name: chat, options: {model: 'maker:judge'}}"
     assert "measurement.classifier" in refused("plan", spec, "--set", f"measurement.classifier={judge}")

@@ -97,29 +97,6 @@ def test_all_limits_in_the_way_are_named() -> None:
 
 
 @play
-async def test_a_call_waits_for_room_that_calls_in_flight_may_leave() -> None:
-    budget = Budget(Limits(tokens=150))
-    first = await reserve(budget, ONE)
-    second = asyncio.create_task(reserve(budget, ONE))
-    await asyncio.sleep(1)
-    assert not second.done()
-    first.settle(Usage(1, 50, 0.0))
-    (await second).settle(Usage(1, 100, 0.0))
-    assert budget.paid.tokens == 150
-
-
-@play
-async def test_a_call_gives_up_when_calls_in_flight_have_used_the_room() -> None:
-    budget = Budget(Limits(tokens=150))
-    first = await reserve(budget, ONE)
-    waiting = [asyncio.create_task(_reserve(budget)) for _ in range(3)]
-    await asyncio.sleep(1)
-    first.settle(Usage(1, 51, 0.0))
-    results = await asyncio.gather(*waiting, return_exceptions=True)
-    assert [type(result) for result in results] == [BudgetExceeded] * 3
-
-
-@play
 async def test_a_call_that_never_fits_is_told_at_once() -> None:
     budget = Budget(Limits(tokens=150))
     await reserve(budget, ONE)

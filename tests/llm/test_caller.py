@@ -20,7 +20,6 @@ from opinionsim.llm import (
     CutOff,
     Endpoint,
     Entry,
-    EntryKey,
     Limits,
     MemoryJournal,
     Price,
@@ -33,7 +32,7 @@ from opinionsim.llm import (
 )
 from opinionsim.messages import ChatMessage, Prompt, Reply
 from opinionsim.testing import run_virtual
-from tests.support.desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, asking_again, fails
+from tests.support.desk import MISSING, PICKY, PROMPT, TURN, Client, Desk, answered, asking_again, fails
 
 
 def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
@@ -46,14 +45,8 @@ def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
     assert run_virtual(desk.ask(dropped=4)) == Reply("Yes.")
     (record,) = desk.journal.records
     assert record.arrived_at is not None
-    assert replace(record, arrived_at=None) == Entry(
-        EntryKey(7, "reply", 0),
-        3,
-        2,
-        "write",
-        Prompt.of(PROMPT).identity,
+    assert replace(record, arrived_at=None) == answered(
         "Yes.",
-        prompt=Prompt.of(PROMPT),
         seed=call_seed("run-1", 7, "reply", 0),
         dropped=4,
         finish_reason="stop",

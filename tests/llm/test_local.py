@@ -283,19 +283,6 @@ def test_several_event_loops_may_ask_at_once(model: LocalChatModel) -> None:
     assert found == [model.invoke(says("Write."), seed=seed).content for seed in range(4)]
 
 
-def test_an_impossible_prompt_fails_its_own_call_only(tmp_path: Path) -> None:
-    model = load_local(str(save_tiny(tmp_path / "short", context=64)), temperature=1.0, max_tokens=4)
-
-    async def all_at_once() -> list[Any]:
-        return await asyncio.gather(
-            *(model.ainvoke([HumanMessage("x" * size)], seed=size) for size in (5, 90, 6)), return_exceptions=True
-        )
-
-    first, long, last = asyncio.run(all_at_once())
-    assert isinstance(long, PromptError)
-    assert (len(first.content) > 0, last.content) == (True, model.invoke([HumanMessage("x" * 6)], seed=6).content)
-
-
 @pytest.mark.parametrize(
     ("messages", "complaint"),
     [

@@ -53,12 +53,6 @@ class Asynchronous(Blocking):
         return self._generate(messages, stop, None, **options)
 
 
-@pytest.fixture
-def client() -> type[ModelClient]:
-    """What makes calls."""
-    return ModelClient
-
-
 def test_scripted_needs_no_key() -> None:
     model = load_chat_model("scripted", temperature=0.2, susceptibility=0.9, preset="attractor", pull=1)
     assert isinstance(model, ScriptedChatModel)
@@ -142,10 +136,10 @@ def test_a_provider_s_model_has_no_retries_and_no_cache_of_its_own() -> None:
 
 @pytest.mark.usefixtures("provider")
 def test_an_address_needs_a_key_that_is_named_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINE", "a key")
+    monkeypatch.setenv("MINE_API_KEY", "a key")
     with pytest.raises(SpecError, match="with base_url, say which key goes there: api_key_env"):
         load_chat_model("mine:m-1", base_url="http://localhost:1")
-    model = load_chat_model("mine:m-1", base_url="http://localhost:1", api_key_env="MINE")
+    model = load_chat_model("mine:m-1", base_url="http://localhost:1", api_key_env="MINE_API_KEY")
     assert isinstance(model, Provided)
     assert (model.base_url, model.key.get_secret_value()) == ("http://localhost:1", "a key")
 
@@ -173,28 +167,28 @@ def test_only_langchain_models_are_taken() -> None:
         ModelClient("scripted")  # type: ignore[arg-type]
 
 
-def test_the_kind_of_evidence_follows_from_the_model(client) -> None:
-    assert client(load_chat_model("scripted")).evidence == "scripted"
-    assert client(GivenReplies(["Yes."])).evidence == "scripted"
-    assert client(Blocking()).evidence == "model"
+def test_the_kind_of_evidence_follows_from_the_model() -> None:
+    assert ModelClient(load_chat_model("scripted")).evidence == "scripted"
+    assert ModelClient(GivenReplies(["Yes."])).evidence == "scripted"
+    assert ModelClient(Blocking()).evidence == "model"
 
 
-def test_a_model_of_the_process_is_on_no_network_and_shares_no_limit(client) -> None:
+def test_a_model_of_the_process_is_on_no_network_and_shares_no_limit() -> None:
     for model, name in (
         (load_chat_model("scripted"), "scripted"),
         (Blocking(), "Blocking"),
         (GivenReplies([]), "GivenReplies"),
     ):
-        found = client(model)
+        found = ModelClient(model)
         assert (found.name, found.account, found.networked) == (name, name, False)
-    named = client(Blocking(), "mine")
+    named = ModelClient(Blocking(), "mine")
     assert (named.name, named.account) == ("mine", "mine")
 
 
 @pytest.mark.parametrize("kind", [Blocking, Asynchronous])
-def test_a_prompt_reaches_the_model_role_by_role(client, kind: type[Blocking]) -> None:
+def test_a_prompt_reaches_the_model_role_by_role(kind: type[Blocking]) -> None:
     model = kind()
-    reply = asyncio.run(client(model).call(PROMPT, 5))
+    reply = asyncio.run(ModelClient(model).call(PROMPT, 5))
     assert reply.text == "reply 1"
     messages = model._seen[0]["messages"]
     assert [(message.type, message.content) for message in messages] == [
@@ -226,7 +220,7 @@ def _prompts(length: int, calls: int) -> list[Prompt]:
 
 @pytest.mark.parametrize("length", [3, 300])
 def test_of_a_prompt_that_begins_like_another_only_the_rest_is_converted(
-    client, monkeypatch: pytest.MonkeyPatch, length: int
+    monkeypatch: pytest.MonkeyPatch, length: int
 ) -> None:
     made: list[str] = []
 
@@ -236,7 +230,7 @@ def test_of_a_prompt_that_begins_like_another_only_the_rest_is_converted(
 
     monkeypatch.setattr("opinionsim.llm._models._MESSAGE_TYPES", {"user": counted})
     model = Careful(lambda prompt: prompt[-1].content)
-    calling = client(model)
+    calling = ModelClient(model)
     first, *others = _prompts(length, 5)
     assert asyncio.run(calling.call(first, 1)).text == "task 0"
     assert len(made) == length + 1
@@ -248,9 +242,9 @@ def test_of_a_prompt_that_begins_like_another_only_the_rest_is_converted(
     assert [list(prompt) for prompt in (first, *others)] == model.prompts
 
 
-def test_the_list_of_messages_is_the_model_s_own_and_ours_share_what_is_in_it(client) -> None:
+def test_the_list_of_messages_is_the_model_s_own_and_ours_share_what_is_in_it() -> None:
     model = Careful(lambda prompt: "Yes.")
-    calling = client(model)
+    calling = ModelClient(model)
     one, two = _prompts(3, 2)
     for prompt in (one, one, two):
         asyncio.run(calling.call(prompt, 1))
@@ -262,7 +256,7 @@ def test_the_list_of_messages_is_the_model_s_own_and_ours_share_what_is_in_it(cl
 
 
 @pytest.mark.parametrize("kind", [Blocking, Asynchronous])
-def test_models_that_might_change_their_messages_get_them_new_in_every_call(client, kind: type[Blocking]) -> None:
+def test_models_that_might_change_their_messages_get_them_new_in_every_call(kind: type[Blocking]) -> None:
     class Changing(kind):  # type: ignore[misc, valid-type]
         def _generate(self, messages, stop=None, run_manager=None, **options: Any) -> ChatResult:
             result = super()._generate(list(messages), stop, run_manager, **options)
@@ -272,40 +266,29 @@ def test_models_that_might_change_their_messages_get_them_new_in_every_call(clie
             return result
 
     model = Changing()
-    calling = client(model)
+    calling = ModelClient(model)
     one, two = _prompts(3, 2)
     for prompt in (one, one, two):
         asyncio.run(calling.call(prompt, 1))
         assert model._seen[-1]["texts"] == [message.content for message in prompt]
 
 
-def test_a_client_may_be_given_any_messages_and_none(client) -> None:
+def test_a_client_may_be_given_any_messages_and_none() -> None:
     model = Careful(lambda prompt: str(len(prompt)))
     for messages, number in ((PROMPT, "3"), (iter(PROMPT), "3"), ((), "0"), (Prompt(), "0")):
-        assert asyncio.run(client(model).call(messages, 1)).text == number
+        assert asyncio.run(ModelClient(model).call(messages, 1)).text == number
     assert model.prompts[:2] == [list(PROMPT)] * 2
 
 
-def test_a_seed_is_sent_only_where_the_model_takes_one(client) -> None:
+def test_a_seed_is_sent_only_where_the_model_takes_one() -> None:
     plain, seeded = Blocking(), Seeded()
     for model in (plain, seeded):
-        asyncio.run(client(model).call(PROMPT, 77))
+        asyncio.run(ModelClient(model).call(PROMPT, 77))
     assert "seed" not in plain._seen[0]
     assert seeded._seen[0]["seed"] == 77
 
 
-def test_the_scripted_model_depends_on_the_seed(client) -> None:
-    scripted = client(load_chat_model("scripted", temperature=1.0, noise=1.0))
-
-    async def said(seed: int) -> str:
-        return (await scripted.call((ChatMessage("user", "What do you think?"),), seed)).text
-
-    texts = [asyncio.run(said(seed)) for seed in (*range(8), 0)]
-    assert texts[0] == texts[-1]
-    assert len(set(texts)) > 1
-
-
-def test_a_model_without_asynchronous_calls_runs_on_threads_of_its_own(client) -> None:
+def test_a_model_without_asynchronous_calls_runs_on_threads_of_its_own() -> None:
     """Three calls meet at a barrier: they are in flight at once, and the loop is free meanwhile."""
     barrier = threading.Barrier(3, timeout=30)
 
@@ -315,7 +298,7 @@ def test_a_model_without_asynchronous_calls_runs_on_threads_of_its_own(client) -
             return super()._generate(messages, stop, run_manager, **options)
 
     model = Meeting()
-    calling = client(model)
+    calling = ModelClient(model)
 
     async def story() -> list[str]:
         return [reply.text for reply in await asyncio.gather(*(calling.call(PROMPT, i) for i in range(3)))]
@@ -324,23 +307,23 @@ def test_a_model_without_asynchronous_calls_runs_on_threads_of_its_own(client) -
     assert all(seen["thread"].startswith("opinionsim-model") for seen in model._seen)
 
 
-def test_a_model_with_asynchronous_calls_stays_on_the_loop(client) -> None:
+def test_a_model_with_asynchronous_calls_stays_on_the_loop() -> None:
     model = Asynchronous()
-    asyncio.run(client(model).call(PROMPT, 1))
+    asyncio.run(ModelClient(model).call(PROMPT, 1))
     assert model._seen[0]["thread"] == threading.current_thread().name
 
 
 @pytest.mark.parametrize("kind", [Blocking, Asynchronous])
-def test_an_error_of_the_model_comes_through(client, kind: type[Blocking]) -> None:
+def test_an_error_of_the_model_comes_through(kind: type[Blocking]) -> None:
     class Failing(kind):  # type: ignore[misc, valid-type]
         def _generate(self, messages, stop=None, run_manager=None, **options: Any) -> ChatResult:
             raise ConnectionError("refused")
 
     with pytest.raises(ConnectionError, match="refused"):
-        asyncio.run(client(Failing()).call(PROMPT, 1))
+        asyncio.run(ModelClient(Failing()).call(PROMPT, 1))
 
 
-def test_calls_that_hang_keep_nobody_waiting(client) -> None:
+def test_calls_that_hang_keep_nobody_waiting() -> None:
     """Hanging calls fill no pool: later ones reach the model, and a time-out ends the wait."""
     release = threading.Event()
 
@@ -350,8 +333,8 @@ def test_calls_that_hang_keep_nobody_waiting(client) -> None:
                 release.wait(30)
             return super()._generate(messages, stop, run_manager, **options)
 
-    calling = client(Hanging())
-    hanging = client(Hanging())
+    calling = ModelClient(Hanging())
+    hanging = ModelClient(Hanging())
     hanging.model = hanging.model.bind(hang=True)
 
     async def story() -> str:
@@ -368,12 +351,12 @@ def test_calls_that_hang_keep_nobody_waiting(client) -> None:
 
 
 @pytest.mark.parametrize("kind", [Blocking, Asynchronous])
-def test_a_cache_that_would_make_attempts_copies_is_not_used(client, kind: type[Blocking]) -> None:
+def test_a_cache_that_would_make_attempts_copies_is_not_used(kind: type[Blocking]) -> None:
     set_llm_cache(InMemoryCache())
     try:
         own, everybody_s = kind(cache=InMemoryCache()), kind()
         for model in (own, everybody_s):
-            calling = client(model)
+            calling = ModelClient(model)
             texts = [asyncio.run(calling.call(PROMPT, seed)).text for seed in range(3)]
             assert texts == ["reply 1", "reply 2", "reply 3"]
     finally:
@@ -408,7 +391,7 @@ class Tracer(BaseTracer):
     ],
 )
 def test_prompts_are_traced_only_when_that_is_asked_of_this_package(
-    client, monkeypatch: pytest.MonkeyPatch, kind: Any, variables: dict[str, str], traced: bool
+    monkeypatch: pytest.MonkeyPatch, kind: Any, variables: dict[str, str], traced: bool
 ) -> None:
     monkeypatch.setattr(Tracer, "runs", [])
     monkeypatch.setattr("langchain_core.tracers.langchain.LangChainTracer", Tracer)
@@ -416,26 +399,76 @@ def test_prompts_are_traced_only_when_that_is_asked_of_this_package(
         for name, value in variables.items():
             patch.setenv(name, value)
         get_env_var.cache_clear()
-        asyncio.run(client(kind()).call(PROMPT, 1))
+        asyncio.run(ModelClient(kind()).call(PROMPT, 1))
     get_env_var.cache_clear()
     assert bool(Tracer.runs) == traced
 
 
-def test_a_traced_caller_traces_nothing_of_ours(client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_traced_caller_traces_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tracer, "runs", [])
     monkeypatch.setattr("langchain_core.tracers.langchain.LangChainTracer", Tracer)
     with tracing_context(enabled=True):
-        asyncio.run(client(Asynchronous()).call(PROMPT, 1))
+        asyncio.run(ModelClient(Asynchronous()).call(PROMPT, 1))
     assert Tracer.runs == []
 
 
 @pytest.mark.parametrize("variable", ["LANGCHAIN_TRACING", "LANGCHAIN_HANDLER"])
 def test_a_variable_that_would_make_every_call_fail_is_named_at_once(
-    client, monkeypatch: pytest.MonkeyPatch, variable: str
+    monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, "true")
     with pytest.raises(SpecError, match=f"{variable} makes LangChain refuse every call; unset it"):
-        client(Blocking())
+        ModelClient(Blocking())
+
+
+# -- what a provider is told of the beginning that prompts share ------------------------------------------------
+
+MEMORY = Prompt.of(
+    [ChatMessage("system", "You are Ann."), ChatMessage("user", "You wrote."), ChatMessage("user", "You read.")]
+)
+
+
+def _sent(kind: type[Blocking], package: str, prompt: Prompt) -> list[Any]:
+    model = type(kind.__name__, (kind,), {"__module__": f"{package}.chat_models"})()
+    asyncio.run(ModelClient(model).call(prompt, 1))
+    return [message.content for message in model._seen[0]["messages"]]
+
+
+def _marked(text: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
+
+
+@pytest.mark.parametrize("kind", [Blocking, Asynchronous])
+def test_anthropic_is_told_where_the_shared_beginning_ends(kind: type[Blocking]) -> None:
+    prompt = MEMORY.then(ChatMessage("user", "Write."))
+    identity = prompt.identity
+    assert _sent(kind, "langchain_anthropic", prompt) == [
+        _marked("You are Ann."), "You wrote.", _marked("You read."), "Write."
+    ]  # fmt: skip
+    # What is journalled is the prompt, and no call leaves marks on it.
+    assert prompt.identity == identity
+    assert _sent(kind, "langchain_openai", prompt) == ["You are Ann.", "You wrote.", "You read.", "Write."]
+
+
+def test_a_prompt_without_a_beginning_or_with_an_empty_one_has_no_mark() -> None:
+    task = ChatMessage("user", "Write.")
+    assert _sent(Asynchronous, "langchain_anthropic", Prompt.of([task])) == ["Write."]
+    assert _sent(Asynchronous, "langchain_anthropic", Prompt.of([ChatMessage("user", ""), task])) == ["", "Write."]
+
+
+def test_prompts_of_a_chain_are_sent_whole_in_whatever_order_they_are_continued() -> None:
+    task = ChatMessage("user", "Write.")
+    model = GivenReplies(lambda prompt: "Yes.")
+    client = ModelClient(model)
+    one = MEMORY.then(ChatMessage("user", "one"))
+    other = MEMORY.then(ChatMessage("user", "other"), ChatMessage("user", "more"))
+    asked = [MEMORY, one, other, MEMORY, one.then(ChatMessage("user", "two")), other, one, Prompt.of([])]
+    for memory in asked:
+        asyncio.run(client.call(memory.then(task), 1))
+    assert model.prompts == [[*memory, task] for memory in asked]
+
+
+# -- what a provider says beside its reply ----------------------------------------------------------------------
 
 
 def test_reasoning_that_a_server_sends_beside_its_reply_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

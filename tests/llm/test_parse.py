@@ -104,15 +104,6 @@ def test_rejected_replies_are_attempts_with_seeds_of_their_own() -> None:
     assert desk.calls.made == 3
 
 
-def test_attempts_that_arrived_before_a_crash_count() -> None:
-    whole = Desk(Client(LONG, "also too long", "Yes."))
-    run_virtual(whole.ask(PICKY))
-    resumed = Desk(Client("also too long", "Yes."), MemoryJournal(whole.journal.records[:1]))
-    assert run_virtual(resumed.ask(PICKY)) == Reply("Yes.", decision="YES.")
-    assert resumed.client.seeds == whole.client.seeds[1:]
-    assert (resumed.calls.made, resumed.calls.answered) == (2, 1)
-
-
 def test_no_acceptable_reply_stops_with_place_and_reason() -> None:
     desk = Desk(Client(LONG, "long as well", "the longest of all"))
     words = "none of 3 replies was acceptable; the last one: 18 letters are too many$"
@@ -139,20 +130,6 @@ def test_draws_are_rejected_one_by_one() -> None:
     desk = Desk(Client(LONG, "Yes."))
     assert run_virtual(desk.ask(PICKY, "reply.2")) == Reply("Yes.", decision="YES.")
     assert [record.key for record in desk.journal.records] == [(7, "reply.2", 0), (7, "reply.2", 1)]
-
-
-@given(st.lists(st.text("abcd", min_size=1, max_size=9), min_size=1, max_size=6), st.integers(1, 6))
-def test_the_first_acceptable_reply_is_taken(texts: list[str], attempts: int) -> None:
-    reading = PICKY._replace(attempts=attempts)
-    desk = Desk(Client(*texts, *[LONG] * 6))
-    acceptable = [i for i, text in enumerate(texts[:attempts]) if len(text) <= 5]
-    if acceptable:
-        taken = texts[acceptable[0]]
-        assert run_virtual(desk.ask(reading)) == Reply(taken, decision=taken.upper())
-        assert len(desk.journal.records) == acceptable[0] + 1
-    else:
-        fails(desk, ModelCallError, f"none of {attempts} replies", reading)
-        assert len(desk.journal.records) == attempts
 
 
 # -- when no reply is acceptable and the run goes on ---------------------------------------------------------

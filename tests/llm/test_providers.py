@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation import background
-from opinionsim.llm import ModelClient, load_chat_model, warnings_for
+from opinionsim.llm import ModelClient, allow_keys, load_chat_model, planning, warnings_for
 from opinionsim.llm._providers import endpoint_of, request_of, seeding
 from opinionsim.messages import ChatMessage
 from tests.support.loopback import Loopback
@@ -34,9 +35,10 @@ SERVER = {"base_url": "http://localhost:8000/v1"}
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of OpenAI, and nothing else of any provider."""
     for name in list(os.environ):
-        if name.startswith(("OPENAI_", "ANTHROPIC_", "AZURE_", "OLLAMA_", "GROQ_")):
+        if name.startswith(("OPENAI_", "ANTHROPIC_", "AZURE_", "OLLAMA_", "GROQ_", "OPINIONSIM_KEYS")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPINIONSIM_KEYS", "")
 
 
 @pytest.fixture
@@ -93,8 +95,8 @@ def test_a_foreign_address_gets_no_key_and_no_account(server: Loopback, monkeypa
 
 
 def test_a_foreign_address_gets_the_key_that_is_named_for_it(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_SERVER", OTHER)
-    model = load_chat_model("openai:m", base_url=server.base_url, api_key_env="MY_SERVER")
+    monkeypatch.setenv("MY_SERVER_API_KEY", OTHER)
+    model = load_chat_model("openai:m", base_url=server.base_url, api_key_env="MY_SERVER_API_KEY")
     asyncio.run(ModelClient(model).call(PROMPT, 1))
     assert server.headers[0]["authorization"] == f"Bearer {OTHER}"
 
@@ -126,6 +128,71 @@ def test_what_only_looks_like_openai_gets_no_key(address: str) -> None:
     assert model.openai_api_key.get_secret_value() == "not-needed"  # type: ignore[attr-defined]
 
 
+ELSEWHERE = {"base_url": "https://llm.example.org/v1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "variable", "host"),
+    [
+        ("openai:m", ELSEWHERE, "OPENAI_API_KEY", "llm.example.org"),
+        ("openai:m", ELSEWHERE, "HOME", "llm.example.org"),
+        ("openai:m", ELSEWHERE, "MY_API_KEY", "llm.example.org"),
+        ("openai:m", {}, "HOME", "api.openai.com"),
+        ("openai:m", {"base_url": "http://openrouter.ai/api/v1"}, "OPENROUTER_API_KEY", "openrouter.ai"),
+        # A server on this machine may be anybody's: it gets no provider's key, and no variable that is no key.
+        ("openai:m", SERVER, "OPENAI_API_KEY", "localhost"),
+        ("openai:m", SERVER, "GITHUB_TOKEN", "localhost"),
+        ("openai:m", {"base_url": "http://169.254.169.254/v1"}, "MY_API_KEY", "169.254.169.254"),
+        ("anthropic:m", ELSEWHERE, "OPENAI_API_KEY", "llm.example.org"),
+        ("groq:m", {}, "OPENAI_API_KEY", "groq"),
+        ("groq:m", {"groq_api_base": "https://llm.example.org"}, "GROQ_API_KEY", "llm.example.org"),
+        (
+            "google_genai:m",
+            {"client_options": {"api_endpoint": "llm.example.org"}},
+            "GOOGLE_API_KEY",
+            "llm.example.org",
+        ),
+        ("ollama:m", ELSEWHERE, "OLLAMA_API_KEY", "llm.example.org"),
+    ],
+)
+def test_a_specification_sends_no_key_where_nobody_allowed_it(
+    name: str, options: dict[str, Any], variable: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, OTHER)
+    pair = f"{variable}={host}"
+    for loading in (nullcontext, planning):
+        with loading(), pytest.raises(SpecError, match=rf"{variable} would be sent to {host}, .*--allow-key {pair}"):
+            load_chat_model(name, **options, api_key_env=variable)
+    monkeypatch.setenv("OPINIONSIM_KEYS", f"OTHER_API_KEY=example.org, {pair}")
+    if name.startswith("openai:"):
+        model = load_chat_model(name, **options, api_key_env=variable)
+        assert model.openai_api_key.get_secret_value() == OTHER  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("address", "variable"),
+    [
+        ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        ("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+        ("https://eu.api.openai.com/v1", "OPENAI_API_KEY"),
+        ("http://localhost:8000/v1", "MY_SERVER_API_KEY"),
+        ("http://[::1]:8000/v1", "MY_SERVER_API_KEY"),
+        ("http://10.0.3.7/v1", "MY_SERVER_API_KEY"),
+    ],
+)
+def test_a_key_goes_to_its_provider_and_to_servers_nearby(
+    address: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, OTHER)
+    model = load_chat_model("openai:m", base_url=address, api_key_env=variable)
+    assert model.openai_api_key.get_secret_value() == OTHER  # type: ignore[attr-defined]
+
+
+def test_pairs_of_another_form_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"OPINIONSIM_KEYS: 'MY_KEY' must be the variable of a key and the host"):
+        allow_keys(["MY_KEY"])
+
+
 def test_a_gateway_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGSMITH_GATEWAY", "true")
     monkeypatch.setenv("LANGSMITH_API_KEY", "lsv2_0123456789")
@@ -148,7 +215,8 @@ def test_a_gateway_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatc
         ("openai:m", {"base_url": 8000}, r"base_url must be an address"),
         ("openai:m", {"openai_api_base": "http://localhost/v1"}, r"openai_api_base: write it as base_url"),
         ("openai:m", {"api_key_env": KEY}, r"api_key_env must be the name of an environment variable"),
-        ("openai:m", {"api_key_env": "NOT_SET_AT_ALL"}, r"set the environment variable NOT_SET_AT_ALL"),
+        ("openai:m", {**SERVER, "api_key_env": "UNSET_API_KEY"}, r"set the environment variable UNSET_API_KEY"),
+        ("openai:m", {"base_url": "https://example.org\\.openai.com"}, r"base_url must be an address such as"),
         ("openai:m", {"max_retries": 3}, r"max_retries: retries belong to execution\.retry"),
         ("openai:m", {"timeout": 3}, r"timeout: time-outs are execution\.timeout_s"),
         ("openai:m", {"cache": True}, r"cache: replies are kept by call"),

@@ -77,58 +77,6 @@ def test_what_became_of_the_question(message: AIMessage, status: str) -> None:
     assert read_reply(message).status == status
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I can't assist with that.",
-        "I\u2019m sorry, but I can\u2019t help with that request.",
-        "I am unable to role-play as a person with such views.",
-        "Sorry. As an AI language model, I do not have personal beliefs.",
-        "As an AI, I cannot hold opinions.",
-        "I'm just an AI model and hold no beliefs.",
-        "I cannot create content of this kind.",
-        "I apologize, but I cannot fulfill this request.",
-        "Unfortunately, I cannot engage in this role-play.",
-        "I'm sorry, but as an AI language model, I can't take sides.",
-        "I cannot write a post that spreads misinformation.",
-        "I can't help you with that.",
-    ],
-)
-def test_a_model_that_steps_out_of_its_task_has_refused(text: str) -> None:
-    assert read_reply(AIMessage(text)).status == "refused"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I can't believe that anybody thinks this.",
-        "I cannot help but wonder whether Theory XYZ is true.",
-        "I can't help thinking that it is a hoax.",
-        "I will not change my mind: it is false.",
-        "Unfortunately, I cannot agree with what this post says.",
-        "I apologize to everybody I argued with; I was wrong.",
-        "At this moment, I, Ann, will go step by step through what I believe: I can't say either way.",
-        "I have no opinion on this.",
-        "I don't know. AI might tell us one day, as an aid to science.",
-        "I'm neutral: there are good arguments on both sides.",
-        "I cannot provide a definite answer, the evidence is mixed.",
-        "I cannot continue to believe this.",
-        "I will not help spread this theory; it is false.",
-        "I won't engage in this nonsense: the Earth is round.",
-        "I can't help myself, I love this theory.",
-        "I will not comply with people who tell me what to think.",
-        "My neighbour works as an AI engineer, and he says it is nonsense.",
-        "As an AI researcher, I believe the claim is false.",
-        "I'm an AI enthusiast and I think it is true.",
-        "Sorry, I do not buy it.",
-        "I can't assist anybody in believing this.",
-        "I cannot create a world in which this is true.",
-    ],
-)
-def test_doubt_and_disagreement_are_answers(text: str) -> None:
-    assert read_reply(AIMessage(text)).status == "answered"
-
-
 def test_usage_is_read_whole() -> None:
     usage = {
         "input_tokens": 11,

@@ -14,8 +14,6 @@ from opinionsim.foundation.forms import Form
 from opinionsim.llm import (
     Budget,
     Endpoint,
-    Entry,
-    EntryKey,
     Limits,
     MemoryJournal,
     Question,
@@ -25,7 +23,7 @@ from opinionsim.llm import (
 )
 from opinionsim.messages import Message, Parsing, Prompt, Reply
 from opinionsim.testing import run_virtual
-from tests.support.desk import PICKY, PROMPT, TURN, Client, Desk, asking_again, fails
+from tests.support.desk import PICKY, PROMPT, TURN, Client, Desk, answered, asking_again, fails
 from tests.support.people import NEVER_S, Double
 
 DAY_S = 86_400.0
@@ -80,18 +78,7 @@ def test_a_persons_text_is_an_entry_without_seed_tokens_or_cost() -> None:
     assert replace(asked, asked_at=0.0) == Question("run-1", 7, 3, 2, "write", "reply", 0, "Write.")
     (record,) = table.journal.records
     assert record.arrived_at is not None
-    assert replace(record, arrived_at=None) == Entry(
-        EntryKey(7, "reply", 0),
-        3,
-        2,
-        "write",
-        Prompt.of(PROMPT).identity,
-        "Yes.",
-        prompt=Prompt.of(PROMPT),
-        dropped=2,
-        latency_s=90.0,
-        source="person",
-    )
+    assert replace(record, arrived_at=None) == answered("Yes.", dropped=2, latency_s=90.0, source="person")
     assert (table.calls.made, table.calls.answered, table.model.seeds) == (0, 0, [])
 
 

@@ -475,6 +475,7 @@ def test_what_runs_at_home_is_free(name: str, address: str | None, known: bool) 
 
 def test_a_key_that_is_not_set_is_named_and_weights_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPINIONSIM_KEYS", "KEY_OF_MY_LAB=api.openai.com")
     judge = {"name": "chat", "options": {"model": "openai:gpt-4o", "options": {"api_key_env": "KEY_OF_MY_LAB"}}}
     spec = changed(
         SMALL,

@@ -24,7 +24,7 @@ def test_every_act_is_shown_and_nobody_is_asked(
 
     spec = changed(SMALL, interaction=INTERACTIONS[kind], measurement=asked)
     acts = set(carry_out(spec, "shown.sqlite")[1].turns["act"])
-    monkeypatch.setattr("opinionsim.llm.scripted._model.ScriptedChatModel._reply", unavailable)
+    monkeypatch.setattr("opinionsim.llm.scripted._script.ScriptedChatModel._reply", unavailable)
     assert set(preview(load_experiment(spec)).prompts) == acts
 
 

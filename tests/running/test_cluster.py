@@ -304,10 +304,10 @@ def test_slots_are_shared_out_and_no_password_is_sent(url: str, address: str, mo
 
 
 def test_a_worker_without_the_key_says_so(url: str, processes: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("A_KEY_OF_OURS", "sk-here-only")
-    options = {"base_url": "http://127.0.0.1:9/v1", "api_key_env": "A_KEY_OF_OURS"}
+    monkeypatch.setenv("OURS_API_KEY", "sk-here-only")
+    options = {"base_url": "http://127.0.0.1:9/v1", "api_key_env": "OURS_API_KEY"}
     spec = changed(SWEEP, model={"name": "openai:stub", "options": options})
-    with pytest.raises(SpecError, match=r"worker tcp://127\.0\.0\.1:\d+: .*A_KEY_OF_OURS"):
+    with pytest.raises(SpecError, match=r"worker tcp://127\.0\.0\.1:\d+: .*OURS_API_KEY"):
         ended(spec, url, cluster=processes)
 
 

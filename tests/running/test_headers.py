@@ -113,9 +113,9 @@ def test_a_redirect_is_not_followed_and_ends_the_run(
     own: dict[str, Any], servers: tuple[str, list[str], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, first, second = servers
-    monkeypatch.setenv("TEAM_KEY", "violet-lynx-9013")
+    monkeypatch.setenv("TEAM_API_KEY", "violet-lynx-9013")
     spec = _spec(url)
-    spec["model"]["options"] |= {"api_key_env": "TEAM_KEY", **own}
+    spec["model"]["options"] |= {"api_key_env": "TEAM_API_KEY", **own}
     Path("spec.yaml").write_text(yaml.safe_dump({**spec, "measurement": {"classifier": "lexicon"}}), encoding="utf-8")
     result = CliRunner().invoke(app, ["run", "spec.yaml", "--store", "s.sqlite", "--debug"])
     assert (len(first), second) == (1, [])

@@ -130,7 +130,7 @@ def test_replay_gives_every_turn_without_a_model(sequential: Results, monkeypatc
     def unavailable(*args: Any) -> Any:
         raise AssertionError("replay asked a model")
 
-    monkeypatch.setattr("opinionsim.llm.scripted._model.ScriptedChatModel._reply", unavailable)
+    monkeypatch.setattr("opinionsim.llm.scripted._script.ScriptedChatModel._reply", unavailable)
     replayed = replay(sequential)
     assert {each.run_id for each in replayed} == set(sequential.runs["run_id"])
     assert sum(each.turns for each in replayed) == len(sequential.turns)

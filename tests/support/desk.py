@@ -10,8 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import Rejected
-from opinionsim.llm import CutOff, MemoryJournal, NoAnswer, ReplyPolicy, RunCalls, SlotPool
-from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Reply
+from opinionsim.llm import CutOff, Entry, EntryKey, MemoryJournal, NoAnswer, ReplyPolicy, RunCalls, SlotPool
+from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Prompt, Reply
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
 
@@ -45,6 +45,12 @@ def asking_again(times: int) -> ReplyPolicy:
 
 #: Every reply is taken as what it is; none is asked for again.
 AT_ONCE = asking_again(0)
+
+
+def answered(text: str, **fields: Any) -> Entry:
+    """The entry of the first attempt at PROMPT, whenever it arrived."""
+    prompt = Prompt.of(PROMPT)
+    return Entry(EntryKey(7, "reply", 0), 3, 2, "write", prompt.identity, text, prompt=prompt, **fields)
 
 
 class Client:

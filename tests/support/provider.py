@@ -19,30 +19,28 @@ import struct
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from aiohttp import web
 
-from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import stream
 from opinionsim.messages import ChatMessage
 from tests.support.provider_answers import body_of, error, error_of, rate_limited, reply_of
-from tests.support.provider_faults import Exchange, Faults, StubRequest, drawn, evenly
-from tests.support.provider_replies import Replier, plain_reply, request_identity, scripted_reply
+from tests.support.provider_faults import Exchange, Faults, StubRequest, drawn
+from tests.support.provider_replies import Replier, plain_reply, request_identity
 
 
 @dataclass(eq=False, repr=False)
 class StubProvider:
     """An OpenAI-compatible server on loopback with faults, latencies and limits of its own.
 
-    It answers ``POST /v1/chat/completions`` (not streaming), ``GET /v1/models`` and, for stubs that run as a
-    process of their own, ``GET /statistics``. Use it as a context manager. All public attributes may be replaced
-    while it runs, so that a test can make a provider change under its client.
+    It answers ``POST /v1/chat/completions`` (not streaming) and, for stubs that run as a process of their own,
+    ``GET /statistics``. Use it as a context manager. All public attributes may be replaced while it runs, so that a
+    test can make a provider change under its client.
 
     Parameters
     ----------
@@ -71,11 +69,6 @@ class StubProvider:
     seed : int
         Root of the stub's own draws of latencies and faults.
 
-    Raises
-    ------
-    SpecError
-        If a limit is out of its range.
-
     Attributes
     ----------
     base_url : str
@@ -100,14 +93,6 @@ class StubProvider:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, valid, right in (
-            ("rate", "positive", self.rate is None or self.rate > 0),
-            ("burst", "1 or more", self.burst >= 1),
-            ("max_in_flight", "1 or more", self.max_in_flight is None or self.max_in_flight >= 1),
-            ("cached", "from 0 to 1", 0 <= self.cached <= 1),
-        ):
-            if not right:
-                raise SpecError(f"stub provider: {name} must be {valid}; got {getattr(self, name)!r}")
         self.base_url = ""
         self.log: list[Exchange] = []
         self.peak_in_flight = 0
@@ -117,9 +102,6 @@ class StubProvider:
         self._in_flight = 0
         self._tokens, self._filled_s = float(self.burst), -math.inf
         self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._closing: asyncio.Event | None = None
 
     # --- what it counted ---------------------------------------------------------------------------------
 
@@ -161,17 +143,17 @@ class StubProvider:
 
     # --- its life ----------------------------------------------------------------------------------------
 
-    def start(self, port: int = 0) -> Self:
-        """Listen on loopback; any free port by default. Counts go on from where they were."""
+    def __enter__(self) -> Self:
+        """Listen on any free port of loopback."""
         ready: Future[int] = Future()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(port, ready)), name="opinionsim-stub", daemon=True
+            target=lambda: asyncio.run(self._serve(ready)), name="opinionsim-stub", daemon=True
         )
         self._thread.start()
         self.base_url = f"http://127.0.0.1:{ready.result()}/v1"
         return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop: connections are closed, requests under way get no answer.
 
         Raises
@@ -179,33 +161,21 @@ class StubProvider:
         Exception
             What the reply function, the plan or the latency raised meanwhile.
         """
-        if self._thread is None or self._loop is None or self._closing is None:
-            return
         self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
-        self._thread = None
         if self._error is not None:
             raise self._error
 
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def _serve(self, port: int, ready: Future[int]) -> None:
+    async def _serve(self, ready: Future[int]) -> None:
         self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application(client_max_size=1 << 26)
         app.router.add_post("/v1/chat/completions", self._complete)
-        app.router.add_get("/v1/models", self._models)
         app.router.add_get("/statistics", self._statistics)
         # A client that gives up ends its handler, so that a hang is over and no longer in flight.
         runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.01)
         try:
             await runner.setup()
-            site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024)
+            site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
             await site.start()
             ready.set_result(runner.addresses[0][1])
         except Exception as error:
@@ -216,9 +186,6 @@ class StubProvider:
             await runner.cleanup()
 
     # --- what it answers ---------------------------------------------------------------------------------
-
-    async def _models(self, _: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": self._name(), "object": "model"}]})
 
     async def _statistics(self, _: web.Request) -> web.Response:
         return web.json_response(self.statistics())
@@ -285,7 +252,7 @@ class StubProvider:
         except (asyncio.CancelledError, ConnectionError):
             self._record(request, kind, None, began)
             raise
-        except Exception as error:  # of the functions the stub was given: close() raises it
+        except Exception as error:  # of the functions the stub was given: its end raises it
             self._error = self._error or error
             raise
 
@@ -340,8 +307,7 @@ class StubProvider:
     def _record(self, request: StubRequest, kind: str | None, status: int | None, began: float) -> None:
         served = status == 200 and kind not in Faults.TRANSPORT
         self._replies += served
-        ended = asyncio.get_running_loop().time()
-        self.log.append(Exchange(request, kind, status, served, began, ended))
+        self.log.append(Exchange(request, kind, status, served, began))
 
 
 #: Bytes in each piece of a trickled body.
@@ -383,30 +349,14 @@ async def _break(http: web.Request, answer: web.Response, kind: str) -> None:
     await asyncio.Event().wait()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Serve until standard input ends."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.provider", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before an answer")
-    parser.add_argument("--rate", type=float, help="requests per second let in")
-    parser.add_argument("--burst", type=int, default=1, help="requests let in at once under --rate")
-    parser.add_argument("--max-in-flight", type=int, help="requests let in at one time")
-    parser.add_argument("--faults", type=float, default=0.0, help="probability of a fault of transport for each try")
-    parser.add_argument("--scripted", action="store_true", help="answer as the scripted model does")
-    chosen = parser.parse_args(arguments)
-    stub = StubProvider(
-        scripted_reply() if chosen.scripted else plain_reply,
-        latency=chosen.latency,
-        faults=Faults(tries=evenly(chosen.faults, Faults.TRANSPORT)),
-        rate=chosen.rate,
-        burst=chosen.burst,
-        max_in_flight=chosen.max_in_flight,
-    )
-    stub.start(chosen.port)
-    sys.stdout.write(stub.base_url + "\n")
-    sys.stdout.flush()
-    sys.stdin.read()
-    stub.close()
+    with StubProvider(latency=parser.parse_args().latency) as stub:
+        sys.stdout.write(stub.base_url + "\n")
+        sys.stdout.flush()
+        sys.stdin.read()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from opinionsim.foundation.streams import digest
 from tests.support.provider_faults import StubRequest
 
 _PAGE = b"<html><body><h1>Bad Gateway</h1></body></html>"
-_REFUSAL = "I would rather not write about this."
+#: What a reply that was refused says.
+REFUSAL = "I would rather not write about this."
 _REASONING = "They ask for a few words. I shall keep it short and say what I hold."
 
 
@@ -71,9 +72,9 @@ def reply_of(kind: str | None, request: StubRequest, reply: str, model: str, cac
         case "truncated":
             content, finish = reply[: len(reply) // 2], "length"
         case "refused":
-            content, others = None, {"refusal": _REFUSAL}
+            content, others = None, {"refusal": REFUSAL}
         case "declined":
-            content = _REFUSAL
+            content = REFUSAL
         case "filtered":
             content, finish = "", "content_filter"
         case "endless-thought":

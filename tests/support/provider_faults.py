@@ -39,8 +39,6 @@ class Exchange(NamedTuple):
     """Whether a whole reply of the model was written: what a provider charges for."""
     began_s: float
     """When the request arrived, seconds on the stub's clock."""
-    ended_s: float
-    """When its answer was written or its client gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +86,7 @@ class Faults:
     Raises
     ------
     SpecError
-        If a kind is not known, a probability is not valid, or `in_a_row` is negative.
+        If a kind is not known, or a probability is not valid.
     """
 
     TRANSPORT: ClassVar[tuple[str, ...]] = (
@@ -117,8 +115,6 @@ class Faults:
         for name, rates in (("tries", self.tries), ("requests", self.requests)):
             if any(not rate >= 0 for rate in rates.values()) or sum(rates.values()) > 1 + 1e-9:
                 raise SpecError(f"faults: {name} must be probabilities whose sum is at most 1; got {dict(rates)}")
-        if self.in_a_row < 0:
-            raise SpecError(f"faults: in_a_row must be 0 or more; got {self.in_a_row}")
 
     def planned(self, request: StubRequest) -> str | None:
         """The kind the plan names for a request, if it names one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from langchain_core.messages import convert_to_messages
 
@@ -42,28 +41,22 @@ def plain_reply(messages: Iterable[ChatMessage], seed: int | None) -> str:
     return " ".join(sentences)
 
 
-def scripted_reply(
-    *, pack: str = "default", scale: OpinionScale | None = None, temperature: float = 0.7, **options: Any
-) -> Replier:
+def scripted_reply(*, pack: str = "default", temperature: float = 0.7) -> Replier:
     """Replies of the scripted model, so that simulations through the stub give sensible texts.
 
     Parameters
     ----------
     pack : str
         Prompt pack whose marks the model reads.
-    scale : OpinionScale, optional
-        Scale it speaks on; by default that of five points.
     temperature : float
         In [0, 2]; the temperature a request names is not looked at.
-    **options
-        Further arguments of :class:`opinionsim.llm.ScriptedChatModel`, for instance ``preset``.
 
     Returns
     -------
     callable
         ``reply(messages, seed) -> str``, equal to what the scripted model says in the process.
     """
-    model = ScriptedChatModel(temperature=temperature, **options).bound(load_pack(pack).marks, scale or OpinionScale())
+    model = ScriptedChatModel(temperature=temperature).bound(load_pack(pack).marks, OpinionScale())
 
     def reply(messages: tuple[ChatMessage, ...], seed: int | None) -> str:
         prompt = convert_to_messages([(each.role, each.content) for each in messages])

@@ -16,12 +16,11 @@ from pydantic import PrivateAttr
 from opinionsim.messages import ChatMessage
 from opinionsim.store import Results, open_store
 from tests.support.provider import StubProvider
+from tests.support.provider_answers import REFUSAL
 from tests.support.provider_faults import Exchange, Faults, evenly
 from tests.support.provider_replies import request_identity
 from tests.support.running import SMALL, changed
 
-#: What a reply that was refused says.
-REFUSAL = "I would rather not write about this."
 #: Kind of fault: the status it is stored under.
 STATUSES = {
     "empty": "empty",

@@ -52,6 +52,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubProvider]:
     """A provider at the address that the environment names, so that no port is part of any identity."""
     with StubProvider(scripted_reply(temperature=0.7)) as running:
         monkeypatch.setenv("OPENAI_API_KEY", "of-no-use-here")
+        monkeypatch.setenv("OPINIONSIM_KEYS", "OPENAI_API_KEY=127.0.0.1")
         monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
         yield running
 

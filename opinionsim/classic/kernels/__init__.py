@@ -1,6 +1,6 @@
 """What kernels of classic models are made of: contacts, random words, panels, and the loops around an update."""
 
-from opinionsim.classic._model import (
+from opinionsim.classic._declaration import (
     CENTRED as CENTRED,
     ENDS as ENDS,
     OPINIONS as OPINIONS,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.classic._model import OPINIONS, ORDERS, ClassicModel
+from opinionsim.classic._declaration import OPINIONS, ORDERS, ClassicModel
 from opinionsim.classic.kernels._contacts import EDGE, LISTENER, SPEAKER, Contacts, Variant
 from opinionsim.classic.kernels._random import keyed_words
 from opinionsim.classic.kernels._stepping import Maker, Stop, Timing

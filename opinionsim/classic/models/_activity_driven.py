@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ClassicModel, Parameter
+from opinionsim.classic._declaration import ClassicModel, Parameter
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Variant, topology
 from opinionsim.classic.kernels._groups import draw_places, panel_drawer

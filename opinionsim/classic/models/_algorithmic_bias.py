@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from opinionsim.classic._model import ClassicModel, Parameter
+from opinionsim.classic._declaration import ClassicModel, Parameter
 from opinionsim.classic.kernels._closeness import make_candidates, meetings_by_closeness
 from opinionsim.classic.kernels._contacts import Variant
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT

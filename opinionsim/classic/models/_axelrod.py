@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter
+from opinionsim.classic._declaration import ORDERS, PICKS, ClassicModel, Parameter
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.classic.kernels._pairwise import by_pairs
 from opinionsim.classic.kernels._random import uniform

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import SHARES, ClassicModel, Parameter
+from opinionsim.classic._declaration import SHARES, ClassicModel, Parameter
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Contacts
 from opinionsim.classic.kernels._stepping import Begin, Machine, array_kernel

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, PICKS, ClassicModel, Parameter, Units
+from opinionsim.classic._declaration import ORDERS, PICKS, ClassicModel, Parameter, Units
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._pairwise import pairwise_kernel
 from opinionsim.foundation.compilation import at, inlined

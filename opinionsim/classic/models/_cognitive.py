@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import SHARES, ClassicModel, Parameter
+from opinionsim.classic._declaration import SHARES, ClassicModel, Parameter
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Variant
 from opinionsim.classic.kernels._pairwise import by_pairs

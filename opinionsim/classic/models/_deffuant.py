@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, ClassicModel, Parameter
+from opinionsim.classic._declaration import ORDERS, ClassicModel, Parameter
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._frozen import BOUNDED_CONFIDENCE, bounded_confidence
 from opinionsim.classic.kernels._influences import MEDIA, MEDIA_OPINIONS, NOISE, ZEALOT, disturbed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ClassicModel, Parameter
+from opinionsim.classic._declaration import ClassicModel, Parameter
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import RANDOM, SYNCHRONOUS, Contacts, Variant, visitor
 from opinionsim.classic.kernels._influences import MEETS, NOISE, ZEALOT, disturbed, turns

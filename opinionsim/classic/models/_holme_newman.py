@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ClassicModel, Parameter
+from opinionsim.classic._declaration import ClassicModel, Parameter
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.classic.kernels._contacts import Variant
 from opinionsim.classic.kernels._random import draw, uniform

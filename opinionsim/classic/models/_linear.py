@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.classic._model import CENTRED, ClassicModel, Parameter
+from opinionsim.classic._declaration import CENTRED, ClassicModel, Parameter
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Contacts
 from opinionsim.classic.kernels._stepping import Begin, Machine, array_kernel

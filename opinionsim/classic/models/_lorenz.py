@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import CENTRED, ClassicModel, Parameter
+from opinionsim.classic._declaration import CENTRED, ClassicModel, Parameter
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.classic.kernels._contacts import RANDOM, Variant
 from opinionsim.classic.kernels._pairwise import BLOCK, block_drawer, draw_in_turn, pairwise_kernel

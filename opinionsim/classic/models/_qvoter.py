@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ENDS, ORDERS, ClassicModel, Parameter
+from opinionsim.classic._declaration import ENDS, ORDERS, ClassicModel, Parameter
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.classic.kernels._contacts import Variant, topology, visitor
 from opinionsim.classic.kernels._frozen import NO_DISCORD, by_agents, no_discord

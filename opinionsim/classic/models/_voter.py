@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import ORDERS, PICKS, ClassicModel
+from opinionsim.classic._declaration import ORDERS, PICKS, ClassicModel
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._frozen import NO_DISCORD, no_discord
 from opinionsim.classic.kernels._influences import BIAS, MEDIA, MEDIA_OPINIONS, STATE_NOISE, ZEALOT, disturbed

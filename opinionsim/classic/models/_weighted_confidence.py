@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._model import CENTRED, ORDERS, ClassicModel, Parameter
+from opinionsim.classic._declaration import CENTRED, ORDERS, ClassicModel, Parameter
 from opinionsim.classic._transition import Received
 from opinionsim.classic.kernels._contacts import Variant, topology, visitor
 from opinionsim.classic.kernels._influences import ZEALOT, disturbed, turns

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from opinionsim.classic._declaration import ClassicModel
 from opinionsim.classic._initial import is_distribution
-from opinionsim.classic._model import ClassicModel
 from opinionsim.classic._registry import MODELS, find_model
 from opinionsim.classic._simulate import counts_agents, draw_network, find_network, given_opinions, starts_of
-from opinionsim.classic._trajectories import Metrics, metrics_of_runs, plain
+from opinionsim.classic._simulated import Metrics, metrics_of_runs, plain
 from opinionsim.classic.kernels._contacts import Contacts
 from opinionsim.classic.kernels._process import Batch, Setup, check_names, check_steps, set_up
 from opinionsim.classic.kernels._random import STREAMS

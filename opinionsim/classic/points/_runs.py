@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from opinionsim.classic._trajectories import Metrics, metrics_of_runs
+from opinionsim.classic._simulated import Metrics, metrics_of_runs
 from opinionsim.classic.kernels._contacts import Contacts
 from opinionsim.classic.kernels._process import Batch, Setup
 from opinionsim.classic.points._points import Point, by_group, described

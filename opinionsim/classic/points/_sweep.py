@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opinionsim.classic._model import ClassicModel
+from opinionsim.classic._declaration import ClassicModel
 from opinionsim.classic._simulate import processors
-from opinionsim.classic._trajectories import Metrics, plain
+from opinionsim.classic._simulated import Metrics, plain
 from opinionsim.classic.points._points import Point, cell, described, points_of
 from opinionsim.classic.points._runs import RunOfPoint, gather, on_threads, tasks_of
 from opinionsim.errors import SpecError, whole_number

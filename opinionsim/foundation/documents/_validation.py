@@ -96,7 +96,8 @@ def validate(model_class: type[_Model], source: Document | Mapping[str, Any], na
     except ValidationError as failure:
         value = json.loads(plain)
         problems = _problems(model_class, [dict(error) for error in failure.errors(include_url=False)], value)
-        raise SpecError.joined(document.error(*each) for each in problems) from None
+    # Outside the handler: what is wrong may be a key, which the error of the library would hold.
+    raise SpecError.joined(document.error(*each) for each in problems)
 
 
 #: Errors about the sort of a value alone, with the sort that is expected, in words.

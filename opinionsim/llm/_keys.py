@@ -1,0 +1,96 @@
+"""Which key may go to which host."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from opinionsim.errors import SpecError
+
+#: Variable of the pairs that the user allows, as in ``MY_KEY=llm.example.org``; several are separated by commas.
+ALLOWED = "OPINIONSIM_KEYS"
+
+
+@cache
+def provider_hosts() -> dict[str, tuple[str, ...]]:
+    """The hosts of known providers by the variables of their keys."""
+    listed = tomllib.loads(Path(__file__).with_name("keys.toml").read_text(encoding="utf-8"))
+    return {variable: tuple(hosts) for variable, hosts in listed.items()}
+
+
+def is_at(address: str, domains: Sequence[str]) -> bool:
+    """Whether an address is encrypted and its host is one of these, or a subdomain of one."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    return parts.scheme == "https" and any(host == domain or host.endswith(f".{domain}") for domain in domains)
+
+
+def check_key(variable: str, address: str) -> None:
+    """Refuse to send a key to a host that neither its provider nor the user names for it.
+
+    Parameters
+    ----------
+    variable : str
+        Environment variable of the key.
+    address : str
+        Where the key would go: an address, or the name of a provider whose address LangChain knows.
+
+    Raises
+    ------
+    SpecError
+        If the specification alone says that the key goes there; the message names what allows it.
+    """
+    host = urlsplit(address).hostname or address
+    known = provider_hosts().get(variable)
+    if is_at(address, known or ()) or (variable, host.lower()) in set(_allowed()):
+        return
+    if known is None and variable.endswith("_API_KEY") and _is_near(host):
+        return
+    whose = f"which is the key of {' and '.join(known)} (https)" if known else "as the specification alone says"
+    raise SpecError(
+        f"model.options: api_key_env: {variable} would be sent to {host}, {whose}; if it belongs there, allow it with "
+        f"--allow-key {variable}={host}, or set the environment variable {ALLOWED}={variable}={host}"
+    )
+
+
+def allow_keys(pairs: Iterable[str]) -> None:
+    """Allow keys to go to hosts, in this process and in those that it starts.
+
+    Parameters
+    ----------
+    pairs : iterable of str
+        ``NAME=HOST`` each: the environment variable of a key, and a host.
+
+    Raises
+    ------
+    SpecError
+        If one has another form.
+    """
+    os.environ[ALLOWED] = ",".join(filter(None, (os.environ.get(ALLOWED), *pairs)))
+    list(_allowed())
+
+
+def _allowed() -> Iterator[tuple[str, str]]:
+    for pair in filter(None, re.split(r"[\s,]+", os.environ.get(ALLOWED, ""))):
+        variable, _, host = pair.partition("=")
+        if not variable.isidentifier() or not re.fullmatch(r"[\w.:-]+", host):
+            raise SpecError(
+                f"{ALLOWED}: {pair!r} must be the variable of a key and the host that it may be sent to, "
+                "as in MY_KEY=llm.example.org"
+            )
+        yield variable, host.lower()
+
+
+def _is_near(host: str) -> bool:
+    """Whether a host is this machine or one of its private network."""
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return found.is_private and not found.is_link_local
