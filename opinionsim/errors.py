@@ -196,7 +196,7 @@ class SurveyError(SpecError):
     """A survey, its mapping, a query on it or given margins are not valid."""
 
 
-def in_short(error: BaseException) -> str:
+def in_short(error: object) -> str:
     """The message of an error, often another library's, on one line and cut; the name of its type where it has none."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 

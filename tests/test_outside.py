@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 from distributed import LocalCluster
+from typer.testing import CliRunner
 
 import opinionsim as osim
+from opinionsim.cli import app
 from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.llm import ScriptedChatModel
 from opinionsim.registry import built_in, find
@@ -161,6 +163,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
     assert sum("code is not run: own:share_above" in each for each in verify(folder / "with").not_rebuilt) == 3
     assert "A pull towards the other (own:Pull): mu=0.5" in found["abm own:Pull --set mu=0.5"].stdout
     assert "own:share_above" in found["table s.sqlite"].stdout
+    assert "left out" not in found["table s.sqlite"].stderr
     assert "Mean length of texts over time." in found["list figures own:lengths"].stdout
     assert "share_above  threshold" in found["list metrics own:share_above"].stdout
 
@@ -527,6 +530,170 @@ class Late(Interaction):
     assert len(summary.errors) == 2
     assert all("late:Late failed in" in error and "ValueError: half way" in error for error in summary.errors.values())
     del sys.modules["late"]
+
+
+_ASTRAY = """
+import matplotlib.pyplot as plt
+import opinionsim as osim
+from opinionsim.analysis import Table
+from opinionsim.plots import Shown
+from opinionsim.schedules import WRITE, SteppedInteraction, Turn, named
+
+@osim.part("metric")
+def late(opinions):
+    if len(opinions) != 3:
+        raise RuntimeError("too late")
+    return 0.0
+
+@osim.part("metric")
+def most(opinions):
+    return max(opinions)
+
+@osim.part("table")
+def raising(turns):
+    yield from 1 / 0
+
+@osim.part("table")
+def five(turns):
+    return 5
+
+@osim.part("table")
+def unsourced(turns):
+    return Table.of("Steps", turns[["step"]])
+
+@osim.part("table")
+def opinions(turns):
+    return Table.of("Opinions by condition", turns[["step", "evidence"]].head(1), name="twin")
+
+@osim.part("table")
+def crossed(turns):
+    counts = turns.groupby(["evidence", "step"]).size().unstack().reset_index()
+    return Table.of("Crossed", counts, name="twin")
+
+@osim.part("figure")
+def nothing(results):
+    return None
+
+@osim.part("figure")
+def bare():
+    return None
+
+@osim.part("figure")
+def unreadable(results):
+    return plt.figure().subplots().set_title("$\\\\frac$").axes
+
+@osim.part("figure", shown=lambda results: 1 / 0)
+def hidden(results):
+    return plt.figure()
+
+@osim.part("figure", numbers=lambda results: 3, shown=lambda results: [Shown("last", "The last.")])
+def drawn(results):
+    return plt.figure().subplots()
+
+@osim.part("interaction")
+class Astray(SteppedInteraction):
+    acts = named(WRITE)
+    tables = tuple(f"astray:{name}" for name in ("raising", "five", "unsourced", "opinions", "crossed", "absent"))
+    figures = tuple(f"astray:{name}" for name in ("nothing", "bare", "unreadable", "hidden", "drawn"))
+
+    def turns(self, setting):
+        for t in range(self.steps_for(setting.size)):
+            yield Turn(t, t + 1, t % setting.size, "write")
+"""
+
+#: What is said of each part that fails.
+_LEFT_OUT = {
+    "metric astray:late failed with RuntimeError: too late (in astray:late, ",
+    "table astray:raising failed with ZeroDivisionError: division by zero (in astray:raising, ",
+    "table astray:five must return a Table, several, or None, each named by a word; got 5",
+    "table astray:unsourced: the frame of the table 'Steps' has no column 'evidence'",
+    "astray:absent: the module 'astray' has no absent",
+    "figure astray:nothing must return a figure of matplotlib, or axes that lie on one; got None",
+    "figure astray:bare failed with TypeError: bare() takes 0 positional arguments",
+    "figure astray:unreadable failed with ValueError: ",
+    "figure astray:hidden failed with ZeroDivisionError: division by zero (in ",
+}
+
+
+@pytest.fixture(scope="module")
+def astray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The store of a run whose way of interacting brings tables and figures that fail, beside some that do not."""
+    folder = tmp_path_factory.mktemp("astray")
+    (folder / "astray.py").write_text(_ASTRAY, encoding="utf-8")
+    measurement = {"metrics": ["astray:late", "astray:most"], "classifier": "lexicon", "texts": ["post"]}
+    spec = changed(SMALL, interaction={"kind": "astray:Astray", "steps": 8}, measurement=measurement)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        osim.run(osim.load_experiment(spec), str(folder / "a.sqlite"))
+        yield str(folder / "a.sqlite")
+
+
+def _invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(app, [*arguments, "--allow-parts"])
+
+
+def test_of_many_what_fails_is_left_out_by_name_and_the_rest_is_there(astray: str) -> None:
+    tables, figures = ({each for each in _LEFT_OUT if ("figure" in each) == wanted} for wanted in (False, True))
+    for command, left in (
+        (f"table {astray} --csv t.csv", tables),
+        (f"report {astray} --out r.html", tables | figures),
+        (f"export {astray} ar --archive", tables | figures),
+    ):
+        found = _invoke(*command.split())
+        assert found.exit_code == 0, found.output
+        lines = [each for each in found.stderr.splitlines() if each.startswith("left out what failed: ")]
+        assert len(lines) == len(left)
+        assert [each for each in left if not any(each in line for line in lines)] == []
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert page.count("Failed, and left out: ") == len(_LEFT_OUT)
+    assert "The last." in page
+    # Two tables of one name are two files; so are two of one title.
+    assert {each.name for each in Path().glob("*.csv")} >= {"t-twin-1.csv", "t-twin-2.csv", "t.csv"}
+    names = ("1-twin.csv", "2-twin.csv", "3-opinions.csv", "4-metrics.csv")
+    assert {each.name for each in Path("ar", "tables").glob("*.csv")} == {*names}
+    assert (Path("ar", "figures", "last.pdf")).is_file()
+    assert "astray:most" in Path("ar", "tables", "4-metrics.csv").read_text(encoding="utf-8")
+    archived = verify("ar")
+    assert archived.problems == ()
+    assert [each.endswith("Opinions by condition") for each in archived.rebuilt] == [True]
+    rests = [each.rpartition(": ")[2] for each in archived.not_rebuilt if "code is not run" in each]
+    assert rests == ["astray:opinions", "astray:crossed", "astray:most"]
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("table STORE --what astray:five", "error: table astray:five must return a Table"),
+        ("table STORE --what astray:unsourced", "has no column 'evidence'"),
+        ("plot STORE --what astray:nothing", "error: figure astray:nothing must return a figure"),
+        ("plot STORE --what astray:bare", "error: figure astray:bare failed with TypeError"),
+        (
+            "plot STORE --what astray:drawn --csv n.csv",
+            "astray:drawn must have `numbers` that return a frame; got 3",
+        ),
+        ("plot STORE --what astray:nothing --csv n.csv", "and with figures of your own that are marked with `numb"),
+    ],
+)
+def test_the_one_that_is_asked_for_is_refused_with_a_sentence(astray: str, command: str, problem: str) -> None:
+    found = _invoke(*command.replace("STORE", astray).split())
+    assert found.exit_code == 2
+    assert problem in found.stderr
+
+
+def test_what_is_left_out_is_named_only_where_it_is_missing(astray: str) -> None:
+    for command, lacks in (("table --what metrics", True), ("table --what opinions", False), ("plot", False)):
+        name, *options = command.split()
+        said = CliRunner().invoke(app, [name, astray, *options]).stderr
+        assert ("left out parts of your own, which --allow-parts imports: astray:late, astray:most" in said) == lacks
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared"),
+    [("figure", {"numbers": 3}), ("figure", {"shown": True}), ("table", {"points": "yes"}), ("table", {"fits": 1})],
+)
+def test_what_a_part_declares_is_checked_where_it_is_marked(kind: str, declared: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=f"'{next(iter(declared))}' of a {kind} must be (a function|true or false)"):
+        osim.part(kind, **declared)
 
 
 class TestObjects:

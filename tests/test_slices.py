@@ -87,3 +87,5 @@ def test_the_package_works_without_a_slice(name: str, tmp_path: Path) -> None:
     assert rest
     assert set(rest.splitlines()) <= set(whole.splitlines())
     done(left, "-m", "opinionsim", "report", store, "--out", str(tmp_path / "report.html"))
+    done(left, "-m", "opinionsim", "export", store, str(tmp_path / "archive"), "--archive")
+    assert "It is not installed here." in (tmp_path / "archive" / "odd.md").read_text(encoding="utf-8")

@@ -289,7 +289,7 @@ def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str
             yield name, ContrastSpec(measure=measure, of=side), "exploratory"
 
 
-@part("table", name="contrasts", fits=lambda asked: asked.stance and not asked.as_published)
+@part("table", name="contrasts", fits=lambda asked: asked.stance and not asked.as_published, metrics=True)
 def contrast_tables(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,

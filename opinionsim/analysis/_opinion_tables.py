@@ -245,7 +245,7 @@ def tables(
     return [_telling(left_out, wording, each) for each in made]
 
 
-@part("table", name="metrics", fits=lambda asked: asked.values is not None)
+@part("table", name="metrics", fits=lambda asked: asked.values is not None, metrics=True)
 def further_table(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,

@@ -87,11 +87,21 @@ class Table:
             Notes on how to read the numbers.
         name : str
             Name of its files, and of the table among others.
+
+        Raises
+        ------
+        SpecError
+            If the frame has no column ``evidence``.
         """
+        if "evidence" not in frame:
+            raise SpecError(
+                f"the frame of the table {heading!r} has no column 'evidence', which says of each row where it is from "
+                f"(scripted, model, equation, human or mixed); keep that of the frame it is made of"
+            )
         behind = ("evidence", *(f"{each}_ci_{end}" for each in frame.columns for end in ("low", "high")))
         columns = [*labels, *(each for each in frame.columns if each not in (*labels, *behind))]
         rows = [tuple(number_text(row, each) for each in columns) for row in frame.to_dict("records")]
-        return finished(heading, frame, (tuple(columns),), rows, len(labels), notes, name)
+        return finished(heading, frame, (tuple(map(str, columns)),), rows, len(labels), notes, name)
 
     def to_text(self, width: int = _WIDTH) -> str:
         """The whole table as plain text, at most `width` columns wide: title, aligned columns, notes.

@@ -271,7 +271,7 @@ def _fits(asked: Any) -> bool:
     return bool(asked.stance and not asked.as_published and analysis.decides is not None and wanted)
 
 
-@part("table", name="robustness", fits=_fits)
+@part("table", name="robustness", fits=_fits, metrics=True)
 def robustness_table(
     results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> Table:

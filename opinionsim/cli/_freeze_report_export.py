@@ -11,7 +11,7 @@ import typer
 from opinionsim.cli._console import note, say, say_json
 from opinionsim.cli._options import AsJson, Changes, DesignNumber, read_spec
 from opinionsim.cli._run import store_of
-from opinionsim.cli._stores import read_results
+from opinionsim.cli._stores import note_left_out, read_results
 from opinionsim.errors import SpecError
 
 
@@ -64,6 +64,7 @@ def report(
     path = out or folder / f"{results.name}-report.html"
     for left_out in write_page(results, path):
         note(left_out)
+    note_left_out(results)
     say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
 
 
@@ -100,6 +101,7 @@ def export(
             say(str(path))
         return
     written = write_archive(results, folder, anonymous=anonymous, kind=kind)
+    note_left_out(results)
     told = f"{len(written)} files to {folder}" if folder.is_dir() else str(folder)
     say(f"wrote {told}; check it with: opinionsim verify {folder}")
 

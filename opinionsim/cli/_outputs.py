@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +12,7 @@ import typer
 from opinionsim.cli._console import columns, note, records, say, say_json, write_frame
 from opinionsim.cli._options import AsJson, DesignNumber, allow, assignments
 from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, numbers
-from opinionsim.cli._stores import note_standing, read_results
+from opinionsim.cli._stores import note_left_out, note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
 from opinionsim.registry import find, names
@@ -77,7 +78,11 @@ def table(
     if results.swept and as_json:
         say_frame(results.points, as_json=True)
     else:
-        made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
+        only = None if what is None else find("table", what)
+        try:
+            made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
+        finally:
+            note_left_out(results, only)
         print_tables(made, None if results.swept else csv, form, as_json=as_json)
     if results.swept and csv is not None:
         write_frame(results.points, csv)
@@ -90,10 +95,11 @@ def print_tables(made: Sequence[Table], csv: Path | None, form: TableForm = "tex
     else:
         say("\n".join(each.to_form(form, columns(100)) for each in made).rstrip("\n"))
     if csv is not None:
-        mains = [each for each in made if not each.name]
-        numbered = {id(each): f"-{place}" for place, each in enumerate(mains, start=1)} if len(mains) > 1 else {}
+        names, before = [each.name for each in made], Counter[str]()
         for each in made:
-            suffix = f"-{each.name}" if each.name else numbered.get(id(each), "")
+            before[each.name] += 1
+            number = before[each.name] if names.count(each.name) > 1 else ""
+            suffix = "".join(f"-{part}" for part in (each.name, number) if part)
             note(f"wrote {each.to_csv(csv.parent / (csv.stem + suffix + csv.suffix))}")
 
 
@@ -191,6 +197,7 @@ def plot(
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
         told = arguments if design is None else {**arguments, "design": design}
         file = folder / f"{results.name}-{what.replace(':', '.')}{_suffix(told)}.{file_format or 'png'}"
+    note_left_out(results, figure)
     with paper(width, font_size):
         say(str(save(draw(results, figure, arguments), file)))
     if csv is not None:

@@ -10,7 +10,6 @@ from opinionsim.registry import Part, blamed, built_in
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from opinionsim.store import Results
@@ -33,7 +32,7 @@ def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
 
     # A curve is read from its file.
     sorts = {**get_type_hints(figure.target), "theory": str | list[str]}
-    _, *taken = figure.arguments().values()
+    taken = list(figure.arguments().values())[1:]
     fields: dict[str, Any] = {
         each.name: (sorts.get(each.name, Any), ... if each.default is Parameter.empty else each.default)
         for each in taken
@@ -46,7 +45,8 @@ def check_numbers(figure: Part) -> None:
     """Refuse to count the numbers of a figure that has none to save."""
     if "numbers" not in figure.declared:
         counted = [name for name, each in built_in("figure").items() if "numbers" in each.declared]
-        raise SpecError(f"--csv goes with --what {', '.join(counted)}; got --what {figure.name}")
+        fit = f"{', '.join(counted)}, and with figures of your own that are marked with `numbers`"
+        raise SpecError(f"--csv goes with --what {fit}; got --what {figure.name}")
 
 
 def _curves(files: str | list[str]) -> dict[str, Any]:
@@ -62,37 +62,27 @@ def _curves(files: str | list[str]) -> dict[str, Any]:
     return found
 
 
-def _source(results: Results, figure: Part) -> Results | pd.DataFrame:
-    """What a figure is drawn from: results, or of a classic sweep the frame of its runs.
-
-    Raises
-    ------
-    SpecError
-        If it shows opinions or texts of a classic sweep, which keeps neither.
-    """
-    if not results.swept:
-        return results
-    if not figure.declared.get("points"):
-        fit = ", ".join(name for name, each in built_in("figure").items() if each.declared.get("points"))
-        raise SpecError(f"{results.name} is a classic sweep, which keeps measures alone: --what {fit} draws them")
-    return results.points[results.points["error"] == ""]
-
-
-def draw(results: Results, figure: Part, arguments: Mapping[str, Any]) -> Figure | Axes:
+def draw(results: Results, figure: Part, arguments: Mapping[str, Any]) -> Figure:
     """Draw a figure; `arguments` are those of its function, but for files of curves in the place of curves."""
+    from opinionsim.plots import drawn
+
     curves = {"theory": _curves(arguments["theory"])} if "theory" in arguments else {}
-    drawn: Figure | Axes = figure.build(_source(results, figure), options={**arguments, **curves})
-    return drawn
+    return drawn(figure, results, {**arguments, **curves})
 
 
 def numbers(results: Results, figure: Part, arguments: Mapping[str, Any]) -> pd.DataFrame:
     """The numbers of a figure as a frame."""
     from inspect import signature
 
+    import pandas as pd
+
+    from opinionsim.plots import source_of
+
     count = figure.declared["numbers"]
     # Others change how a figure looks.
     counted = signature(count).parameters.keys() & arguments.keys()
     with blamed(figure):
-        found = count(_source(results, figure), **{each: arguments[each] for each in counted})
+        found = count(source_of(figure, results), **{each: arguments[each] for each in counted})
     frame: pd.DataFrame = getattr(found, "frame", found)
+    figure.expect(isinstance(frame, pd.DataFrame), "must have `numbers` that return a frame", found)
     return frame

@@ -11,6 +11,7 @@ from opinionsim.cli._options import own_modules
 from opinionsim.watching import Reason, state_of
 
 if TYPE_CHECKING:
+    from opinionsim.registry import Part
     from opinionsim.store import Results, StoreReader
 
 # -- experiments and designs ---------------------------------------------------------------------------------
@@ -24,8 +25,7 @@ def read_results(store: str, experiment: str | None, design: int | None, *, allo
     store, experiment, design
         As for :func:`opinionsim.load`.
     allow_parts : bool, optional
-        Whether parts of the user's own are imported; where they are not, a note names them, as it does parts that are
-        not installed. Default: none are needed.
+        Whether parts of the user's own are imported. Default: none are needed.
 
     Raises
     ------
@@ -42,11 +42,18 @@ def read_results(store: str, experiment: str | None, design: int | None, *, allo
     if results.under_way:
         runs = f"{results.under_way} of {len(results.run_ids)} runs {'is' if results.under_way == 1 else 'are'}"
         note(f"{runs} under way; this is what was on record at {datetime.now(UTC).astimezone():%H:%M:%S}")
-    if allow_parts is False and results.left_out:
-        note(f"left out parts of your own, which --allow-parts imports: {', '.join(results.left_out)}")
-    if allow_parts is not None and results.not_installed:
-        note(f"left out what is not installed here: {', '.join(results.not_installed)}")
     return results
+
+
+def note_left_out(results: Results, only: Part | None = None) -> None:
+    """Name what was left out of all that was made of results, or of one table or figure `only`, on standard error."""
+    own = results.own if only is None else results.own_metrics if only.declared.get("metrics") else []
+    if own and not results.own_parts:
+        note(f"left out parts of your own, which --allow-parts imports: {', '.join(own)}")
+    if only is None and results.not_installed:
+        note(f"left out what is not installed here: {', '.join(results.not_installed)}")
+    for each in results.failed.values():
+        note(f"left out what failed: {each}")
 
 
 def _designs_text(shown: int, designs: Sequence[int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -107,7 +108,8 @@ def _labels(named: Sequence[NamedPart]) -> list[str]:
 
 def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale, truth: float | None) -> float:
     """A metric of the opinions of one run."""
-    part = named.found("metric")
+    # What fails is told by the name that the specification gives it.
+    part = replace(named.found("metric"), name=named.name)
     taken = part.arguments()
     compute = partial(part.target, **named.options)
     if "range" in taken:
@@ -124,6 +126,5 @@ def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale, truth: f
     # Every metric gets a copy: one of the user's own may change it.
     with blamed(part):
         found = np.asarray(compute(opinions.copy()), dtype=float)
-    if found.ndim:
-        raise MeasurementError(f"metric {named.name} must give one number; it gave an array of shape {found.shape}")
+    part.expect(not found.ndim, "must give one number", found)
     return float(found)

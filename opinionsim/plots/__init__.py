@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from opinionsim.plots._phase import phase_diagram as phase_diagram
     from opinionsim.plots._phase_data import PhaseData as PhaseData, phase_data as phase_data
     from opinionsim.plots._ribbons import RibbonData as RibbonData, ribbon_data as ribbon_data, ribbons as ribbons
-    from opinionsim.plots._save import check_suffix as check_suffix, save as save
+    from opinionsim.plots._save import (
+        check_suffix as check_suffix,
+        drawn as drawn,
+        save as save,
+        source_of as source_of,
+    )
     from opinionsim.plots._shares import ShareData as ShareData, share_data as share_data
     from opinionsim.plots._shown import Shown as Shown
     from opinionsim.plots._snapshots import (

@@ -79,7 +79,7 @@ def _shown(results: Results) -> Iterator[Shown]:
         yield Shown("specification-curve", what)
 
 
-@part("figure", name="specification-curve", shown=_shown)
+@part("figure", name="specification-curve", shown=_shown, metrics=True)
 def specification_curve(
     results: Results, kind: str | None = None, estimand: Literal["topics-like-these", "these-topics"] | None = None
 ) -> Figure:

@@ -15,7 +15,7 @@ from traceback import walk_tb
 from types import FrameType
 from typing import Any, TypeVar
 
-from opinionsim.errors import Interrupt, OpinionSimError, SpecError, is_interrupt, meant
+from opinionsim.errors import Interrupt, OpinionSimError, SpecError, in_short, is_interrupt, meant
 from opinionsim.foundation.provenance import code_of, docstring
 from opinionsim.foundation.redaction import redacted
 from opinionsim.registry._tables import KINDS, names, places
@@ -122,7 +122,16 @@ class Part:
         with blamed(self):
             return self.target(*arguments, **given, **options)
 
+    def expect(self, right: bool, wanted: str, found: Any) -> None:
+        """Refuse what the part gave unless it is right, with a sentence that begins with the part."""
+        if not right:
+            raise SpecError(
+                f"{KINDS[self.kind].words} {self.name} {wanted}; got {in_short(repr(found)):.80}", part=self.name
+            )
 
+
+#: What parts declare by true or false; other things are functions.
+_FLAGS = frozenset(("points", "metrics", "states"))
 #: Parts by kind and name, and by ``id`` of the marked object: an attribute would be inherited by subclasses.
 _BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
 _BY_TARGET: dict[int, Part] = {}
@@ -196,7 +205,7 @@ def blamed(part: Part) -> Iterator[None]:
     except RAISED as error:
         if not part.outside:
             raise
-        raise SpecError(f"{KINDS[part.kind].words} {part.name} failed with {raised(error)}") from error
+        raise SpecError(f"{KINDS[part.kind].words} {part.name} failed with {raised(error)}", part=part.name) from error
 
 
 def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) -> Callable[[_Target], _Target]:
@@ -215,8 +224,10 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
         What the part declares of itself. A scripted answer: `states`, whether the task states the position held instead
         of being an occasion to change it. A figure: `numbers`, a function that takes settings of the figure and returns
         the frame of its numbers, or an object with that `frame`; and `shown`, a function of results that yields a
-        :class:`opinionsim.plots.Shown` for each time that a report shows the figure; and `points`, whether it draws the
-        frame of points of a classic sweep in the place of results.
+        :class:`opinionsim.plots.Shown` for each time that a report shows the figure. A table: `fits`, a function of
+        what is asked that says whether the table is of such results. Both: `points`, whether it is of the frame of
+        points of a classic sweep in the place of results; and `metrics`, whether it shows metrics that a specification
+        names, or contrasts of these.
 
     Returns
     -------
@@ -226,9 +237,10 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
     Raises
     ------
     SpecError
-        If the kind is unknown, or declares no such thing; what is marked is neither a class nor a function nor an
-        object with `name` and `home`, or is marked as another kind; the name is that of a built-in part or no word; a
-        part that cannot be imported lacks a name or a version, or a part that can be imported has a name.
+        If the kind is unknown, or declares no such thing, or one of another type; what is marked is neither a class nor
+        a function nor an object with `name` and `home`, or is marked as another kind; the name is that of a built-in
+        part or no word; a part that cannot be imported lacks a name or a version, or a part that can be imported has a
+        name.
 
     Examples
     --------
@@ -244,6 +256,10 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
     if unknown := sorted(declared.keys() - {*KINDS[kind].declares}):
         valid = ", ".join(KINDS[kind].declares) or "nothing"
         raise SpecError(f"part: a {KINDS[kind].words} declares no {unknown[0]!r}; valid: {valid}")
+    for each, value in declared.items():
+        if not (isinstance(value, bool) if each in _FLAGS else callable(value)):
+            form = "true or false" if each in _FLAGS else "a function"
+            raise SpecError(f"part: {each!r} of a {KINDS[kind].words} must be {form}; got {value!r:.60}")
 
     def mark(target: _Target) -> _Target:
         _enter(kind, target, name, version, declared)

@@ -62,13 +62,12 @@ KINDS: Mapping[str, _Kind] = {
             *("results", "runs", "opinions", "agents", "turns", "metrics", "values", "points", "analysis"),
             *("kind", "wording", "ddof", "estimand", "as_published"),
         ),
-        declares=("fits", "points"),
+        declares=("fits", "points", "metrics"),
     ),
-    "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "points")),
+    "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "points", "metrics")),
     "record": _Kind("record of a run", given=("results",)),
     "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
 }
-
 
 #: Further tables: commands, prompt packs, templates that join a pack, and what makes a folder a slice.
 _UNMARKED = ("command", "pack", "templates", "slice")

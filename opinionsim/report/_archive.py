@@ -88,7 +88,7 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         empty = write_frames(shown, place / "frames", kind)
         rests = resting_on_own(shown, told.tables)
         tables = [_write_table(table, place / "tables", number) for number, table in enumerate(told.tables, 1)]
-        tables = [each | ({"own": shown.own} if own else {}) for each, own in zip(tables, rests, strict=True)]
+        tables = [each | ({"own": own} if own else {}) for each, own in zip(tables, rests, strict=True)]
         _write_figures(told, place / "figures")
         write_page(told, place / "report.html")
         if not shown.swept:

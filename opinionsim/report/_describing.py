@@ -12,7 +12,7 @@ import pandas as pd
 
 from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.metrics import find_metric
-from opinionsim.registry import described, find, is_path, places
+from opinionsim.registry import described, find, installed, is_path, places
 from opinionsim.report._page_templates import WORDS, filled
 from opinionsim.report._released import nodes
 from opinionsim.report._study_words import contents_of, is_recorded
@@ -117,7 +117,10 @@ def _parts(results: Results) -> Iterator[tuple[str, str]]:
     for kind in () if results.swept else _PARTS:
         for name in results.ordered_runs[kind].dropna().unique():
             if not is_path(name):
-                told = " ".join(filter(None, described(find(kind, name).target)[:2]))
+                about = (
+                    described(find(kind, name).target)[:2] if installed(kind, name) else ("It is not installed here.",)
+                )
+                told = " ".join(filter(None, about))
                 yield f"{kind.capitalize()} {name}", _ROLE.sub(r"`\1`", told)
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opinionsim import plots
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.registry import find, general, summary
+from opinionsim.registry import Part, blamed, find, general, summary
 from opinionsim.store import Results
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -28,13 +28,13 @@ class Drawn:
         File name without suffix.
     caption : str
         What it shows; its title states the kind of evidence.
-    draw : callable
-        The figure, which is drawn once.
+    figure : Figure
+        The figure.
     """
 
     name: str
     caption: str
-    draw: Callable[[], Figure | Axes]
+    figure: Figure
 
     def save(self, path: Path) -> bytes:
         """Write it to a file (:func:`opinionsim.plots.save`); its parts keep the places they have in the first one.
@@ -44,35 +44,46 @@ class Drawn:
         bytes
             What the file holds.
         """
-        drawn: Any = self.draw()
-        written = plots.save(drawn, path).read_bytes()
+        written = plots.save(self.figure, path).read_bytes()
         # To find places takes as long as to draw.
-        drawn.get_figure(root=True).set_layout_engine("none")
+        self.figure.set_layout_engine("none")
         return written
 
 
 def figures_of(results: Results) -> Iterator[Drawn]:
-    """The figures that can be drawn of an experiment; each is drawn, to find out."""
-    for shown, draw in _candidates(results):
-        drawn = cache(draw)
-        try:
-            drawn()
-        except (SpecError, MeasurementError):
-            # There is nothing of that kind on record, or not enough.
-            continue
-        yield Drawn(shown.name, shown.caption, drawn)
+    """The figures of an experiment that its ways of interacting name, then those that fit and can be drawn.
 
-
-def _candidates(results: Results) -> Iterator[tuple[plots.Shown, Callable[[], Figure | Axes]]]:
-    """Figures that the design suggests: those that its ways of interacting name, then those that fit."""
+    One that is named and cannot be drawn is left out (`failed` of the results); of another there is not enough on
+    record.
+    """
     named = results.extras("figures")
     complete = results.swept or (results.runs["status"] == "complete").any()
-    source = results.points[results.points["error"] == ""] if results.swept else results
-    for part in [find("figure", name) for name in (*named, *(general("figure") if complete else ()))]:
-        if results.swept and not part.declared.get("points"):
-            continue
-        fitting = part.declared["shown"](results) if "shown" in part.declared else ()
-        if part.name in named:
-            fitting = [plots.Shown(part.name.replace(":", "."), summary(part))]
-        for shown in fitting:
-            yield shown, partial(part.build, source, options=shown.settings)
+    for name in dict.fromkeys((*named, *(general("figure") if complete else ()))):
+        with _left_out(results, name, told=name in named):
+            figure = find("figure", name)
+            for shown in _shown(figure, results, named=name in named):
+                with _left_out(results, name, told=name in named):
+                    yield Drawn(shown.name, shown.caption, plots.drawn(figure, results, shown.settings))
+
+
+@contextmanager
+def _left_out(results: Results, name: str, *, told: bool) -> Iterator[None]:
+    try:
+        yield
+    except (SpecError, MeasurementError) as error:
+        if told:
+            results.leave_out("figure", name, error)
+
+
+def _shown(figure: Part, results: Results, *, named: bool) -> list[plots.Shown]:
+    """How a report shows a figure: as the figure declares, or once where it is named."""
+    if results.swept and not figure.declared.get("points"):
+        return []
+    if "shown" not in figure.declared:
+        return [plots.Shown(figure.name.replace(":", "."), summary(figure))] if named else []
+    with blamed(figure):
+        found = list(figure.declared["shown"](results))
+    for each in found:
+        is_one = isinstance(each, plots.Shown) and re.fullmatch(r"[\w.-]+", each.name)
+        figure.expect(bool(is_one), "must declare a `shown` that yields plots.Shown, each named by a word", each)
+    return found

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from markupsafe import Markup
@@ -22,6 +22,9 @@ from opinionsim.report._fitting_figures import Drawn
 from opinionsim.report._page_templates import TEMPLATES, WORDS
 from opinionsim.report._study import Study, study
 from opinionsim.store import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Most bytes of a page before something is left out, and what is, in this order.
 MOST_BYTES = 5_000_000
@@ -67,7 +70,7 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
         given = {
             "study": told,
             "sections": sections,
-            "figures": [(each, _address(each), _width(each.draw())) for each in told.figures],
+            "figures": [(each, _address(each), _width(each.figure)) for each in told.figures],
             "spec": yaml.safe_dump(told.results.spec, sort_keys=False, allow_unicode=True, width=100),
             "spans": _spans,
             "at": datetime.now(UTC),
@@ -135,9 +138,9 @@ def _address(drawn: Drawn) -> str:
     return f"data:image/{kind};base64,{b64encode(found).decode()}"
 
 
-def _width(drawn: Any) -> int:
+def _width(figure: Figure) -> int:
     """Pixels of a figure on a page, at which letters have one size in all figures."""
-    return round(float(drawn.get_figure(root=True).get_figwidth()) * 96)
+    return round(float(figure.get_figwidth()) * 96)
 
 
 def _spans(names: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -87,6 +87,7 @@ class Released(Results):
     def __init__(self, results: Results, *, anonymous: bool = False) -> None:
         row = results.design_row
         super().__init__(results.url, row, results.designs, results.under_way, own_parts=results.own_parts)
+        self.failed = results.failed
         files = [*_files(row.manifest), *_files(row.spec)]
         kinds = {kind for kind, _, _ in files}
         self._kinds = kinds

@@ -100,9 +100,9 @@ def study(results: Results) -> Study:
     results = released(results)
     tables, lacking = _tables(results)
     stated = evidence_statement(["equation"] if results.swept else results.runs["evidence"])
-    told = design(results)
+    figures, told = tuple(figures_of(results)), design(results)
     spec, swept = results.spec, results.swept
-    left_out, past = results.left_out, history(results)
+    own, past = [] if results.own_parts else results.own, history(results)
     # Only what is found of language models can hang on one family of them, or on one wording of the prompts.
     reach = past.reach if not swept and {"model", "mixed"} & set(results.runs["evidence"]) else ()
     return Study(
@@ -111,7 +111,7 @@ def study(results: Results) -> Study:
         stamp="; ".join(_stamps(results)),
         question=" ".join((spec.get("question") or spec.get("description") or "").split()),
         design=tuple(told.items()),
-        figures=tuple(figures_of(results)),
+        figures=figures,
         tables=tuple(tables),
         statements=tuple(statements(tables)),
         shifts=() if swept else shifts(results),
@@ -123,8 +123,9 @@ def study(results: Results) -> Study:
         caveats=(
             *lacking,
             *caveats(results),
-            *([f"Metrics, tables and figures of the user's own, left out: {', '.join(left_out)}."] if left_out else []),
+            *([f"Metrics, tables and figures of the user's own, left out: {', '.join(own)}."] if own else []),
             *([f"Not installed, and left out: {', '.join(results.not_installed)}."] if results.not_installed else []),
+            *(f"Failed, and left out: {results.shown('', each)}." for each in results.failed.values()),
         ),
         history=replace(past, deviations=tuple(results.shown("", past.deviations)), reach=reach),
     )

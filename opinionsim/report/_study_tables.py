@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +15,7 @@ import pandas as pd
 from opinionsim.analysis import Estimand, Table
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, several_answered, variable_means
-from opinionsim.registry import KINDS, Part, find, general
+from opinionsim.registry import KINDS, Part, blamed, find, general
 from opinionsim.specification import AnalysisSpec, analysis_of
 from opinionsim.store import Results
 
@@ -84,17 +86,24 @@ class Asked:
         """Whether tables of stance are to be made: where it is measured, or nothing else is there to be tabulated."""
         return not self.made or bool(self.runs["instrument_id"].notna().any())
 
-    def fits(self, table: Part) -> bool:
-        """Whether a table is of these results."""
+    def make(self, table: Part) -> list[Table]:
+        """The tables that a function makes of these results; none where it is not of them."""
         fits = table.declared.get("fits", lambda asked: True)
-        return bool(table.declared.get("points", False)) == self.results.swept and bool(fits(self))
-
-    def make(self, table: Part) -> Iterator[Table]:
-        """The tables that a function makes."""
+        with blamed(table):
+            if bool(table.declared.get("points")) != self.results.swept or not fits(self):
+                return []
         table.check_options({})
         given = {name: getattr(self, name) for name in table.arguments() if name in KINDS["table"].given}
         found: Any = table.build(options={}, **given)
-        yield from [found] if isinstance(found, Table) else found or ()
+        with blamed(table):
+            made = list(found or ()) if isinstance(found, list | tuple | Iterator | None) else [found]
+            for each in made:
+                is_one = isinstance(each, Table) and re.fullmatch(r"[\w-]*", each.name)
+                table.expect(bool(is_one), "must return a Table, several, or None, each named by a word", each)
+                if table.outside:
+                    # What cannot be printed is found out here.
+                    each.to_text()
+        return made
 
 
 def tables_of(
@@ -131,30 +140,42 @@ def tables_of(
     ------
     SpecError
         If no run is complete or has that wording, or none measures anything that can be tabulated; if there is no
-        table `what`, or it does not fit the experiment.
+        table `what`, or it fails or does not fit the experiment.
+
+    Notes
+    -----
+    Without `what`, tables that ways of interacting name and metrics of the user's own that fail are left out by name
+    (`failed` of the results), and the rest is there.
     """
     asked = Asked(results, kind, wording, ddof, estimand, as_published)
     # What the ways of interacting bring stands first.
-    for name in [*results.extras("tables"), *general("table")] if what is None else [what]:
-        table = find("table", name)
-        asked.made += asked.make(table) if asked.fits(table) else ()
+    named = results.extras("tables")
+    for name in dict.fromkeys((*named, *general("table"))) if what is None else [what]:
+        try:
+            asked.made += asked.make(find("table", name))
+        except (SpecError, MeasurementError) as error:
+            if what is not None or not (name in named or "part" in error.fields):
+                raise
+            if results.leave_out("table", name, error) != name:
+                # Without that metric all is made again, contrasts too.
+                return tables_of(results, kind, wording, ddof, estimand, as_published=as_published)
     if what is not None and not asked.made:
         raise SpecError(f"{results.name} has nothing to tabulate in the table {what}")
     answered = () if results.swept else several_answered(results.answered)
     return [replace(each, notes=(*each.notes, *answered)) for each in asked.made]
 
 
-def resting_on_own(results: Results, made: Sequence[Table]) -> list[bool]:
-    """Which of the tables that were made of results are others, or not there, without parts of the user's own."""
-    if not (results.own_parts and results.own):
-        return [False] * len(made)
-    without = copy(results)
-    without.own_parts = False
-    try:
-        plain = [each.to_text() for each in tables_of(without)]
-    except (SpecError, MeasurementError):
-        plain = []
-    return [not each.name.startswith("audit-") and each.to_text() not in plain for each in made]
+def resting_on_own(results: Results, made: Sequence[Table]) -> list[list[str]]:
+    """For each of the tables made of results, the parts of the user's own without which it is another, or not there."""
+    own = [each for each in results.own if results.own_parts and each not in results.failed]
+    lacking = {each: list[str]() for each in own}
+    for each in own:
+        rest = copy(results)
+        rest.failed = results.failed | {each: ""}
+        with suppress(SpecError, MeasurementError):
+            lacking[each] = [table.to_text() for table in tables_of(rest)]
+    texts = ("" if each.name.startswith("audit-") else each.to_text() for each in made)
+    return [[each for each in own if text and text not in lacking[each]] for text in texts]
 
 
 def _of_people(results: Results) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.errors import StoreError
+from opinionsim.errors import OpinionSimError, StoreError
 from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import named_models
@@ -110,6 +110,9 @@ class Results:
     own_parts : bool
         Whether metrics, tables and figures of the user's own are imported, which runs their code. Otherwise they are
         left out (`left_out`), and the rest is there.
+    failed : dict of str to str
+        Metrics, tables and figures that were left out of what was made of the results, since they failed, by name;
+        each with a sentence that says how.
     design_row : DesignRow
         The design as the store keeps it.
     withheld : tuple of str
@@ -138,6 +141,7 @@ class Results:
         self.designs = designs or (design.design,)
         self.under_way = under_way
         self.own_parts = own_parts
+        self.failed: dict[str, str] = {}
         self.withheld: tuple[str, ...] = ()
         self._design = design
         # Frames that are given are not read.
@@ -244,8 +248,7 @@ class Results:
     def extras(self, what: str) -> list[str]:
         """Names of the further tables or figures that the ways of interacting bring and that are shown, each once."""
         kind, gone = what.removesuffix("s"), self.not_installed
-        shown = [name for name in self._brought(what) if self.own_parts or not is_path(name)]
-        return [name for name in shown if f"{kind} {name}" not in gone]
+        return [name for name in self._brought(what) if self._shows(name) and f"{kind} {name}" not in gone]
 
     @property
     def not_installed(self) -> list[str]:
@@ -259,13 +262,37 @@ class Results:
     @property
     def own(self) -> list[str]:
         """Import paths of the metrics, tables and figures of the user's own that the experiment names."""
-        named = [*map(_name, self._named), *self._brought("tables"), *self._brought("figures")]
-        return list(dict.fromkeys(filter(is_path, named)))
+        return list(filter(is_path, (*self.own_metrics, *self._brought("tables"), *self._brought("figures"))))
+
+    @property
+    def own_metrics(self) -> list[str]:
+        """The metrics among them; none of a classic sweep, which has its measures on record."""
+        return [] if self.swept else list(dict.fromkeys(filter(is_path, map(_name, self._named))))
 
     @property
     def left_out(self) -> list[str]:
-        """Those of them that are not shown, since `own_parts` is false."""
-        return [] if self.own_parts else self.own
+        """Those of them that are not shown, since `own_parts` is false; and what failed."""
+        return [*(() if self.own_parts else self.own), *self.failed]
+
+    def leave_out(self, kind: str, name: str, error: OpinionSimError) -> str:
+        """Leave out the part that an error names, or else the one that was being made, and keep the sentence.
+
+        Parameters
+        ----------
+        kind, name : str
+            What was being made.
+        error : OpinionSimError
+            How it failed.
+
+        Returns
+        -------
+        str
+            Name of what is left out from now on (`failed`).
+        """
+        cause = error.fields.get("part", name)
+        part: str = name if cause in self.failed else cause
+        self.failed[part] = str(error if part in str(error) else error.at(f"{kind} {name}"))
+        return part
 
     @property
     def _named(self) -> list[Any]:
@@ -274,7 +301,10 @@ class Results:
     @property
     def named_metrics(self) -> list[Any]:
         """The metrics that the specification names and that are shown, as it names them."""
-        return [each for each in self._named if _name(each) not in self.left_out]
+        return [each for each in self._named if self._shows(_name(each))]
+
+    def _shows(self, name: str) -> bool:
+        return name not in self.failed and (self.own_parts or not is_path(name))
 
     def read(self, *names: str) -> list[pd.DataFrame]:
         """Frames by name, in one state of the store."""
