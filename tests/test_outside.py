@@ -593,7 +593,7 @@ def drawn(results):
 @osim.part("interaction")
 class Astray(SteppedInteraction):
     acts = named(WRITE)
-    tables = tuple(f"astray:{name}" for name in ("raising", "five", "unsourced", "opinions", "crossed", "absent"))
+    tables = tuple(f"astray:{name}" for name in ("raising", "five", "unsourced", "opinions", "crossed"))
     figures = tuple(f"astray:{name}" for name in ("nothing", "bare", "unreadable", "hidden", "drawn"))
 
     def turns(self, setting):
@@ -607,7 +607,6 @@ _LEFT_OUT = {
     "table astray:raising failed with ZeroDivisionError: division by zero (in astray:raising, ",
     "table astray:five must return a Table, several, or None, each named by a word; got 5",
     "table astray:unsourced: the frame of the table 'Steps' has no column 'evidence'",
-    "astray:absent: the module 'astray' has no absent",
     "figure astray:nothing must return a figure of matplotlib, or axes that lie on one; got None",
     "figure astray:bare failed with TypeError: bare() takes 0 positional arguments",
     "figure astray:unreadable failed with ValueError: ",
