@@ -214,7 +214,8 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
         models = spec.chat_models
         told = [*cast.directions, *cast.others.values()]
         unasked = {agent for agent, each in enumerate(told) if each.invitation is not None} | spec.given.keys()
-        labels = tuple("" if agent in unasked else agent_label(each, models) for agent, each in enumerate(cast.models))
+        label_of = {id(each): agent_label(each, models) for each in {id(each): each for each in cast.models}.values()}
+        labels = tuple("" if agent in unasked else label_of[id(each)] for agent, each in enumerate(cast.models))
         schedule = _moderated(spec, schedule, resources)
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = schedule

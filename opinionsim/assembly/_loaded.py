@@ -194,7 +194,7 @@ class LoadedParts:
             if isinstance(found, llm.ScriptedChatModel):
                 with _field("model.options"):
                     found = found.bound(pack.marks.answering(spec.acts), spec.scale.scale())
-            self._clients[key] = llm.ModelClient(found, model.name)
+            self._clients[key] = llm.ModelClient(found, model.name, model.max_reply_bytes)
         return self._clients[key]
 
     def contents(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> str:

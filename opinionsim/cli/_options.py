@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -133,10 +132,10 @@ def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Expe
 
 
 def own_modules() -> None:
-    """Add the current folder to the end of the import path, for parts of the user's own."""
-    folder = os.getcwd()
-    if folder not in sys.path:
-        sys.path.append(folder)
+    """Let parts of the user's own be found in the current folder."""
+    from opinionsim.registry import search_folder
+
+    search_folder(os.getcwd())
 
 
 def allow(name: str, option: str, allow_parts: bool) -> None:

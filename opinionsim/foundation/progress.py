@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
@@ -76,7 +76,7 @@ def shown(*, keep: bool = False) -> Iterator[Callable[[int, int | None, str], No
 
 @contextmanager
 def stop_requests(said: str) -> Iterator[Callable[[], bool]]:
-    """Take the first SIGINT or SIGTERM as a request to stop while the block lasts; the second raises Interrupt.
+    """Take the first SIGINT, SIGTERM or SIGHUP as a request to stop while the block lasts; the second raises Interrupt.
 
     Parameters
     ----------
@@ -101,10 +101,15 @@ def stop_requests(said: str) -> Iterator[Callable[[], bool]]:
         if count and not told:
             # Not said in the handler, which may have come in the midst of other output.
             told = True
-            sys.stderr.write(f"{said}\n")
+            with suppress(OSError):  # the terminal may be gone
+                sys.stderr.write(f"{said}\n")
         return count > 0
 
-    before = {number: signal.signal(number, taken) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    # The terminal was closed; under nohup that ends nothing. Windows has no such signal.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, taken) for number in numbers}
     try:
         yield stopping
     finally:

@@ -148,6 +148,8 @@ def _kind(chain: list[BaseException], networked: bool) -> FailureKind:
     names = set().union(*map(_class_names, chain))
     if _CLASSES["lasting"] & names or any(isinstance(each, ssl.SSLCertVerificationError) for each in chain):
         return "any-request"
+    if _CLASSES["of-a-reply"] & names:
+        return "this-request"
     # aiohttp gives an answer that is no HTTP the status 400, which no server sent.
     if "HttpProcessingError" in names:
         return "transient"

@@ -27,6 +27,7 @@ from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import load_own_model, own_model
 from opinionsim.llm._providers import check_request, connected, endpoint_of, lengthened, prepared, provider_of, seeding
+from opinionsim.llm._transport import MAX_REPLY_BYTES, ReplyTooLong
 from opinionsim.llm.scripted._script import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
 from opinionsim.registry import raised
@@ -218,6 +219,8 @@ class ModelClient:
         transport of its own, through aiohttp.
     name : str
         What the model is called in specifications and price tables; by default made of provider and model.
+    max_reply_bytes : int
+        Longest reply that is taken, bytes; a client of OpenAI's dialect stops reading there.
 
     Attributes
     ----------
@@ -239,7 +242,7 @@ class ModelClient:
         refuse every call.
     """
 
-    def __init__(self, model: BaseChatModel, name: str = "") -> None:
+    def __init__(self, model: BaseChatModel, name: str = "", max_reply_bytes: int = MAX_REPLY_BYTES) -> None:
         if not isinstance(model, BaseChatModel):
             raise SpecError(f"chat_model must be a LangChain BaseChatModel; got {type(model).__name__}")
         for variable in _RETIRED_TRACING:
@@ -247,7 +250,8 @@ class ModelClient:
                 raise SpecError(f"the environment variable {variable} makes LangChain refuse every call; unset it")
         # A prompt-keyed cache would make replicates, and repeated attempts, copies of one reply.
         cached = get_llm_cache() is not None if model.cache is None else model.cache is not False
-        self.model = prepared(model.model_copy(update={"cache": False}) if cached else model)
+        self.model = prepared(model.model_copy(update={"cache": False}) if cached else model, max_reply_bytes)
+        self._max_reply_bytes = max_reply_bytes
         scripted = isinstance(model, ScriptedChatModel)
         self.evidence = "scripted" if scripted or isinstance(model, GivenReplies) else "model"
         provider = provider_of(model)
@@ -272,12 +276,15 @@ class ModelClient:
             In the place of a ``CancelledError`` where nobody cancelled the call.
         """
         try:
-            return await self._called(Prompt.of(messages), seed, max_tokens)
+            reply = await self._called(Prompt.of(messages), seed, max_tokens)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
             raise ModelCallError(f"the chat model raised {raised(error)}") from error
+        if len(reply.text) > self._max_reply_bytes:
+            raise ReplyTooLong(self._max_reply_bytes)
+        return reply
 
     async def _called(self, prompt: Prompt, seed: int, max_tokens: int | None) -> AIMessage:
         options: dict[str, Any] = {"seed": seed} if self._seeding == "call" else {}

@@ -318,10 +318,17 @@ def seeding(model: BaseChatModel) -> Literal["call", "copy", "none"]:
     return "copy" if dict(all_options(request)).get("seed") == _TRIAL_SEED else "none"
 
 
-def prepared(model: BaseChatModel) -> BaseChatModel:
+def prepared(model: BaseChatModel, max_reply_bytes: int) -> BaseChatModel:
     """A model that leaves retries to the caller, and sends through aiohttp if it is a client of OpenAI's dialect.
 
     The model given is left as it is.
+
+    Parameters
+    ----------
+    model : BaseChatModel
+        The model.
+    max_reply_bytes : int
+        Longest reply that is read, bytes without compression.
 
     Raises
     ------
@@ -338,7 +345,8 @@ def prepared(model: BaseChatModel) -> BaseChatModel:
             )
         return model
     chosen = [getattr(model, name, None) for name in ("http_async_client", "http_socket_options", "openai_proxy")]
-    client = client.with_options(max_retries=0, **({"http_client": fast_client()} if not any(chosen) else {}))
+    ours = {} if any(chosen) else {"http_client": fast_client(max_reply_bytes)}
+    client = client.with_options(max_retries=0, **ours)
     if chosen[0] is None:
         # LangChain's client or ours, which no caller has: what it is sent to, with a key, is what was written.
         client._client.follow_redirects = False

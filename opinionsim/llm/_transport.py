@@ -6,9 +6,10 @@ import asyncio
 import atexit
 import importlib
 import os
-from collections.abc import AsyncGenerator
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from opinionsim.errors import SpecError
@@ -20,6 +21,9 @@ _CONNECTIONS = 100_000
 _KEPT_S = 3.0
 #: Seconds the connections may take to close when the process ends.
 _CLOSING_S = 2.0
+
+#: Longest reply that is read where a model says nothing else, bytes: far above any text, far below what fills a memory.
+MAX_REPLY_BYTES = 8_000_000
 
 #: The connections of each event loop, and what closes them with the loop.
 _open: dict[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None, None]]] = {}
@@ -37,12 +41,39 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-@lru_cache(maxsize=1)
-def fast_client() -> Any:
+class ReplyTooLong(Exception):
+    """A reply that is longer than the bound of its model; the class decides what kind of failure this is."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"a reply is longer than {most:,} bytes, unpacked, and was not read further; raise model.max_reply_bytes "
+            "if the model is meant to answer at such length"
+        )
+
+
+async def _unpacked(pieces: AsyncIterator[bytes], encoding: str, most: int) -> AsyncGenerator[bytes, None]:
+    """The pieces of a reply without its compression; no piece is unpacked beyond `most` bytes of the whole."""
+    unpacker = None if encoding in ("", "identity") else zlib.decompressobj(zlib.MAX_WBITS | 32)
+    left = most
+    async for packed in pieces:
+        piece = packed if unpacker is None else unpacker.decompress(packed, left + 1)
+        left -= len(piece)
+        if left < 0:
+            raise ReplyTooLong(most)
+        yield piece
+
+
+@cache
+def fast_client(max_reply_bytes: int) -> Any:
     """An ``http_async_client`` for OpenAI clients, shared by all models and usable on any event loop.
 
     It handles twice as many calls per second as the default transport. Connections are opened when a loop first sends
     a request, and closed when the loop or the process ends in order.
+
+    Parameters
+    ----------
+    max_reply_bytes : int
+        Longest reply that is read, bytes without compression.
 
     Returns
     -------
@@ -74,20 +105,42 @@ def fast_client() -> Any:
     class LoopClient(openai.DefaultAsyncHttpxClient):  # type: ignore[misc, name-defined]
         """Builds requests itself and sends them through the connections of the running loop."""
 
-        async def send(self, request: Any, **options: Any) -> Any:
+        async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             loop = asyncio.get_running_loop()
             if loop not in _open:
                 client = openai.DefaultAioHttpClient(limits=limits, follow_redirects=False)
                 keeper = _until_closed(loop, client)
                 _open[loop] = client, keeper
                 await anext(keeper)
+            request.headers["accept-encoding"] = "gzip"  # of the encodings that can be unpacked up to a bound
             try:
-                return await _open[loop][0].send(request, **options)
+                response = await _open[loop][0].send(request, stream=True, **options)
             except httpx.ConnectTimeout as error:
                 # Every lost connection is reported as a time-out; only aiohttp's own error tells them apart.
                 if isinstance(error.__cause__, TimeoutError):
                     raise
                 raise httpx.ConnectError(str(error), request=request) from error.__cause__
+            response.stream = BoundedStream(response.stream, response.headers.pop("content-encoding", ""))
+            if not stream:
+                try:
+                    await response.aread()
+                finally:
+                    await response.aclose()
+            return response
+
+    class BoundedStream(httpx.AsyncByteStream):  # type: ignore[misc, name-defined]
+        """The body of a response, unpacked and read up to the bound."""
+
+        def __init__(self, packed: Any, encoding: str) -> None:
+            self._packed, self._encoding = packed, encoding.strip().lower()
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            if self._encoding not in ("", "identity", "gzip", "deflate"):
+                raise httpx.DecodingError(f"the reply is packed as {self._encoding!r}, which was not asked for")
+            return _unpacked(aiter(self._packed), self._encoding, max_reply_bytes)
+
+        async def aclose(self) -> None:
+            await self._packed.aclose()
 
     return LoopClient(transport=unused)
 

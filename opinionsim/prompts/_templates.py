@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -33,6 +33,9 @@ TASKS = ("write", "review", "report", "probe", "self-report")
 LONGEST = 1_000_000
 #: The values that the template under way is given.
 _given: ContextVar[Mapping[str, Any]] = ContextVar("given", default=MappingProxyType({}))
+#: What a template may still do while it is rendered, one a character that it makes and `_STEP` a step; and how much.
+_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
+_STEP, _MOST_WORK = 100, 100 * LONGEST
 #: Pieces that are taken from a template before their lengths are looked at.
 _AT_ONCE = 64
 _TOO_LONG = f"a template may make {LONGEST:,} characters at most"
@@ -63,6 +66,7 @@ def render(place: str, template: Template, context: Mapping[str, Any]) -> str:
     """
     try:
         _given.set(context)
+        _left.set([_MOST_WORK])
         return template.render(context).strip()
     except Exception as error:  # a template is a user's program: any exception may come out of it
         own = str(template.name)
@@ -202,9 +206,17 @@ class _Bounded(ImmutableSandboxedEnvironment):
         super().__init__(**options)
         # Jinja joins what a template, a macro or a block writes by this function.
         self.concat = _joined  # type: ignore[method-assign]
+        self.filters |= {"counted": _counted}
         self.filters = {name: each if each is len else _bounded(name, each) for name, each in self.filters.items()}
         #: Templates by name: Jinja's own cache takes longer to make its keys than a short template to be rendered.
         self._found: dict[Any, Template] = {}
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        """The syntax tree of a template, whose loops are counted."""
+        tree = super()._parse(source, name, filename)
+        for loop in tree.find_all(nodes.For):
+            loop.iter = nodes.Filter(loop.iter, "counted", [], [], None, None, lineno=loop.lineno)
+        return tree
 
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
         """A template of the pack."""
@@ -229,6 +241,7 @@ class _Bounded(ImmutableSandboxedEnvironment):
 
     def call(self, context: Any, called: Any, /, *arguments: Any, **named: Any) -> Any:
         """The value of a function or method."""
+        _spend(_STEP)
         if type(called) is Macro:  # what it writes is joined under the bound, and it runs in this sandbox itself
             named.pop("_loop_vars", None)
             named.pop("_block_vars", None)
@@ -303,7 +316,23 @@ def _joined(pieces: Iterable[str]) -> str:
     return "".join(taken)
 
 
+def _counted(values: Iterable[Any]) -> Iterator[Any]:
+    """The values of a loop, each of which is a step."""
+    for each in values:
+        _spend(_STEP)
+        yield each
+
+
+def _spend(work: int) -> None:
+    left = _left.get()
+    if left is not None:
+        left[0] -= work
+        if left[0] < 0:
+            raise OverflowError(f"a template may take {_MOST_WORK // _STEP:,} steps at most, and fewer that make texts")
+
+
 def _within(characters: int) -> bool:
+    _spend(min(characters, LONGEST))
     # Few templates make so much that what they are given has to be measured.
     return characters <= LONGEST or characters <= LONGEST + _weight([*_given.get().values()])
 

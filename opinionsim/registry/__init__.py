@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.registry._own_folder import search_folder as search_folder
     from opinionsim.registry._part_fields import KindModel as KindModel, NamedPart as NamedPart, Options as Options
     from opinionsim.registry._parts import (
         RAISED as RAISED,

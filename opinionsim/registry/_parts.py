@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from opinionsim.errors import Interrupt, OpinionSimError, SpecError, in_short, is_interrupt, meant
 from opinionsim.foundation.provenance import code_of, docstring
 from opinionsim.foundation.redaction import redacted
+from opinionsim.registry._own_folder import prepare_import
 from opinionsim.registry._tables import KINDS, names, places
 
 _Target = TypeVar("_Target")
@@ -437,6 +438,7 @@ def _imported(kind: str, reference: str) -> Part:
     try:
         # What a module prints is no part of a command's output.
         with redirect_stdout(sys.stderr):
+            prepare_import(module)
             target: Any = import_module(module)
     except RAISED as error:
         found_at = ""

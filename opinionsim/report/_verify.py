@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 import stat
 import tempfile
 import zipfile
@@ -27,6 +28,8 @@ from opinionsim.store import Results
 
 #: Most bytes that a compressed archive may unfold to.
 _MOST = 20 * 2**30
+#: Bytes that any archive may unfold to, and how many times its own length a larger one may.
+_ALWAYS, _MOST_TIMES = 2**30, 100
 #: Parts of an archive that are made again, or that these are made from. Numbers in other files are not checked.
 _MADE = ("frames/", "tables/", "specification.yaml", "manifest.json", "archive.json")
 
@@ -107,8 +110,13 @@ def _check_entries(file: Path, entries: Iterable[zipfile.ZipInfo]) -> None:
         if name in names:
             raise SpecError(f"{file} has two files named {entry.filename!r}; which one is unpacked depends on the tool")
         names.add(name)
-    if size > _MOST:
-        raise SpecError(f"{file} unfolds to more than {_MOST >> 30} GiB; unpack it yourself, and verify the folder")
+    most = min(_MOST, max(_ALWAYS, _MOST_TIMES * file.stat().st_size))
+    if size > most:
+        raise SpecError(
+            f"{file} unfolds to more than {most / 2**30:.0f} GiB; unpack it yourself, and verify the folder"
+        )
+    if size > (free := shutil.disk_usage(tempfile.gettempdir()).free):
+        raise SpecError(f"{file} unfolds to {size:,} bytes, and the temporary folder has room for {free:,} alone")
 
 
 def _leads_outside(name: str) -> bool:

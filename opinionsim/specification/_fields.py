@@ -370,6 +370,10 @@ class ExperimentSpec(DocumentModel):
         return [act.for_person for act in self.acts] if self.seats else []
 
 
+#: Most agents that language models play: each is drawn, named and stored before the first call.
+MOST_PLAYED = 100_000
+
+
 def json_schema() -> dict[str, Any]:
     """JSON Schema of a specification file, sweep included.
 
@@ -399,7 +403,15 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         The field, and the problem.
     """
     size, interaction = spec.size, spec.interaction
-    if size < interaction.smallest:
+    if size > MOST_PLAYED and spec.model.equation is None and not interaction.recorded:
+        yield (
+            ("population", "size"),
+            (
+                f"must be at most {MOST_PLAYED:,} where language models play the agents; got {size:,}; "
+                "`opinionsim abm` and {classic: NAME} take more"
+            ),
+        )
+    elif size < interaction.smallest:
         problem = f"must be at least {interaction.smallest} for interaction kind {interaction.kind!r}; got {size}"
         yield (("cast",) if spec.cast else ("population", "size")), problem
     else:

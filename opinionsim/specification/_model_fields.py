@@ -19,7 +19,7 @@ from opinionsim.registry import Options
 
 def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
     """Refuse options that have a field of their own."""
-    for name in ("name", "temperature", "max_tokens"):
+    for name in ("name", "temperature", "max_tokens", "max_reply_bytes"):
         if name in options:
             raise ValueError(f"{name!r} is a field of model, beside options: write model.{name}")
     return options
@@ -81,6 +81,8 @@ class ModelSpec(DocumentModel, _Agents):
     """Sampling temperature; null sends none, which some models require."""
     max_tokens: int | None = Field(1000, ge=1, le=MAX_INT)
     """Longest reply; null leaves it to the provider."""
+    max_reply_bytes: int = Field(8_000_000, ge=1_000, le=MAX_INT)
+    """Longest reply that is read, in bytes without compression; a longer one ends its run."""
     options: Annotated[Options, AfterValidator(_no_fields)] = Field(default_factory=dict)
     """Further arguments of the model, such as base_url or reasoning_effort."""
     replies: ReplyPolicy = Field(default_factory=ReplyPolicy)
@@ -93,7 +95,7 @@ class ModelSpec(DocumentModel, _Agents):
 
     def identity(self) -> dict[str, Any]:
         """Fields that differ from their defaults, without the name of the variable that holds a key."""
-        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"options", "replies"})
+        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"options", "replies", "max_reply_bytes"})
         options = kept({name: value for name, value in self.options.items() if name != "api_key_env"})
         replies = self.replies.identity()
         return {**fields, **({"options": options} if options else {}), **({"replies": replies} if replies else {})}

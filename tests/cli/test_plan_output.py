@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,6 +147,29 @@ def test_a_key_goes_to_a_strange_host_only_where_the_command_allows_it(
     found = invoke("plan", spec, *arguments, "--allow-key", "OPENAI_API_KEY=llm.example.org", "--json")
     assert "example.org=" not in found.stdout + found.stderr
     assert json.loads(found.stdout)["calls"] > 0
+
+
+def test_a_file_beside_a_specification_is_imported_for_a_part_named_by_its_path_alone(
+    invoke: Invoke, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    for package in ("langchain_groq", "peft_of_nobody"):
+        Path(f"{package}.py").write_text("open('imported', 'w').close()\nraise ImportError\n", encoding="utf-8")
+    assert "langchain-groq" in refused("plan", spec, "--set", "model.name=groq:m")
+    assert not Path("imported").exists()
+    # A part of one's own, and what it imports from beside it.
+    Path("beside_mine.py").write_text("SIZE = 2\n", encoding="utf-8")
+    Path("nets_of_mine.py").write_text(
+        "import opinionsim as osim\nfrom opinionsim.networks import NetworkKind\n"
+        "@osim.part('network')\nclass Star(NetworkKind):\n    def pairs(self, size, rng):\n"
+        "        from beside_mine import SIZE\n        return [(0, each) for each in range(SIZE - 1, size) if each]\n",
+        encoding="utf-8",
+    )
+    assert invoke("plan", spec, "--set", "interaction.network=nets_of_mine:Star").exit_code == 0
+    # The name of a dependency is never taken from there, whoever asks for it.
+    monkeypatch.setattr("opinionsim.registry._own_folder._dependencies", lambda: frozenset(("peft_of_nobody",)))
+    assert "cannot import" in refused("plan", spec, "--set", "interaction.network=peft_of_nobody:Net")
+    assert not Path("imported").exists()
 
 
 def test_a_run_without_a_key_for_its_judge_spends_nothing(spec: Path) -> None:

@@ -149,7 +149,7 @@ def _start(folder: Path, *arguments: str) -> Command:
     return process
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_goes_on_to_the_same_results(invoke: Invoke, spec: Path, number: signal.Signals) -> None:
     process = _start(spec.parent, "--store", "cut.sqlite")
     process.send_signal(number)

@@ -103,6 +103,8 @@ def test_json_files_that_are_no_document(tmp_path: Path, text: str, message: str
 def test_missing_files_and_folders(tmp_path: Path) -> None:
     assert _refusal(tmp_path / "none.yaml") == "FILE: no such file"
     assert _refusal(tmp_path) == "FILE: is a folder; a file is expected"
+    if Path("/dev/zero").exists():
+        assert _refusal(Path("/dev/zero")) == "FILE: is longer than 256 MiB; a file of text below that is expected"
 
 
 def test_aliases_cannot_make_a_small_file_enormous(tmp_path: Path) -> None:

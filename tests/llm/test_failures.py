@@ -25,7 +25,7 @@ from pydantic import SecretStr
 from opinionsim.errors import SpecError
 from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
-from opinionsim.llm._transport import fast_client
+from opinionsim.llm._transport import ReplyTooLong, fast_client
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults
 
@@ -63,7 +63,7 @@ def _failure(
                 api_key=SecretStr(api_key),
                 max_retries=0,
                 timeout=0.3,
-                http_async_client=fast_client() if fast else plain,
+                http_async_client=fast_client(8_000_000) if fast else plain,
             )
             with pytest.raises(Exception) as caught:  # noqa: PT011
                 await model.ainvoke(fault)
@@ -565,3 +565,11 @@ def test_a_cause_that_the_error_tells_itself_is_told_once() -> None:
     error = SpecError("scripted answer own:letter failed with RuntimeError: too long (in own.py:3)")
     error.__cause__ = RuntimeError("too long")
     assert classify_failure(error).reason == f"SpecError: {error}"
+
+
+def test_a_reply_beyond_its_bound_is_not_asked_for_again() -> None:
+    error = ConnectionError("Connection error.")
+    error.__cause__ = ReplyTooLong(8_000_000)
+    failure = classify_failure(error, networked=True)
+    assert failure.kind == "this-request"
+    assert "longer than 8,000,000 bytes, unpacked" in failure.reason

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import subprocess
 import sys
+import traceback
+import tracemalloc
+import zlib
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation import background
 from opinionsim.llm import ModelClient, allow_keys, load_chat_model, planning, warnings_for
 from opinionsim.llm._providers import endpoint_of, request_of, seeding
+from opinionsim.llm._transport import ReplyTooLong
 from opinionsim.messages import ChatMessage
 from tests.support.loopback import Loopback
 from tests.support.provider import StubProvider
@@ -261,6 +266,69 @@ def test_options_of_the_server_itself_pass_through(server: Loopback) -> None:
 def test_null_options_are_none_at_all() -> None:
     model = load_chat_model("openai:gpt-4o-mini", base_url=None, api_key_env=None)
     assert endpoint_of(model) == "api.openai.com"
+
+
+# --- the length of replies ---
+
+
+async def _packed(body: bytes, encoding: str, most: int, **options: Any) -> None:
+    """Ask a server once that answers with this body, whatever it was asked for."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: {encoding}\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+        with suppress(ConnectionError):
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        model = load_chat_model("openai:m", base_url=url, **options)
+        assert (await ModelClient(model, max_reply_bytes=most).call(PROMPT, 1)).text == "hello"
+
+
+#: Releases of openai differ in which errors of a transport they wrap.
+ENDED = (openai.APIConnectionError, ReplyTooLong)
+REPLY = b'{"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [{"index": 0, "message":' \
+    b' {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}]}'  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"streaming": True}], ids=["whole", "streamed"])
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_a_reply_is_read_up_to_its_bound_alone(encoding: str, options: dict[str, Any]) -> None:
+    body = b" " * 60_000_000
+    packed = gzip.compress(body) if encoding == "gzip" else body
+    del body
+    tracemalloc.start()
+    with pytest.raises(ENDED) as caught:
+        asyncio.run(_packed(packed, encoding, 1_000_000, **options))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    told = "".join(traceback.format_exception(caught.value))
+    assert "longer than 1,000,000 bytes, unpacked, and was not read further; raise model.max_reply_bytes" in told
+    assert encoding == "identity" or most < 20_000_000  # the server in this process holds the other whole
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_packed_reply_within_its_bound_is_read(encoding: str) -> None:
+    packed = gzip.compress(REPLY) if encoding == "gzip" else zlib.compress(REPLY)
+    asyncio.run(_packed(packed, encoding, len(REPLY)))
+    with pytest.raises(ENDED):
+        asyncio.run(_packed(packed, encoding, len(REPLY) - 1))
+
+
+def test_a_reply_packed_in_a_way_without_a_bound_is_not_unpacked() -> None:
+    with pytest.raises(Exception, match=r"packed as|Connection error") as caught:
+        asyncio.run(_packed(gzip.compress(gzip.compress(REPLY)), "gzip, gzip", 1_000_000))
+    assert "packed as 'gzip, gzip'" in "".join(traceback.format_exception(caught.value))
+
+
+def test_no_model_gives_a_longer_reply_than_its_bound() -> None:
+    client = ModelClient(FakeListChatModel(responses=["x" * 2_000]), max_reply_bytes=1_000)
+    with pytest.raises(ReplyTooLong, match=r"longer than 1,000 bytes"):
+        asyncio.run(client.call(PROMPT, 1))
 
 
 # --- temperatures, reasoning, the Responses API ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import thread_time
 
 import pytest
 
@@ -50,6 +51,26 @@ def rendered(text: str) -> str:
 def test_more_than_the_longest_is_refused_before_it_is_made(text: str) -> None:
     with pytest.raises(SpecError, match=r"^mine/write.j2.*a template may make 1,000,000 characters at most$"):
         rendered(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}",
+        "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
+        LONG + "{% for i in range(90000) %}{% set c = b | upper %}{% endfor %}",
+    ],
+)
+def test_more_steps_than_a_prompt_can_need_are_refused_within_seconds(text: str) -> None:
+    begun = thread_time()
+    with pytest.raises(SpecError, match=r"^mine/write.j2:1: .*a template may take 1,000,000 steps at most"):
+        rendered(text)
+    assert thread_time() - begun < 10
+
+
+def test_loops_know_their_length_and_their_place() -> None:
+    each = "{% for x in 'ab' %}{{ loop.index }}/{{ loop.length }}{{ ', ' if not loop.last }}{% endfor %}"
+    assert rendered(each) == "1/2, 2/2"
 
 
 def test_a_loop_has_an_end() -> None:

@@ -254,6 +254,15 @@ def _linking() -> zipfile.ZipInfo:
 OUTSIDE = ("../outside.txt", "/opt/outside.txt", "a/../../outside.txt", "..\\outside.txt", _linking())
 
 
+def test_a_small_zip_that_unfolds_to_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opinionsim.report._verify._ALWAYS", 1_000_000)
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("study/zeros", b"0" * 20_000_000)
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", lambda *_: pytest.fail("it was unpacked"))
+    with pytest.raises(SpecError, match=r"bomb\.zip unfolds to more than .*; unpack it yourself"):
+        verify(tmp_path / "bomb.zip")
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize(
     ("entries", "told"),

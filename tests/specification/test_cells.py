@@ -165,6 +165,13 @@ def test_many_errors_are_cut_short() -> None:
     assert lines[-1] == "and more"
 
 
+def test_more_agents_than_models_can_play_are_refused_at_once() -> None:
+    many = {**BASE, "population": {"size": 1_000_000}}
+    with pytest.raises(SpecError, match=r"population\.size: must be at most 100,000 where language models play"):
+        load_experiment(many)
+    assert load_experiment({**many, "population": {"size": 100_000}}).cells
+
+
 def test_too_many_runs_are_refused() -> None:
     with pytest.raises(SpecError, match="2 cells make 2000000 runs; at most 1000000"):
         load_experiment({**BASE, "replicates": 1_000_000, "sweep": {"seed": [1, 2]}})

@@ -14,6 +14,9 @@ from typing import Any
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents._parsing import KeyPath, lines_of, parse_json, parse_value
 
+#: Longest text that is read, bytes: personas of a million people fit.
+_MOST_BYTES = 256 * 2**20
+
 
 @dataclass(frozen=True)
 class Document:
@@ -134,11 +137,15 @@ def read_text(path: str | Path) -> str:
     Raises
     ------
     SpecError
-        If the file is missing, unreadable, or not text.
+        If the file is missing, unreadable, too long, or not text.
     """
     path = Path(path)
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:  # a device has no end
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise SpecError(f"{path}: is longer than {_MOST_BYTES >> 20} MiB; a file of text below that is expected")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
     except FileNotFoundError:
