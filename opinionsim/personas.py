@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,10 +16,11 @@ from opinionsim.foundation.documents import (
     DocumentModel,
     KeyPath,
     is_one_line,
+    normal,
     read_document,
-    read_text,
     validate,
 )
+from opinionsim.foundation.tables import read_table
 from opinionsim.opinions import OpinionScale
 
 InitialOpinions = Literal[
@@ -126,25 +125,30 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
     ------
     SpecError
         If a field is unknown, missing or of the wrong type, a name or the key of an attribute is blank, one of
-        these or an attribute holds a line break or another control character, or two personas share a name.
-        White space around names and keys does not count.
+        these or an attribute holds a line break or another control character, two personas share a name, or some
+        have an opinion and others none. White space around names and keys does not count.
     """
     origin = Document.of(document, source)
     model = validate(_PersonaSetModel, origin)
     for i, persona in enumerate(model.personas):
         _check_texts(origin, ("personas", i), persona)
-    names = [persona.name.strip() for persona in model.personas]
+    names = [normal(persona.name.strip()) for persona in model.personas]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise origin.error(("personas", i, "name"), f"duplicate {name!r}; names must be distinct")
+    with_one = [persona for persona in model.personas if persona.opinion is not None]
+    for i, persona in enumerate(model.personas):
+        if with_one and persona.opinion is None:
+            problem = f"has no opinion, and {with_one[0].name!r} has one; give all of the file an opinion, or none"
+            raise origin.error(("personas", i), problem)
     personas = tuple(
         Persona(
-            persona.name.strip(),
+            name,
             persona.opinion,
             {key.strip(): value for key, value in persona.attributes.items()},
             persona.background,
         )
-        for persona in model.personas
+        for name, persona in zip(names, model.personas, strict=True)
     )
     return PersonaSet(model.name, personas, model.source, model.licence, model.card, model.pass_on)
 
@@ -173,15 +177,16 @@ def load_personas(path: str | Path) -> PersonaSet:
     Parameters
     ----------
     path : str or Path
-        A YAML or JSON file as in :func:`parse_personas`, or a .csv file with a header and one persona a row. Its
-        columns ``name``, ``opinion`` and ``background``, each of which may be missing, are the fields of a persona;
-        all others are attributes. Without names personas are ``Person 1`` and so on; an empty cell is no attribute.
+        A YAML or JSON file as in :func:`parse_personas`, or a .csv file with a header and one persona a row, which
+        :func:`opinionsim.foundation.tables.read_table` reads. Its columns ``name``, ``opinion`` and ``background``,
+        each of which may be missing, are the fields of a persona; all others are attributes. Without names personas
+        are ``Person 1`` and so on; a missing cell is no attribute.
 
     Raises
     ------
     SpecError
-        As for :func:`parse_personas`; of a .csv file also if a row does not have one cell a column, a column has no
-        name or that of another, or an opinion is no whole number.
+        As for :func:`parse_personas` and :func:`opinionsim.foundation.tables.read_table`; of a .csv file also if an
+        opinion is no whole number.
     """
     path = Path(path)
     return parse_personas(_read_rows(path) if path.suffix == ".csv" else read_document(path), str(path))
@@ -189,36 +194,26 @@ def load_personas(path: str | Path) -> PersonaSet:
 
 def _read_rows(path: Path) -> Document:
     """A .csv file of personas as a document, whose errors name the line."""
-    reader = csv.reader(StringIO(read_text(path), newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        rows = [(reader.line_num, row) for row in reader if row]
-    except csv.Error as error:
-        raise SpecError(f"{path}: cannot be read: {error}") from None
-    if not header or not rows:
+    table = read_table(path, known=("name", "opinion", "background"))
+    if not table.rows:
         raise SpecError(f"{path}: needs a header and at least one row")
-    for name in header:
-        if not name or header.count(name) > 1:
-            raise SpecError(f"{path}:1: columns must have distinct names, not blank; got {name!r} twice or blank")
     document = Document({}, name=str(path)).with_value(
         {"name": path.stem, "personas": []},
-        *(((("personas", i)), f"{path}:{line}") for i, (line, _) in enumerate(rows)),
+        *(((("personas", i)), f"{path}:{line}") for i, line in enumerate(table.lines)),
     )
-    for i, (_, row) in enumerate(rows):
-        if len(row) != len(header):
-            raise document.error(("personas", i), f"must have {len(header)} cells as the header has; got {len(row)}")
-        cells = {name: cell.strip() for name, cell in zip(header, row, strict=True) if cell.strip()}
+    columns = {name: table.texts(name) for name in table.header if name != "opinion"}
+    opinions = table.numbers("opinion") if "opinion" in table.header else [None] * len(table.rows)
+    for i, opinion in enumerate(opinions):
+        cells = {name: found[i] for name, found in columns.items() if found[i] is not None}
         persona: dict[str, Any] = {
-            "name": cells.pop("name", "" if "name" in header else f"Person {i + 1}"),
+            "name": cells.pop("name", "" if "name" in columns else f"Person {i + 1}"),
             "background": cells.pop("background", ""),
         }
-        if opinion := cells.pop("opinion", ""):
-            try:
-                persona["opinion"] = int(opinion)
-            except ValueError:
-                problem = f"must be a whole number; got {opinion!r}"
-                raise document.error(("personas", i, "opinion"), problem) from None
+        if opinion is not None and not opinion.is_integer():
+            raise document.error(("personas", i, "opinion"), f"must be a whole number; got {opinion:g}")
+        persona |= {} if opinion is None else {"opinion": int(opinion)}
         document.value["personas"].append({**persona, "attributes": cells})
+    table.tell()
     return document
 
 

@@ -66,7 +66,7 @@ CONTRACT = "_contract.py"
 INSIDE = {
     "foundation": _layers(
         "background lazy spreadsheets streams templates",
-        "compilation data documents forms progress provenance redaction",
+        "compilation data documents forms progress provenance redaction tables",
         "frozen",
     ),
     # Its declaration, how models are stepped, the models, what runs them, the grid, and the grid in a store.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from opinionsim.audit._sample import COLUMNS, KEYS, NO_OPINION, Sample
 from opinionsim.classifiers import Classifier, Item
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import unescaped
+from opinionsim.foundation.tables import number_in, read_table
 from opinionsim.store import LabelRow, Results, open_store
 from opinionsim.topics import Claim
 
@@ -37,8 +36,8 @@ def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Seri
     Raises
     ------
     SpecError
-        Naming file and row, if a label is missing or off the scale, an item is foreign, missing or labelled twice, or
-        a coder has two files.
+        Naming file and line, if it cannot be read as a table, a label is missing or off the scale, an item is foreign,
+        missing or labelled twice, or a coder has two files.
     """
     found: dict[str, pd.Series[float]] = {}
     for path in paths:
@@ -53,39 +52,34 @@ def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Seri
 
 
 def _read(path: Path, sample: Sample) -> tuple[str, pd.Series[float]]:
-    try:
-        content = path.read_bytes().decode("utf-8-sig")
-        # Spreadsheets of some countries write semicolons.
-        separator = max(",;\t", key=content.partition("\n")[0].count)
-        rows = list(csv.DictReader(io.StringIO(content, newline=""), delimiter=separator))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SpecError(f"{path}: cannot be read as CSV in UTF-8 ({error})") from None
-    if lacking := sorted(set(COLUMNS) - {"claim", "text"} - set(rows[0] if rows else ())):
-        raise SpecError(f"{path}: has no column {', '.join(lacking)}; the files of `audit sample` have them")
-    valid = {str(point): float(point) for point in sample.scale.points} | {NO_OPINION: np.nan}
+    table = read_table(path, needed=[name for name in COLUMNS if name not in ("claim", "text")])
+    audits, coders, items, marks = (table.texts(name) for name in ("audit", "coder", "item", "label"))
+    points = ", ".join([*map(str, sample.scale.points), NO_OPINION])
     codes, audit_id = {text["code"] for text in sample.audit.sample["texts"]}, sample.audit.audit_id
     labels: dict[str, float] = {}
-    coder = (rows[0]["coder"] or "").strip()
-    for number, row in enumerate(rows, start=2):
-        told = {name: str(unescaped(row[name] or "")).strip() for name in ("audit", "coder", "item", "label")}
-        if not any(told.values()):
-            continue  # Spreadsheets may save empty rows below the table.
-        where, item = f"{path}, row {number}", told["item"]
-        label = told["label"].upper().removeprefix("+").replace("\N{MINUS SIGN}", "-").removesuffix(".0")
-        if told["audit"] != audit_id or item not in codes:
-            raise SpecError(f"{where}: item {item!r} of audit {told['audit']!r} is none of audit {audit_id}")
+    coder = (coders or [None])[0]
+    for row, told in enumerate(zip(audits, coders, items, marks, strict=True)):
+        if not any(told):
+            continue  # Spreadsheets may save empty rows among the others.
+        audit, by, item, mark = (str(unescaped(cell or "")) for cell in told)
+        if audit != audit_id or item not in codes:
+            table.refuse(row, f"item {item!r} of audit {audit!r} is none of audit {audit_id}")
         if item in labels:
-            raise SpecError(f"{where}: item {item} is there twice; leave one row of it")
-        if not label:
-            raise SpecError(f"{where}: item {item} has no label; give one of {', '.join(valid)}")
-        if label not in valid:
-            raise SpecError(f"{where}: the label {told['label']!r} is off the scale; give one of {', '.join(valid)}")
-        if told["coder"] != coder or not coder:
-            raise SpecError(f"{where}: the coder is {told['coder']!r}; a file has one, who is named in every row")
-        labels[item] = valid[label]
+            table.refuse(row, f"item {item} is there twice; leave one row of it")
+        if not mark:
+            table.refuse(row, f"item {item} has no label; give one of {points}")
+        label = number_in(mark, comma=table.comma)
+        if mark.upper() == NO_OPINION:
+            label = np.nan
+        elif label is None or label not in sample.scale.points:
+            table.refuse(row, f"the label {mark!r} is off the scale; give one of {points}")
+        if by != coder or not coder:
+            table.refuse(row, f"the coder is {by!r}; a file has one, who is named in every row")
+        labels[item] = label
     if lost := sorted(codes - labels.keys()):
         raise SpecError(f"{path}: {len(lost)} of {len(codes)} items are missing, {lost[0]} among them; a file has all")
-    return coder, pd.Series(labels, dtype=float)
+    table.tell()
+    return str(coder), pd.Series(labels, dtype=float)
 
 
 def asked(sample: Sample, coder: Classifier) -> pd.Series[float]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from opinionsim.cli._console import aligned, counted, note, say, say_compilations, say_json, write_frame
+from opinionsim.cli._console import aligned, counted, note, say, say_json, say_logged, write_frame
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, say_frame, say_plan
 from opinionsim.errors import SpecError
@@ -104,7 +104,7 @@ def abm(
     from opinionsim.foundation.documents import parse_value
 
     own_modules()
-    say_compilations()
+    say_logged("opinionsim.foundation.compilation")
     if figure is not None:
         from opinionsim.plots import check_suffix
 

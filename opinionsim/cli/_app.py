@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import opinionsim
-from opinionsim.cli._console import complain, note
+from opinionsim.cli._console import complain, note, say_logged
 from opinionsim.cli._options import explain
 from opinionsim.errors import Interrupt, OpinionSimError, is_interrupt
 from opinionsim.registry import Place, places
@@ -149,6 +149,7 @@ def _opinionsim(
 
     Begin with [bold]opinionsim demo[/bold]: it needs no key and no network.
     """
+    say_logged("opinionsim.foundation.tables")
 
 
 def main() -> None:

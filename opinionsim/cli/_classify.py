@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -15,6 +14,7 @@ from opinionsim.cli._console import note
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import unescaped, write_csv
+from opinionsim.foundation.tables import check_rows, split_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Suffixes of files that hold a table.
 _TABLES = (".csv", ".tsv")
-#: Characters that may separate the columns of a table.
-_SEPARATORS = ",;\t"
 
 
 class _Text(NamedTuple):
@@ -135,22 +133,12 @@ def _of_lines(source: str) -> list[_Text]:
 
 def _of_table(source: str, text: str | None, claim: str | None, identity: str | None) -> list[_Text]:
     """The texts of a CSV, and their claims and ids where columns of them are named."""
-    import pandas as pd
-
     name, content = _content(source)
-    content = content.lstrip("\r\n")
-    if "\n" not in content:
-        content = content.replace("\r", "\n")
-    # Texts hold separators as well: that of the header counts.
-    separator = max(_SEPARATORS, key=content.partition("\n")[0].count)
-    # With this engine, and without its own way with blank lines, what is missing differs from what is empty.
-    form: Any = {"engine": "python", "skip_blank_lines": False, "keep_default_na": False, "dtype": str, "header": None}
-    try:
-        table = pd.read_csv(io.StringIO(content), sep=separator, **form).dropna(how="all", ignore_index=True)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise SpecError(f"{name}: not a readable CSV: {error}") from None
-    header = [column.strip() for column in table.iloc[0].fillna("")]
-    table = table[1:].map(unescaped)
+    rows, _ = split_rows(name, content)
+    if not rows:
+        raise SpecError(f"{name}: holds no row below its header")
+    check_rows(name, rows)
+    header, *table = ([str(unescaped(cell)) for cell in row] for _, row in rows)
     valid = f"its columns are {', '.join(header)}"
     if text is None:
         raise SpecError(f"{name}: is a CSV; name the column of the texts with --text; {valid}")
@@ -158,18 +146,14 @@ def _of_table(source: str, text: str | None, claim: str | None, identity: str | 
         if column is not None and header.count(column) != 1:
             problem = "has no column" if column not in header else "has more than one column"
             raise SpecError(f"{option} {column!r}: {name} {problem} of this name; {valid}")
-    if table.empty:
+    if not table:
         raise SpecError(f"{name}: holds no row below its header")
-    if short := table.index[table.isna().any(axis=1)].tolist():
-        raise SpecError(f"{name}: row {short[0]} below the header has fewer columns than the header")
-    table.columns = pd.Index(header)
-    ids = table.index if identity is None else table[identity]
-    claims = (
-        [None] * len(table)
-        if claim is None
-        else [_clause(each, f"{name}: row {row}: column {claim!r}") for row, each in table[claim].items()]
-    )
-    return list(map(_Text, ids, table[text], claims))
+    texts = []
+    for number, row in enumerate(table, start=1):
+        cells = dict(zip(header, row, strict=True))
+        about = None if claim is None else _clause(cells[claim], f"{name}: row {number}: column {claim!r}")
+        texts.append(_Text(number if identity is None else cells[identity], cells[text], about))
+    return texts
 
 
 def _coded(texts: Sequence[_Text], classifier: Classifier) -> pd.DataFrame:

@@ -70,14 +70,18 @@ def _fitted(text: str, stream: TextIO) -> str:
     )
 
 
-def say_compilations() -> None:
-    """Write a message for every kernel that is compiled, which takes seconds."""
+def say_logged(name: str) -> None:
+    """Write what a module logs as messages, each once: what was taken for what in a table, or kernels compiled."""
+    said: set[str] = set()
 
     class Printed(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            note(record.getMessage())
+            text = record.getMessage()
+            if text not in said:
+                note(text)
+            said.add(text)
 
-    log = logging.getLogger("opinionsim.foundation.compilation")
+    log = logging.getLogger(name)
     log.handlers[:] = [Printed()]
     log.setLevel(logging.INFO)
 

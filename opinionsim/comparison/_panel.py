@@ -16,7 +16,9 @@ import pandas as pd
 
 from opinionsim.comparison._panel_mapping import PanelMapping, load_panel_mapping
 from opinionsim.errors import SpecError
+from opinionsim.foundation.documents import normal
 from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.foundation.tables import read_table
 from opinionsim.llm import REPLY, Entry, EntryKey
 from opinionsim.measurement import STANCE, imported_rating
 from opinionsim.messages import printable
@@ -26,6 +28,8 @@ from opinionsim.schedules import RecordedPeople
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
 
+#: Whole floats from here on may stand for several numbers.
+_EXACT = 2.0**53
 #: Variable of the first rating asked again.
 RETEST = "retest"
 #: Names that no condition and no answer may have, because variables and columns of frames have them.
@@ -174,7 +178,7 @@ def _specification(
     rated = {(variable, said.kind, said.step) for each in records for said in each.said for variable in said.ratings}
     variables = [STANCE, *sorted({variable for variable, _, _ in rated} - {STANCE})]
     content = [
-        mapping.model_dump(mode="json", exclude={"pass_on"}),
+        mapping.model_dump(mode="json", exclude={"pass_on", "missing"}),
         [[each.unit, each.topic, *each.content()] for each in records],
     ]
     record = {
@@ -213,47 +217,60 @@ def _specification(
 # -- the table ---------------------------------------------------------------------------------------------
 
 
-def _rows(table: pd.DataFrame | str | Path, mapping: PanelMapping) -> list[dict[str, str]]:
-    """The rows of a table, each with its columns as texts; empty for what is missing."""
-    frame = table if isinstance(table, pd.DataFrame) else _read(Path(table))
-    present, columns = list(map(str, frame.columns)), list(mapping.columns)
-    if absent := [column for column in columns if present.count(column) != 1]:
-        raise SpecError(
-            f"the mapping {mapping.name!r} names {', '.join(map(repr, absent))}, which the table must have once; it "
-            f"has {', '.join(present)}"
-        )
+def _rows(table: pd.DataFrame | str | Path, mapping: PanelMapping) -> list[tuple[str, dict[str, str]]]:
+    """The rows of a table, each with its place and with its columns as texts; empty for what is missing."""
+    columns = mapping.columns
     if taken := [name for name in (*mapping.conditions, *mapping.answers) if _TAKEN.fullmatch(name)]:
         raise SpecError(f"{taken[0]!r} cannot name a condition or an answer; rename it in the table and the mapping")
-    return [dict(zip(columns, map(_spelled, row), strict=True)) for row in frame[columns].itertuples(index=False)]
+    if isinstance(table, pd.DataFrame) or Path(table).suffix == ".parquet":
+        frame = table if isinstance(table, pd.DataFrame) else _read(Path(table))
+        present = list(map(str, frame.columns))
+        if absent := [column for column in columns if present.count(column) != 1]:
+            raise SpecError(
+                f"the mapping {mapping.name!r} names {', '.join(map(repr, absent))}, which the table must have once; "
+                f"it has {', '.join(present)}"
+            )
+        read = [[_spelled(cell) for cell in frame[column]] for column in columns]
+        read = [["" if cell in (mapping.missing or ()) else cell for cell in cells] for cells in read]
+        places = [f"row {row}" for row in range(1, len(frame) + 1)]
+    else:
+        given = read_table(table, needed=columns, missing=mapping.missing)
+        ways = dict.fromkeys(mapping.numbers, given.numbers)
+        read = [[_spelled(cell) for cell in ways.get(column, given.texts)(column)] for column in columns]
+        places = [f"{given.name}:{line}" for line in given.lines]
+        given.tell(columns)
+    return [(place, dict(zip(columns, row, strict=True))) for place, *row in zip(places, *read, strict=True)]
 
 
 def _read(path: Path) -> pd.DataFrame:
     try:
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        return pd.read_parquet(path)
     except (OSError, ValueError) as error:
         raise SpecError(f"{path}: cannot be read as a table, .csv or .parquet: {error}") from None
 
 
 def _spelled(value: Any) -> str:
     """A cell as text, whole numbers without a point; empty where it is missing."""
-    if value is None or value != value:  # NaN
+    if value is None or value is pd.NA or value != value:  # NaN
         return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else printable(str(value)).strip()
+    if isinstance(value, float) and value.is_integer():
+        if abs(value) >= _EXACT:
+            raise SpecError(f"the number {value:.0f} has lost digits; give the table with its column as text")
+        return str(int(value))
+    return printable(normal(str(value))).strip()
 
 
 class _Line:
-    """One row of a table, read by a mapping; errors name row and column, rows from 1."""
+    """One row of a table, read by a mapping; errors name its place and column."""
 
-    def __init__(self, cells: Mapping[str, str], place: int, mapping: PanelMapping) -> None:
+    def __init__(self, cells: Mapping[str, str], place: str, mapping: PanelMapping) -> None:
         self._cells, self._place, self._mapping = cells, place, mapping
         self.turned = any(cells[column] in values for column, values in mapping.reversed.items())
         self._ends = mapping.points[0] + mapping.points[-1]
 
     def error(self, problem: str) -> SpecError:
         """An error about the row."""
-        return SpecError(f"row {self._place}: {problem}")
+        return SpecError(f"{self._place}: {problem}")
 
     def cell(self, column: str | None, *, needed: bool = False) -> str:
         """The text of a column; empty without one."""
@@ -312,13 +329,13 @@ class _Line:
         return self._mapping.scale.labels[self._mapping.points.index(int(own))]
 
 
-def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_Record]:
+def _records(rows: Sequence[tuple[str, Mapping[str, str]]], mapping: PanelMapping) -> list[_Record]:
     """The records of all units and topics; waves become steps, from 0."""
     records: dict[tuple[str, str], _Record] = {}
     ordered: dict[tuple[str, str], list[tuple[float, float, int, _Note]]] = defaultdict(list)
     rated: set[tuple[Any, ...]] = set()
     latest: dict[tuple[str, ...], float] = {}
-    for place, cells in enumerate(rows, 1):
+    for at, (place, cells) in enumerate(rows):
         row = _Line(cells, place, mapping)
         person, unit = row.cell(mapping.person, needed=True), row.cell(mapping.group or mapping.person, needed=True)
         topic = row.cell(mapping.topic, needed=True) or mapping.name
@@ -342,7 +359,7 @@ def _records(rows: Sequence[Mapping[str, str]], mapping: PanelMapping) -> list[_
                 problem = f"person {person!r} has two ratings of {topic!r} at the same time"
                 raise row.error(f"{problem} (wave {wave:g}); give one row a person and wave")
             rated |= {mark} if said.ratings else set()
-            ordered[unit, topic].append((wave, 0.0 if mapping.order is None else order, place, said))
+            ordered[unit, topic].append((wave, 0.0 if mapping.order is None else order, at, said))
     steps = {wave: step for step, wave in enumerate(sorted({each[0] for own in ordered.values() for each in own}))}
     for which, own in ordered.items():
         records[which].said = [

@@ -81,6 +81,9 @@ class PanelMapping(DocumentModel):
     retest: str | None = None
     """Column of the first rating asked again before anything was read, where there is one."""
 
+    missing: _Columns | None = None
+    """Cells that are missing, besides empty ones; null takes NA and NaN, and for numbers also N/A, null and a point."""
+
     @field_validator("collected")
     @classmethod
     def _is_a_day(cls, value: str | None) -> str | None:
@@ -108,6 +111,12 @@ class PanelMapping(DocumentModel):
     def ratings(self) -> tuple[str, ...]:
         """Columns of ratings, in order of time."""
         return (self.rating,) if isinstance(self.rating, str) else self.rating
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of numbers."""
+        given = (*self.ratings, self.wave, self.order, self.retest, *self.answers.values())
+        return tuple(filter(None, given))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -2,97 +2,111 @@
 
 from __future__ import annotations
 
-import csv
-import math
 import re
 from pathlib import Path
-from typing import NamedTuple
 
+from opinionsim.errors import meant
+from opinionsim.foundation.tables import (
+    TableFile,
+    check_rows,
+    has_decimal_commas,
+    number_in,
+    split_rows,
+    table_text,
+)
 from opinionsim.networks._graph_reading import refuse
 
-#: First rows that are taken for headers, not for edges between agents of these names.
-_HEADERS = frozenset({("from", "to"), ("source", "target"), ("speaker", "listener"), ("src", "dst")})
+#: Headings of both ends of an edge, the speaker first.
+_ENDS = (("from", "to"), ("source", "target"), ("speaker", "listener"), ("src", "dst"))
+_PLAIN = ("source", "target", "weight")
+
+_Rows = list[tuple[int, list[str]]]
 
 
-class _Edge(NamedTuple):
-    """A line of an edge list: its place, its columns, and the weight stated in braces, if any."""
+def read_edge_list(file: Path, weight: str | None = None) -> tuple[list[str], list[float] | None]:
+    """Labels, two in a row for each edge, and the weight of each edge; None where all are 1.
 
-    place: str
-    words: list[str]
-    weight: str | None
+    Parameters
+    ----------
+    file : Path
+        The file.
+    weight : str, optional
+        Heading of the column of weights, or their name in braces; by default ``weight``, which a third column
+        without a heading is.
+    """
+    text, remark = table_text(file)
+    braces = rf"""\{{.*["']{re.escape(weight or "weight")}["']\s*:\s*([^,}}]*)"""
+    stated = {
+        at: found[1].strip() for at, line in enumerate(text.splitlines(), 1) if (found := re.search(braces, line))
+    }
+    rows, delimiter = _rows(file, text)
+    headed = _has_header(file, rows)
+    check_rows(str(file), rows, headed=headed)
+    place, first = f"{file}:{rows[0][0]}", rows[0][1]
+    columns = [cell.casefold() for cell in first] if headed else list(_PLAIN[: len(first)])
+    rows = rows[headed:]
+    ends = next((pair for pair in _ENDS if {*pair} <= {*columns}), (columns[0], columns[1]))
+    wanted = (weight or "weight").casefold()
+    if stated:
+        columns.append(wanted)
+        rows = [(line, [*row, stated.get(line, "1")]) for line, row in rows]
+    elif wanted not in columns and weight is not None:
+        refuse(f"{place}: has no column {weight!r}{meant(weight, columns)}; it has {', '.join(columns)}", file)
+    elif wanted not in columns and len(columns) == 3:
+        problem = f"has a third column {first[2]!r}{meant(first[2], _PLAIN[2:])}"
+        refuse(f"{place}: {problem}; say weight: {first[2]}, or take it away", file)
+    for name in (*ends, wanted):
+        if columns.count(name) > 1:
+            refuse(f"{place}: {name!r} is there {columns.count(name)} times; leave one of them", file)
+    lines, cells = zip(*rows, strict=True)
+    table = TableFile(str(file), tuple(columns), cells, lines, has_decimal_commas(delimiter, rows), remarks=(remark,))
+    weights = table.numbers(wanted) if wanted in columns else [1.0] * len(rows)
+    pairs = list(zip(*map(table.texts, ends), strict=True))
+    for row, values in enumerate(zip(weights, *zip(*pairs, strict=True), strict=True)):
+        if None in values:
+            table.refuse(
+                row, "an agent or a weight is missing; give every edge both agents, and a weight if any has one"
+            )
+    labels = [str(label) for pair in pairs for label in pair]
+    numbers = [weight for weight in weights if weight is not None]
+    table.tell((*ends, wanted) if wanted in columns else ends)
+    return labels, numbers if any(each != 1 for each in numbers) else None
 
 
-def read_edge_list(file: Path) -> tuple[list[str], list[float] | None]:
-    """Labels, two in a row for each edge, and the weight of each edge; None where all are 1."""
-    # Spreadsheet programs put a byte order mark before the text.
-    lines = file.read_text(encoding="utf-8-sig").splitlines()
-    rows: list[_Edge] = []
-    commas = False
-    for number, line in enumerate(lines, 1):
-        text = re.sub(r"\s\{.*\}\s*$", "", line).partition("#")[0].strip()
-        if not text:
-            continue
-        place = f"{file}:{number}"
-        commas = commas if rows else "," in text
-        words = _columns(place, text, commas=commas)
-        if rows and len(words) != len(rows[0].words):
-            refuse(f"{place}: has {len(words)} columns, and {rows[0].place} has {len(rows[0].words)}", place)
-        braces = re.search(r"""\{.*["']weight["']\s*:\s*([^,}]*)""", line)
-        rows.append(_Edge(place, words, braces and braces[1].strip()))
+def _rows(file: Path, text: str) -> tuple[_Rows, str]:
+    """Rows without comments and attributes in braces, and their delimiter: a blank for any white space."""
+    lines = [re.sub(r"\s\{.*\}\s*$", "", line).partition("#")[0].strip() for line in text.splitlines()]
+    first = next(filter(None, lines), "")
+    if {*",;"} & {*first}:
+        rows, delimiter = split_rows(str(file), "\n".join(lines), ",;")
+    else:
+        rows, delimiter = [(at, line.split()) for at, line in enumerate(lines, 1) if line], " "
+    for at, row in rows:
+        if len(row) < 2 or not all(row[:2]) or (delimiter == " " and {*",;"} & {*"".join(row)}):
+            refuse(
+                f"{file}:{at}: must hold two agents and perhaps a weight, separated by spaces or tabs, or in all lines "
+                f"by commas or semicolons; got {lines[at - 1]!r:.80}",
+                file,
+            )
     if not rows:
         refuse(f"{file} has no edge", file)
-    if _has_header(rows):
-        del rows[0]
-    weights = [_weight(row) for row in rows]
-    labels = [word for row in rows for word in row.words[:2]]
-    return labels, weights if any(weight != 1 for weight in weights) else None
+    return rows, delimiter
 
 
-def _columns(place: str, text: str, *, commas: bool) -> list[str]:
-    """Two agents and perhaps a weight."""
-    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True))] if commas else text.split()
-    mixed = ";" in text or (not commas and "," in text)
-    if mixed or not 2 <= len(words) <= 3 or not all(words):
-        refuse(
-            f"{place}: must hold two agents and perhaps a weight, separated by spaces or tabs, or in all lines by "
-            f"commas; got {text!r:.80}",
-            place,
-        )
-    return words
-
-
-def _has_header(rows: list[_Edge]) -> bool:
-    """Whether the first row names the columns of rows that hold numbers alone."""
-    if len(rows) < 2 or any(number_in(word) is not None for word in rows[0].words):
-        return False
-    if all(number_in(word) is not None for row in rows[1:] for word in row.words):
+def _has_header(file: Path, rows: _Rows) -> bool:
+    """Whether the first row names the columns."""
+    (line, first), *others = rows
+    named = not others or any(number_in(word) is not None for word in first)
+    folded = [word.casefold() for word in first]
+    known = any({*pair} <= {*folded} for pair in _ENDS)
+    again = any(word in first for _, row in others if row != first for word in row[:2])
+    numbers = all(number_in(word) is not None for _, row in others if row != first for word in row[:2])
+    if not named and (numbers or (known and (not again or len(first) > 2))):
         return True
-    first = rows[0]
-    title = (first.words[0].lower(), first.words[1].lower())
-    again = any(word in first.words for row in rows[1:] for word in row.words[:2])
-    if len(first.words) == 3 or (title in _HEADERS and not again):
+    if len(first) > 3 or (not named and len(first) == 3):
         refuse(
-            f"{first.place}: {' '.join(first.words)!r:.80} may be a header, which is skipped only where all other "
-            "lines hold numbers; put # before it",
-            first.place,
+            f"{file}:{line}: {' '.join(first)!r:.80} may be a header or not; put # before it, or give it the headings "
+            f"{' or '.join(', '.join(pair) for pair in _ENDS)}",
+            file,
         )
     return False
-
-
-def _weight(row: _Edge) -> float:
-    """The weight of an edge, 1 if none is stated."""
-    stated = [*row.words[2:], *([] if row.weight is None else [row.weight])]
-    if len(stated) > 1:
-        refuse(f"{row.place}: states a weight twice, as a column and in braces", row.place)
-    weight = number_in(stated[0]) if stated else 1.0
-    if weight is None or not math.isfinite(weight):
-        refuse(f"{row.place}: the weight must be a finite number; got {stated[0]!r:.60}", row.place)
-    return weight
-
-
-def number_in(text: str) -> float | None:
-    """The number that a text spells, NaN and infinity included; None for any other text."""
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 from zipfile import is_zipfile
 
 import numpy as np
 from pydantic import Field
 
+from opinionsim.errors import SpecError
 from opinionsim.networks._edge_list import read_edge_list
 from opinionsim.networks._graph_files import read_adjacency, read_gexf, read_gml, read_graphml, read_pajek
 from opinionsim.networks._graph_reading import Edges, Unfit, agent_numbers, from_graph, from_labels, from_matrix, refuse
@@ -26,10 +28,22 @@ class FileNetwork(GivenNetwork):
     path: str = Field(min_length=1)
     """The file, whose ending says what it is: .graphml, .gml, .gexf, .net, .adjlist, .npz, or .csv and the like."""
 
+    directed: bool = False
+    """Whether edges of an edge list have one direction; other files say it themselves."""
+    first: Literal["speaker", "listener"] = "speaker"
+    """Who comes first in an edge that has a direction: who speaks, or who listens, as where followers name whom they
+    follow."""
+    weight: str | None = Field(None, min_length=1)
+    """Column of an edge list, or attribute of edges, that weighs them. Null takes what is called `weight`, or the third
+    column of an edge list without headings."""
+    self_loops: Literal["refuse", "drop"] = "refuse"
+    """Whether a file with edges that join an agent to itself is refused, or read without them."""
+
     def network(self, read: Reader | None = None) -> Network:
         """The network on as many agents as the file names."""
         with _in_file(self.path):
-            return (read or _read)(self.path)
+            options = {name: value for name, value in self.stated("path").items() if name != "kind"}
+            return (read or _read)(self.path, options)
 
     def build(
         self,
@@ -52,17 +66,21 @@ def _in_file(path: str) -> Iterator[None]:
         refuse(str(problem) if problem.fields["file"] else f"{path}: {problem}", path)
 
 
-def _graph(read: Callable[[Path], object]) -> Callable[[Path], Edges]:
+def _graph(read: Callable[[Path], object]) -> Callable[[Path, FileNetwork], Edges]:
     """A reader of graphs of networkx as one of edges."""
 
-    def edges(file: Path) -> Edges:
+    def edges(file: Path, given: FileNetwork) -> Edges:
         graph = read(file)
-        return from_graph(graph, *agent_numbers(list(graph)))  # type: ignore[call-overload]
+        return from_graph(graph, *agent_numbers(list(graph)), given.weight)  # type: ignore[call-overload]
 
     return edges
 
 
-def _matrix(file: Path) -> Edges:
+def _edge_list(file: Path, given: FileNetwork) -> Edges:
+    return from_labels(*read_edge_list(file, given.weight), directed=given.directed)
+
+
+def _matrix(file: Path, _: FileNetwork) -> Edges:
     from scipy.sparse import load_npz
 
     if not is_zipfile(file):
@@ -78,10 +96,10 @@ class _Form(NamedTuple):
     """A kind of file: what it is called, and the function that reads it."""
 
     name: str
-    read: Callable[[Path], Edges]
+    read: Callable[[Path, FileNetwork], Edges]
 
 
-_EDGE_LIST = _Form("an edge list", lambda file: from_labels(*read_edge_list(file)))
+_EDGE_LIST = _Form("an edge list", _edge_list)
 _FORMS: Mapping[str, _Form] = {
     ".graphml": _Form("GraphML", _graph(read_graphml)),
     ".gml": _Form("GML", _graph(read_gml)),
@@ -93,9 +111,9 @@ _FORMS: Mapping[str, _Form] = {
 }
 
 
-def _read(path: str) -> Network:
-    """The network in a file."""
-    file = Path(path)
+def _read(path: str, options: Mapping[str, Any]) -> Network:
+    """The network in a file, read with the options of its kind."""
+    file, given = Path(path), FileNetwork.model_validate({"path": path, **options})
     form = _FORMS.get(file.suffix.lower())
     if not file.exists():
         refuse(f"no such file: {path}", path)
@@ -103,9 +121,22 @@ def _read(path: str) -> Network:
         endings = {each.name: [ending for ending, other in _FORMS.items() if other is each] for each in _FORMS.values()}
         valid = ", ".join(f"{name} ({' '.join(filter(None, each))})" for name, each in endings.items())
         refuse(f"{path} is of no kind that can be read, which its ending tells; valid are {valid}", path)
+    if given.directed and form is not _EDGE_LIST:
+        refuse(f"{path}: directed goes with edge lists; {form.name} says itself whether edges have a direction", path)
     try:
-        return Network._from(form.read(file))
+        edges = form.read(file, given)
+        if given.first == "listener":
+            if not edges.directed:
+                refuse(
+                    f"{path}: first goes with edges that have a direction; of an edge list, say directed: true", path
+                )
+            edges = replace(edges, speakers=edges.listeners, listeners=edges.speakers)
+        if given.self_loops == "drop":
+            edges = edges.without_loops(path)
+        return Network._from(edges)
     except Unfit:
         raise
+    except SpecError as problem:
+        refuse(str(problem), path)
     except Exception as error:  # readers let errors of several libraries through
         refuse(f"{path} is not readable as {form.name}: {' '.join(str(error).split()) or type(error).__name__}", path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
-from opinionsim.networks._edge_list import number_in
+from opinionsim.foundation.tables import number_in
 from opinionsim.networks._graph_reading import agent_number, refuse
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Vertices that a file may state without a row for each: networkx holds them as objects.
 _MOST_VERTICES = 10_000_000
+#: Addresses of versions 1.2 and 1.3 of GEXF, of which networkx knows one each.
+_GEXF = re.compile(rb"https?://(?:www\.)?gexf\.net/1\.[23](?:draft)?(?=[\"'/])")
 _PAJEK_WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
@@ -32,7 +34,7 @@ def read_gexf(file: Path) -> nx.Graph:
     """The graph in a GEXF file; nodes are called by their labels, or by their ids where they have none."""
     import networkx as nx
 
-    return _labelled(file, _xml(file, nx.read_gexf))
+    return _labelled(file, _xml(file, nx.read_gexf, _GEXF))
 
 
 def read_gml(file: Path) -> nx.Graph:
@@ -95,12 +97,14 @@ def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8-sig")
 
 
-def _xml(file: Path, read: Callable[[BytesIO], nx.Graph]) -> nx.Graph:
+def _xml(file: Path, read: Callable[[BytesIO], nx.Graph], addresses: re.Pattern[bytes] | None = None) -> nx.Graph:
     """The graph in an XML file, in which edges without a weight have the one that the file states for them.
 
     Declarations are refused: networkx would expand their entities, which can go on without end.
     """
     content = file.read_bytes()
+    if addresses is not None:
+        content = addresses.sub(b"http://www.gexf.net/1.2draft", content)
     count = 0
 
     def start(name: str, _: Any) -> None:
@@ -137,5 +141,5 @@ def _labelled(file: Path, graph: nx.Graph) -> nx.Graph:
     """The graph with labels in the place of ids, where nodes have labels."""
     import networkx as nx
 
-    labels = {node: label for node, label in graph.nodes(data="label") if label is not None}
+    labels = {node: label for node, label in graph.nodes(data="label") if label not in (None, "")}
     return _whole(file, nx.relabel_nodes(graph, labels), len(graph))

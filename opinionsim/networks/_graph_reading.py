@@ -8,12 +8,16 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from opinionsim.errors import SpecError
+from opinionsim.errors import SpecError, meant
+from opinionsim.foundation.tables import tell
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 #: Agents are numbered in 32 bits.
 MAX_AGENTS = 2**32 - 1
@@ -75,6 +79,14 @@ class Edges:
     directed: bool = False
     labels: tuple[Any, ...] | None = None
 
+    def without_loops(self, file: str) -> Edges:
+        """The edges that join different agents; tells how many are left out."""
+        kept = self.speakers != self.listeners
+        if not kept.all():
+            tell(f"{file}: edges that join an agent to itself, left out: {np.count_nonzero(~kept):,}")
+        weights = None if self.weights is None else self.weights[kept]
+        return replace(self, speakers=self.speakers[kept], listeners=self.listeners[kept], weights=weights)
+
 
 def is_weight(value: Any) -> bool:
     """Whether a value is a finite number."""
@@ -86,7 +98,11 @@ def agent_number(label: Any) -> int | None:
     """The agent that a label numbers; None for a name."""
     if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
         return int(label)
-    return int(label) if isinstance(label, str) and re.fullmatch(r"-?[0-9]{1,18}", label) else None
+    if isinstance(label, float) and label.is_integer():
+        return int(label)
+    # Tools that hold numbers as floats write 2.0 for node 2.
+    whole = re.fullmatch(r"(-?[0-9]{1,18})(?:\.0+)?", label) if isinstance(label, str) else None
+    return None if whole is None else int(whole[1])
 
 
 def names_in(labels: Sequence[Any] | None) -> list[str]:
@@ -219,7 +235,20 @@ def labels_of(graph: Any) -> list[Any]:
     return labels
 
 
-def from_graph(graph: Any, numbers: Sequence[int], n: int) -> Edges:
+def _weight_of(graph: nx.Graph, weight: str | None) -> str:
+    """The attribute of edges that weighs them."""
+    present = {name: None for *_, attributes in graph.edges(data=True) for name in attributes}
+    if weight is not None and weight not in present:
+        refuse(
+            f"no edge has the attribute {weight!r}{meant(weight, present)}; they have {', '.join(present) or 'none'}"
+        )
+    near = [name for name in present if str(name).casefold() in ("weight", "value")]
+    if weight is None and near and "weight" not in present:
+        refuse(f"edges have {near[0]!r} and no 'weight'; say weight: {near[0]}, or give the attribute another name")
+    return weight or "weight"
+
+
+def from_graph(graph: Any, numbers: Sequence[int], n: int, weight: str | None = None) -> Edges:
     """Edges of a graph of networkx or igraph; agents without a node have no neighbour.
 
     Parameters
@@ -230,6 +259,8 @@ def from_graph(graph: Any, numbers: Sequence[int], n: int) -> Edges:
         Agent of each node.
     n : int
         Number of agents.
+    weight : str, optional
+        Attribute of edges of networkx that weighs them; by default ``weight``, of which others must not be near misses.
     """
     labels = labels_of(graph)
     directed = bool(graph.is_directed())
@@ -242,7 +273,7 @@ def from_graph(graph: Any, numbers: Sequence[int], n: int) -> Edges:
         place = {label: position for position, label in enumerate(labels)}
         ends_of = (place[label] for edge in graph.edges() for label in edge[:2])
         places = np.fromiter(ends_of, dtype=np.int64, count=2 * graph.number_of_edges()).reshape(-1, 2)
-        stated = [weight for _, _, weight in graph.edges(data="weight")]
+        stated = [each for _, _, each in graph.edges(data=_weight_of(graph, weight))]
     ends = np.asarray(numbers, dtype=np.int64)[places]
     weights: np.ndarray | None = None
     if multiple or any(weight is not None for weight in stated):

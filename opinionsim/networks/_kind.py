@@ -19,8 +19,8 @@ Positive = Annotated[int, Field(ge=1, le=MAX_AGENTS)]
 Natural = Annotated[int, Field(ge=0, le=MAX_AGENTS)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
-#: Function that returns the network in the file of a given name.
-Reader = Callable[[str], Network]
+#: Function that returns the network in the file of a given name, read with the options of its kind.
+Reader = Callable[[str, Mapping[str, Any]], Network]
 
 
 def _spelled(value: Any) -> Any:
@@ -97,7 +97,7 @@ class NetworkKind(KindModel):
         rng : numpy.random.Generator
             Draws what is random; equal generators give equal networks.
         read : callable, optional
-            Returns the network in the file of a name; by default the name is a path.
+            Returns the network in the file of a name, read with options; by default the name is a path.
         names : sequence of str, optional
             Names of the agents, to which nodes with names are matched as in :meth:`Network.of`. Without them names are
             numbered in the order in which they come.

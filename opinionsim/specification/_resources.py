@@ -17,6 +17,7 @@ from pydantic import Field
 from opinionsim.errors import SpecError, meant
 from opinionsim.foundation.data import data_folder
 from opinionsim.foundation.documents import Document, DocumentModel, read_document, read_text, validate
+from opinionsim.foundation.streams import canonical_json
 from opinionsim.networks import Network, build_network
 from opinionsim.personas import PersonaSet, load_personas, parse_personas
 from opinionsim.prompts import PromptPack, load_pack, pack_name
@@ -362,20 +363,31 @@ class Resources:
             raise SpecError(f"{path}: holds no message; one a line is expected")
         return _Messages(messages=messages)
 
-    def network(self, reference: str) -> Network:
+    def network(self, file: str, options: Mapping[str, Any]) -> Network:
         """The network in a file, on the agents that it names.
+
+        Parameters
+        ----------
+        file : str
+            Path of the file.
+        options : mapping
+            How it is read, as the kind `file` has it.
 
         Raises
         ------
         SpecError
             If the file is missing or no network.
         """
-        return _once(self._networks, reference, self._find_network)
+        reference = f"{file} {canonical_json(options)}" if options else file
+        if reference not in self._networks:
+            self._networks[reference] = self._find_network(reference, file, options)
+        return self._networks[reference]
 
-    def _find_network(self, reference: str) -> Network:
+    def _find_network(self, reference: str, file: str, options: Mapping[str, Any]) -> Network:
         pinned = self._pinned.networks.get(reference)
         if pinned is None:
-            return build_network({"kind": "file", "path": str(self._path(reference))}, where="interaction.network")
+            given = {**options, "kind": "file", "path": str(self._path(file))}
+            return build_network(given, where="interaction.network")
         edges = {"edges": np.array(pinned.edges), "weights": pinned.weights, "directed": pinned.directed}
         size = None if pinned.labels is None else len(pinned.labels)
         found = build_network(edges, size, where="interaction.network")

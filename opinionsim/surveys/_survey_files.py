@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.errors import SurveyError, in_short
+from opinionsim.errors import SpecError, SurveyError, in_short
 from opinionsim.foundation.data import data_folder
-from opinionsim.foundation.documents import is_one_line
+from opinionsim.foundation.documents import is_one_line, normal
+from opinionsim.foundation.tables import read_table, tell
 from opinionsim.surveys._respondents import Survey
 from opinionsim.surveys._survey_mapping import SurveyColumn, SurveyMapping, load_mapping, spelled
 
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 _NEEDS = {".csv": "", ".parquet": "pyarrow", ".dta": "", ".sav": "pyreadstat"}
 #: Suffixes of the files that can be read.
 TABLE_SUFFIXES = tuple(_NEEDS)
-#: Cells of a CSV file that are missing values. "None" is not among them: it may be an answer.
-_MISSING = ["", "NA", "NaN"]
+#: Whole numbers from here on may not be kept by a float.
+_EXACT = 2**53
+#: Values beside a mapping that are listed, the most frequent ones.
+_MOST_TOLD = 10
 
 
 def load_survey(file: str | Path, mapping: SurveyMapping | str | Path) -> Survey:
@@ -33,7 +36,8 @@ def load_survey(file: str | Path, mapping: SurveyMapping | str | Path) -> Survey
     ----------
     file : str or Path
         Path of a .csv, .parquet, .dta (Stata) or .sav (SPSS) file, or the name of a survey of the package. Categories
-        of Stata and SPSS are read as their labels. In a CSV file empty cells, NA and NaN are missing.
+        of Stata and SPSS are read as their labels. A CSV file is read by
+        :func:`opinionsim.foundation.tables.read_table`.
     mapping : SurveyMapping, str or Path
         The mapping, its name, or its path; see :func:`load_mapping`.
 
@@ -51,7 +55,7 @@ def load_survey(file: str | Path, mapping: SurveyMapping | str | Path) -> Survey
     """
     chosen = mapping if isinstance(mapping, SurveyMapping) else load_mapping(mapping)
     path = _path(file)
-    table = _read(path, chosen.data_columns)
+    table = _read(path, chosen.data_columns, chosen.missing)
     return _survey(path, table, chosen)
 
 
@@ -76,7 +80,7 @@ def _path(file: str | Path) -> Path:
     return folder / f"{file}.csv"
 
 
-def _read(path: Path, wanted: Iterable[str] | None = None) -> pd.DataFrame:
+def _read(path: Path, wanted: Sequence[str] | None = None, missing: Sequence[str] | None = None) -> pd.DataFrame:
     """The wanted columns of a file, or all."""
     suffix = path.suffix.lower()
     if suffix not in _NEEDS:
@@ -84,9 +88,9 @@ def _read(path: Path, wanted: Iterable[str] | None = None) -> pd.DataFrame:
     if not path.is_file():
         raise SurveyError(f"{path}: {'is a folder; a file is expected' if path.is_dir() else 'no such file'}")
     try:
-        return _read_as(suffix, path, None if wanted is None else list(wanted))
-    except SurveyError:
-        raise
+        return _read_csv(path, wanted, missing) if suffix == ".csv" else _read_as(suffix, path, wanted)
+    except SpecError as error:
+        raise SurveyError(error.problem, error.places, error.advice) from None
     except ImportError:
         package = _NEEDS[suffix]
         raise SurveyError(
@@ -97,17 +101,19 @@ def _read(path: Path, wanted: Iterable[str] | None = None) -> pd.DataFrame:
         raise SurveyError(f"{path}: cannot be read as {suffix}: {in_short(error)}") from None
 
 
-def _read_as(suffix: str, path: Path, wanted: list[str] | None) -> pd.DataFrame:
+def _read_csv(path: Path, wanted: Sequence[str] | None, missing: Sequence[str] | None) -> pd.DataFrame:
     import pandas as pd
 
-    if suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            header = next(csv.reader(lines), [])
-        chosen = _checked_columns(path, header, wanted)
-        table = pd.read_csv(path, encoding="utf-8-sig", keep_default_na=False, na_values=_MISSING, low_memory=False)
-        if not isinstance(table.index, pd.RangeIndex):
-            raise SurveyError(f"{path}: rows have more values than the header has names")
-        return table[chosen]
+    table = read_table(path, needed=wanted, missing=missing)
+    if path.parent != data_folder("personas") / "surveys":
+        table.tell(wanted)
+    chosen = table.header if wanted is None else wanted
+    return pd.DataFrame({name: pd.Series(table.values(name), dtype=object) for name in chosen})
+
+
+def _read_as(suffix: str, path: Path, wanted: Sequence[str] | None) -> pd.DataFrame:
+    import pandas as pd
+
     if suffix == ".dta":
         # Only the wanted columns, for one with labels that are not distinct cannot be read.
         with pd.read_stata(path, iterator=True) as reader:
@@ -117,9 +123,9 @@ def _read_as(suffix: str, path: Path, wanted: list[str] | None) -> pd.DataFrame:
     return table[_checked_columns(path, list(map(str, table.columns)), wanted)]
 
 
-def _checked_columns(path: Path, present: list[str], wanted: list[str] | None) -> list[str]:
+def _checked_columns(path: Path, present: list[str], wanted: Sequence[str] | None) -> list[str]:
     """The wanted columns, each present once; by default all."""
-    chosen = present if wanted is None else wanted
+    chosen = present if wanted is None else list(wanted)
     for name in chosen:
         if present.count(name) > 1:
             raise SurveyError(f"{path}: column {name!r} is there {present.count(name)} times")
@@ -135,7 +141,7 @@ def _survey(path: Path, table: pd.DataFrame, mapping: SurveyMapping) -> Survey:
     weights = None
     kept = np.arange(len(table))
     if mapping.weight is not None:
-        weights = _numbers(path, mapping.weight, _values(path, table[mapping.weight]), "weights")
+        weights = _numbers(path, mapping.weight, _values(path, table[mapping.weight]), kept, "weights")
         kept = np.flatnonzero(~np.isnan(weights))
         weights = weights[kept]
         for row, weight in zip(kept, weights, strict=True):
@@ -148,21 +154,35 @@ def _survey(path: Path, table: pd.DataFrame, mapping: SurveyMapping) -> Survey:
     if not len(kept):
         raise SurveyError(f"{path}: holds no respondent{' with a weight' if mapping.weight else ''}")
     values = {}
+    unused: list[str] = []
     for column in mapping.columns:
         found = _values(path, table[column.column])[kept]
         if column.subtract_from is not None:
             skipped = np.isin([spelled(value) for value in found.tolist()], list(map(spelled, column.skip)))
             asked = found.astype(object)
             asked[skipped] = None
-            found = column.subtract_from - _numbers(path, column.column, asked, "what is subtracted")
+            found = column.subtract_from - _numbers(path, column.column, asked, kept, "what is subtracted")
         if found.dtype != object and np.isinf(found).any():
             raise SurveyError(f"{path}: {column.column!r} of row {kept[np.isinf(found)][0] + 1} is infinite")
         values[column.variable] = found
+        unused += _unused(column.column, found, [*column.recode, *column.answers], list(map(spelled, column.skip)))
     opinions: tuple[int | None, ...] = (None,) * len(kept)
     if mapping.opinion is not None:
         answers = _values(path, table[mapping.opinion.column])[kept]
         opinions = tuple(mapping.opinion.recode.get(spelled(answer)) for answer in answers.tolist())
+        unused += _unused(f"{mapping.opinion.column}` as `opinion", answers, list(mapping.opinion.recode), [])
+    if unused:
+        tell(f"{path}: the mapping {mapping.name!r} does not fit all values: {'; '.join(unused)}")
     return Survey(mapping, kept + 1, values, weights, opinions, n_dropped=len(table) - len(kept))
+
+
+def _unused(column: str, values: np.ndarray, named: list[str], skipped: list[str]) -> list[str]:
+    """Values that a mapping names and a column never has, and values that it has and the mapping does not name."""
+    counts = Counter(spelled(value) for value in values.tolist() if value is not None and value == value)
+    never = [value for value in named if value not in counts]
+    others = [f"{value!r} ({count})" for value, count in counts.most_common() if value not in {*named, *skipped}]
+    found = [f"`{column}` never is {', '.join(map(repr, never))}"] if never else []
+    return [*found, f"`{column}` is also {', '.join(others[:_MOST_TOLD])}"] if named and others else found
 
 
 def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
@@ -170,6 +190,9 @@ def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
     import pandas as pd
 
     dtype = series.dtype
+    if pd.api.types.is_integer_dtype(dtype) and (series.abs() >= _EXACT).any():
+        series = series.astype(object).map(str, na_action="ignore")
+        dtype = series.dtype
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     cells: list[Any] = [None if missing else cell for cell, missing in zip(series, series.isna(), strict=True)]
@@ -178,7 +201,11 @@ def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
         for cell in cells
     ):
         return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
-    texts = {cell: " ".join(spelled(cell).split()) for cell in set(cells) if cell is not None}
+    if any(isinstance(cell, (list, dict, np.ndarray)) for cell in cells):
+        raise SurveyError(
+            f"{path}: {series.name!r} holds lists; leave the column out, or make one column of each entry"
+        )
+    texts = {cell: " ".join(normal(spelled(cell)).split()) for cell in set(cells) if cell is not None}
     for text in texts.values():
         if not is_one_line(text):
             raise SurveyError(f"{path}: {series.name!r} holds control characters: {text!r}")
@@ -186,8 +213,8 @@ def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
     return found if any(cell is not None for cell in found) else np.full(len(cells), np.nan)
 
 
-def _numbers(path: Path, column: str, values: np.ndarray, what: str) -> np.ndarray:
-    """Numbers with NaN, from numbers or from texts that spell some."""
+def _numbers(path: Path, column: str, values: np.ndarray, rows: np.ndarray, what: str) -> np.ndarray:
+    """Numbers with NaN, from numbers or from texts that spell some; errors count rows from 1."""
     if values.dtype != object:
         return values
     found = np.full(len(values), np.nan)
@@ -195,5 +222,5 @@ def _numbers(path: Path, column: str, values: np.ndarray, what: str) -> np.ndarr
         try:
             found[i] = np.nan if value is None else float(value)
         except ValueError:
-            raise SurveyError(f"{path}: {column!r} has {value!r}; {what} must be numbers") from None
+            raise SurveyError(f"{path}: {column!r} of row {rows[i] + 1} is {value!r}; {what} must be numbers") from None
     return found

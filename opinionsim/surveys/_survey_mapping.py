@@ -98,6 +98,9 @@ class SurveyMapping(DocumentModel):
     """Whether these terms let others have the data. If not, reports and archives withhold respondents."""
     weight: str | None = Field(None, min_length=1)
     """Column of the weights; null for a survey without weights."""
+    missing: tuple[str, ...] | None = None
+    """Cells of a CSV file that are missing, besides empty ones; null takes NA and NaN, for numbers also N/A, null and a
+    point."""
     columns: tuple[SurveyColumn, ...] = Field(min_length=1)
     """The columns that are read, in the order of the persona's sentences."""
     opinion: SurveyOpinion | None = None

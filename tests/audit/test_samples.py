@@ -167,13 +167,13 @@ def test_labels_are_kept_with_their_evidence_and_checked(results: Results, tmp_p
 
 
 FAULTS = {
-    "missing": "row 4: item .* has no label",
-    "off the scale": "row 4: the label '7' is off the scale; give one of -2, -1, 0, 1, 2, N",
-    "foreign": "row 4: item 'tfffffff' .* is none of audit",
-    "twice": "row 4: item .* is there twice",
-    "two coders": "row 4: the coder is 'eve'",
+    "missing": ":4: item .* has no label",
+    "off the scale": ":4: the label '7' is off the scale; give one of -2, -1, 0, 1, 2, N",
+    "foreign": ":4: item 'tfffffff' .* is none of audit",
+    "twice": ":4: item .* is there twice",
+    "two coders": ":4: the coder is 'eve'",
     "row lost": "1 of 20 items are missing",
-    "column lost": "has no column label",
+    "column lost": "lacks 'label'",
 }
 
 

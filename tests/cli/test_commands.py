@@ -373,12 +373,12 @@ def test_personas_are_shown_one_a_row(invoke: Invoke, tmp_path: Path) -> None:
     rows = json.loads(invoke("list", "personas", "chuang2024", "--json").stdout)
     assert len(rows) == 10
     assert rows[0]["attributes"]["occupation"] == "Financial Analyst"
-    (tmp_path / "own.csv").write_text("name,opinion,age\nAda,2,50\nBo,,30\n")
+    (tmp_path / "own.csv").write_text("name,opinion,age\nAda,2,50\nBo,1,30\n")
     printed = invoke("list", "personas", tmp_path / "own.csv").stdout
     assert [line.split() for line in printed.splitlines()] == [
         ["name", "opinion", "age"],
         ["Ada", "2", "50"],
-        ["Bo", "none", "30"],
+        ["Bo", "1", "30"],
     ]
 
 

@@ -252,8 +252,19 @@ def test_an_unknown_mapping_lists_those_of_the_package() -> None:
 
 
 def test_a_file_that_is_no_table_is_refused() -> None:
-    with pytest.raises(SpecError, match="cannot be read as a table"):
+    with pytest.raises(SpecError, match=r"missing\.csv: no such file"):
         import_panel("missing.csv", PLAIN)
+    with pytest.raises(SpecError, match="cannot be read as a table"):
+        import_panel("missing.parquet", PLAIN)
+
+
+def test_missing_cells_of_pandas_are_empty_and_ids_keep_their_digits() -> None:
+    cells = {"who": [11, 12, 12], "wave": [1, 1, 2], "rating": [1, 2, pd.NA], "text": [pd.NA, "", "So."]}
+    rows = pd.DataFrame(cells, dtype=object)
+    results = import_panel(rows, PLAIN, store="people.sqlite")
+    assert set(results.agents["name"]) == {"11", "12"}
+    with pytest.raises(SpecError, match="1234567890123456768 has lost digits; give the table with its column as text"):
+        _imported([{**ROWS[0], "who": 1234567890123456789.0}])
 
 
 # -- DEBATE ------------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_names_are_numbered_in_the_order_of_the_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         *refused(__file__, "edge lists"),
-        (b"\xff\x00", "is not readable as an edge list"),
+        (b"\xff\x00", "friends.txt: not a text file"),
     ],
 )
 def test_bad_edge_lists(tmp_path: Path, text: str | bytes, message: str) -> None:
@@ -151,7 +151,7 @@ def test_bad_edge_lists(tmp_path: Path, text: str | bytes, message: str) -> None
         ("none.txt", None, r"^network: no such file: none\.txt"),
         ("bad.graphml", "<graphml", "is not readable as GraphML"),
         ("bad.graphml", "0 1\n", "is not readable as GraphML"),
-        (".", None, "is not readable as an edge list"),
+        (".", None, "is a folder; a file is expected"),
     ],
 )
 def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: str) -> None:
@@ -212,8 +212,11 @@ def test_a_weight_is_a_finite_number(tmp_path: Path, weight: Any) -> None:
     graph.edges[0, 1]["weight"] = weight
     nx.write_graphml(graph, tmp_path / "net.graphml")
     nx.write_edgelist(graph, tmp_path / "net.edges")
-    for name in ("net.graphml", "net.edges"):
-        with pytest.raises(SpecError, match=r"^network.* weight .*must be a finite number"):
+    for name, problem in (
+        ("net.graphml", "must be a finite number"),
+        ("net.edges", "weight.* is (missing|.* no number)"),
+    ):
+        with pytest.raises(SpecError, match=f"^network.* weight .*{problem}" if "gr" in name else f":1: .*{problem}"):
             build_network({"kind": "file", "path": str(tmp_path / name)}, 2)
 
 
@@ -302,3 +305,55 @@ def test_graphs_and_networks_say_how_many_agents_there_are() -> None:
     assert build_network(Network.of(5)).n == 5
     with pytest.raises(SpecError, match=r"agents must be 0\.\.2 \(N = 3\); got agent 30"):
         build_network(nx.Graph([(10, 30), (30, 20)]), 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "directed", "pairs", "weights"),
+    [
+        ("Ann Bob\nBob Cy\n", {"directed": True}, True, [(0, 1), (1, 2)], None),
+        ("Ann Bob\nBob Cy\n", {"directed": True, "first": "listener"}, True, [(1, 0), (2, 1)], None),
+        ("0 1 2\n1 0 3\n", {"directed": True}, True, [(0, 1), (1, 0)], [2, 3]),
+        ("a,b,ties\n0,1,2\n1,2,3\n", {"weight": "ties"}, False, [(0, 1), (1, 2)], [2, 3]),
+        ("0 1 {'ties': 2}\n1 2 {'ties': 3}\n", {"weight": "ties"}, False, [(0, 1), (1, 2)], [2, 3]),
+        ("0 1 2\n1 1 3\n1 2 1\n", {"self_loops": "drop"}, False, [(0, 1), (1, 2)], [2, 1]),
+        ("Id;Source;Target;Weight\n7;Ann;Bob;0,5\n8;Bob;Cy;2\n", {}, False, [(0, 1), (1, 2)], [0.5, 2]),
+        ("Source,Target\nAnn,Bob\nBob,Cy\n", {}, False, [(0, 1), (1, 2)], None),
+        ("0.0 2.0\n2.0 1.0\n", {}, False, [(0, 2), (1, 2)], None),
+        ("4 5\n5 6\n", {}, False, [(4, 5), (5, 6)], None),
+    ],
+)
+def test_what_is_said_of_an_edge_list(
+    tmp_path: Path, text: str, options: dict[str, Any], directed: bool, pairs: Any, weights: Any
+) -> None:
+    (tmp_path / "g.csv").write_text(text, encoding="utf-8")
+    network = build_network({"kind": "file", "path": str(tmp_path / "g.csv"), **options})
+    found, stated = network.edges
+    assert (network.directed, sorted(map(tuple, found.tolist()))) == (directed, pairs)
+    assert (None if stated is None else stated.tolist()) == weights
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "problem"),
+    [
+        ("g.csv", "0 1\n", {"first": "listener"}, "first goes with edges that have a direction"),
+        ("g.csv", "0 1\n1 1\n", {}, "an agent cannot be joined to itself"),
+        ("g.csv", "source,target,ties\n0,1,2\n", {"weight": "tie"}, r":1: has no column 'tie' \(did you mean ties"),
+        ("g.adjlist", "0 1\n", {"directed": True}, "directed goes with edge lists; an adjacency list says itself"),
+    ],
+)
+def test_what_does_not_go_with_a_file_is_refused(
+    tmp_path: Path, name: str, text: str, options: dict[str, Any], problem: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError, match=problem):
+        build_network({"kind": "file", "path": str(tmp_path / name), **options})
+
+
+def test_an_attribute_that_may_be_the_weight_is_not_dropped(tmp_path: Path) -> None:
+    nx.write_gml(nx.Graph([(0, 1, {"value": 3})]), tmp_path / "g.gml")
+    spec = {"kind": "file", "path": str(tmp_path / "g.gml")}
+    with pytest.raises(SpecError, match="edges have 'value' and no 'weight'; say weight: value"):
+        build_network(spec)
+    assert build_network({**spec, "weight": "value"}).edges[1].tolist() == [3]
+    with pytest.raises(SpecError, match=r"no edge has the attribute 'valu' \(did you mean value\?\)"):
+        build_network({**spec, "weight": "valu"})

@@ -192,6 +192,16 @@ def test_problems_with_the_agents_of_a_file_name_it_too(tmp_path: Path, n: int |
     assert str(caught.value).startswith(f"network: {path}: ")
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["http://www.gexf.net/1.3", "http://gexf.net/1.2", "https://gexf.net/1.3", "http://www.gexf.net/1.2draft"],
+)
+def test_versions_of_gexf_are_read_under_each_address_with_empty_labels(tmp_path: Path, address: str) -> None:
+    nodes = GEXF_NODES.replace("/>", ' label=""/>')
+    text = GEXF.format("", nodes, GEXF_EDGE).replace("http://gexf.net/1.3", address)
+    assert _told(_at(_written(tmp_path, "g.gexf", text))) == ([0, 1], False, [((0, 1), 1.0)])
+
+
 @pytest.mark.parametrize("name", ["g.graphml", "g.gexf"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_declarations_of_entities_are_refused(tmp_path: Path, name: str, encoding: str) -> None:

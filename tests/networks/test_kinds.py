@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 from urllib.parse import quote
@@ -151,19 +151,19 @@ def test_what_is_given_enters_identities_by_its_edges(tmp_path: Path) -> None:
 
 
 def test_files_are_read_as_the_caller_says() -> None:
-    file = NetworkKind.read({"kind": "file", "path": "friends"})
+    file = NetworkKind.read({"kind": "file", "path": "friends", "directed": True})
     asked = []
 
-    def read(path: str) -> Network:
-        asked.append(path)
+    def read(path: str, options: Mapping[str, Any]) -> Network:
+        asked.append((path, options))
         return Network.from_edges([[0, 1]])
 
     assert _edges(file.build(4, _rng(), read)) == (4, False, False, [[0, 1]], None)
     assert file.identity(4, read) == NetworkKind.read({"edges": [[0, 1]]}).identity(4)
     assert "agents must be 0..2 (N = 3); got agent 3" in _refusal(
-        lambda: file.check(3, lambda _: Network.from_edges([[0, 3]]))
+        lambda: file.check(3, lambda *_: Network.from_edges([[0, 3]]))
     )
-    assert asked == ["friends"] * 2
+    assert asked == [("friends", {"directed": True})] * 2
 
 
 # -- as a field of a document ----------------------------------------------------------------------------------------

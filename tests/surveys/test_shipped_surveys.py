@@ -14,10 +14,10 @@ from opinionsim.surveys import Survey, load_mapping, load_survey
 
 ANES = """\
 weight,birthyr,educ,gender4,race4,pid3,ideo5,child18,employ,region,urbanicity2,inputstate
-1,1984,4-year,Woman,White,Democrat,Very liberal,Yes,Full-time,West,Big city,California
-,1990,No HS,Man,Black,Republican,Liberal,No,Retired,South,Rural area,Texas
+1,1984,4-year degree,Woman,White,Democrat,Very liberal,Yes,Full-time,West,Big city,California
+,1990,No HS credential,Man,Black,Republican,Liberal,No,Retired,South,Rural area,Texas
 2,1950,Post-grad,Other,Other,Other,Not sure,No Answer,Other,Midwest,No Answer,"inapplicable, legitimate skip"
-1,2000,2-year,Man,not asked,Not sure,Conservative,No,Student,South,Small town,Texas
+1,2000,2-year degree,Man,not asked,Not sure,Conservative,No,Student,South,Small town,Texas
 1,2000,Some college,No Answer,Hispanic,-48104,Moderate,No,Retired,Northeast,Suburban area,Ohio
 """
 

@@ -83,20 +83,23 @@ def test_weights_are_finite_and_not_negative(village: Village, weight: str) -> N
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (VILLAGE.replace(",2.5\n", ",much\n"), "village.csv: 'w' has 'much'; weights must be numbers"),
+        (VILLAGE.replace(",2.5\n", ",much\n"), "village.csv: 'w' of row 2 is 'much'; weights must be numbers"),
         ("born,sex,party,job,w\n1990,F,left,baker,0\n", "all weights in 'w' are 0; nobody could be drawn"),
         ("born,sex,party,job,w\n1990,F,left,baker,\n", "holds no respondent with a weight"),
         ("born,sex,party,job,w\n", "holds no respondent with a weight"),
-        ("", "lacks 'born', 'sex', 'party', 'job', 'w', which the mapping names; it has no columns"),
+        ("", "village.csv: is empty; a table with a header is expected"),
         (
             VILLAGE.replace("sex,", "gender,"),
             "lacks 'sex', which the mapping names; it has born, gender, party, job, w",
         ),
-        (VILLAGE.replace("party,", "sex,"), "column 'sex' is there 2 times"),
-        (VILLAGE.replace("1950", "in 1950"), "'born' has 'in 1950'; what is subtracted must be numbers"),
+        (VILLAGE.replace("party,", "sex,"), "'sex' is there 2 times"),
+        (VILLAGE.replace("1950", "in 1950"), "'born' of row 2 is 'in 1950'; what is subtracted must be numbers"),
         (VILLAGE.replace("1950", "inf"), "'born' of row 2 is infinite"),
-        (VILLAGE.replace(",2.5\n", ",2.5,7\n"), "cannot be read as .csv"),
-        (VILLAGE.replace("\n", ",7\n").replace("w,7", "w"), "rows have more values than the header has names"),
+        (VILLAGE.replace(",2.5\n", ",2.5,7\n"), "village.csv:3: must have 5 cells, as line 1 has; got 6"),
+        (
+            VILLAGE.replace("\n", ",7\n").replace("w,7", "w"),
+            "village.csv:2: must have 5 cells, as line 1 has; got 6",
+        ),
         (VILLAGE.replace("baker", "ba\x1bker"), r"'job' holds control characters: 'ba\\x1bker'"),
     ],
 )
@@ -106,12 +109,12 @@ def test_a_file_that_does_not_fit_is_refused(village: Village, data: str, proble
 
 
 def test_what_is_no_survey_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "latin.csv").write_bytes("a\nGrün\n".encode("latin-1"))
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
     (tmp_path / "broken.dta").write_bytes(b"\x00" * 40)
     (tmp_path / "table.xlsx").write_bytes(b"PK")
     (tmp_path / "folder.csv").mkdir()
     for name, problem in (
-        ("latin.csv", "cannot be read as .csv"),
+        ("binary.csv", "not a text file in UTF-8"),
         ("broken.dta", "cannot be read as .dta"),
         ("table.xlsx", "a survey is read from one of .csv, .parquet, .dta, .sav; got .xlsx"),
         ("folder.csv", "is a folder"),
@@ -125,3 +128,39 @@ def test_a_skipped_value_is_not_subtracted(village: Village) -> None:
     columns = [{"column": "born", "subtract_from": 2024, "skip": ["No Answer"], "clause": "You are ${value}"}]
     survey = village.load("born,w,party\n1990,1,left\nNo Answer,1,left\n", columns=columns, groups={})
     np.testing.assert_array_equal(survey.values["born"], [34, np.nan])
+
+
+def test_values_and_mapping_that_do_not_fit_are_named_with_their_count(
+    village: Village, caplog: pytest.LogCaptureFixture
+) -> None:
+    sex = {"column": "sex", "recode": {"F": "a woman", "m": "a man"}, "clause": "You are ${value}"}
+    with caplog.at_level("INFO", "opinionsim.foundation.tables"):
+        village.load(columns=[sex], opinion={"column": "party", "recode": {"left": -2, "center": 0}}, groups={})
+    assert caplog.messages[0].endswith("6 rows: `sex` text, `w` number 0..4 (1 missing), `party` text (1 missing)")
+    told = "`sex` never is 'm'; `sex` is also 'M' (2), 'X' (1)"
+    opinion = (
+        "`party` as `opinion` never is 'center'; `party` as `opinion` is also 'right' (1), 'none' (1), 'not sure' (1)"
+    )
+    assert caplog.messages[1].endswith(f"the mapping 'village' does not fit all values: {told}; {opinion}")
+
+
+def test_whole_numbers_that_a_float_would_change_are_texts(tmp_path: Path) -> None:
+    ids = [1234567890123456789, 1234567890123456788]
+    pd.DataFrame({"id": ids}).to_parquet(tmp_path / "s.parquet")
+    (tmp_path / "s.csv").write_text("id,zip\n1234567890123456789,01001\n1234567890123456788,99999\n")
+    for name in ("s.parquet", "s.csv"):
+        assert load_survey(tmp_path / name, _mapping("id")).values["id"].tolist() == list(map(str, ids))
+    assert load_survey(tmp_path / "s.csv", _mapping("zip")).persona(0).record == {"zip": "01001"}
+
+
+def test_a_column_of_lists_is_refused_by_name(tmp_path: Path) -> None:
+    pd.DataFrame({"a": [[1, 2], [3]]}).to_parquet(tmp_path / "s.parquet")
+    with pytest.raises(SurveyError, match=r"s\.parquet: 'a' holds lists"):
+        unmapped_survey(tmp_path / "s.parquet")
+
+
+def test_a_mapping_says_what_is_missing(village: Village) -> None:
+    found = village.load("born,sex,party,job,w\n1990,NA,left,-9,1\n-9,F,left,x,1\n", missing=["-9"], opinion=None)
+    assert found.values["sex"].tolist() == ["NA", "F"]
+    np.testing.assert_array_equal(found.values["age"], [34, np.nan])
+    assert found.values["line of work"].tolist() == [None, "x"]

@@ -6,7 +6,9 @@ Errors have one form: file, line, field, problem and what would be valid.
 from opinionsim.foundation.documents._document import (
     Document as Document,
     is_one_line as is_one_line,
+    normal as normal,
     parse_document as parse_document,
+    read_bytes as read_bytes,
     read_document as read_document,
     read_text as read_text,
     show_value as show_value,

@@ -105,6 +105,11 @@ def spell_path(keys: Sequence[str | int]) -> str:
     return spelled
 
 
+def normal(text: str) -> str:
+    """A text in the one form in which texts are compared: signs with accents are one sign each (NFC)."""
+    return unicodedata.normalize("NFC", text)
+
+
 def read_document(path: str | Path) -> Document:
     """Read a YAML file, or a JSON file when its name ends in ``.json``.
 
@@ -116,14 +121,14 @@ def read_document(path: str | Path) -> Document:
     Returns
     -------
     Document
-        The content, a mapping.
+        The content, a mapping; its texts are in :func:`normal` form.
 
     Raises
     ------
     SpecError
         If the file is missing, unreadable, empty, not text, not valid, repeats a key, or is no mapping.
     """
-    return parse_document(read_text(path), path)
+    return parse_document(normal(read_text(path)), path)
 
 
 def read_text(path: str | Path) -> str:
@@ -139,15 +144,34 @@ def read_text(path: str | Path) -> str:
     SpecError
         If the file is missing, unreadable, too long, or not text.
     """
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
+
+
+def read_bytes(path: str | Path, most: int = _MOST_BYTES) -> bytes:
+    """The content of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    most : int
+        Bytes that it may have.
+
+    Raises
+    ------
+    SpecError
+        If the file is missing, unreadable or too long.
+    """
     path = Path(path)
     try:
         with path.open("rb") as file:  # a device has no end
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise SpecError(f"{path}: is longer than {_MOST_BYTES >> 20} MiB; a file of text below that is expected")
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise SpecError(f"{path}: is longer than {most >> 20} MiB; a file of text below that is expected")
+        return content
     except FileNotFoundError:
         raise SpecError(f"{path}: no such file") from None
     except IsADirectoryError:
