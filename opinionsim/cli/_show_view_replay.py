@@ -208,10 +208,12 @@ def check(store: str) -> None:
     from opinionsim.store import open_store
 
     with open_store(store, write=False) as opened:
-        found = list(opened.damage())
+        found, has_log = list(opened.damage()), opened.has_log
     for line in found:
         say(line)
     if found:
         say("The store is damaged: take it from a copy, or start the runs that are named anew with --fresh.")
         raise typer.Exit(1)
     say("The store is sound.")
+    if has_log:
+        say("Its last rows are in a log beside it: one that was cut between two transactions looks like an older one.")

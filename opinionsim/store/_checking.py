@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from sqlalchemy import Column, Connection, Table, select
+from sqlalchemy import Column, Connection, Table, inspect, select
 
 from opinionsim.errors import DamagedError
 from opinionsim.messages import prompt_identity
@@ -22,6 +22,13 @@ _REFERENCES = (
     *((table.c.run_id, _schema.runs) for table in (_schema.counts, _schema.waits, _schema.seats, *_schema.PRODUCED)),
 )
 
+#: Statements that name the triggers of a database, by dialect.
+_TRIGGERS = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+    "WHERE NOT tgisinternal AND relnamespace = current_schema()::regnamespace",
+}
+
 
 def checks(dialect: str) -> Iterator[Callable[[Connection], Iterator[str]]]:
     """Functions that name, each in a transaction of its own, what is damaged or missing in a store.
@@ -33,6 +40,7 @@ def checks(dialect: str) -> Iterator[Callable[[Connection], Iterator[str]]]:
     """
     if dialect == "sqlite":
         yield _file
+    yield partial(_strangers, triggers=_TRIGGERS[dialect])
     for table in _schema.TABLES.sorted_tables:
         yield partial(_rows, table=table)
     yield lambda connection: iter(_counts.missing(connection).values())
@@ -47,6 +55,13 @@ def _file(connection: Connection) -> Iterator[str]:
     for line in connection.exec_driver_sql("PRAGMA integrity_check").scalars():
         if line != "ok":
             yield f"the file is damaged: {line}"
+
+
+def _strangers(connection: Connection, triggers: str) -> Iterator[str]:
+    """Triggers and views, none of which a store has: they change what is written or read."""
+    names = [f"trigger {name}" for name in connection.exec_driver_sql(triggers).scalars()]
+    for name in [*names, *(f"view {name}" for name in inspect(connection).get_view_names())]:
+        yield f"the {name} is not one that opinionsim made; drop it, or take the store from a copy"
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[str]:

@@ -54,6 +54,10 @@ class Database:
         Called after each write transaction, before the next begins; raises nothing.
     scrub : callable
         What :meth:`rewrite` does.
+    has_log : bool
+        Whether a log was read along with a file.
+    damage : str
+        What was damaged in it when the file was opened.
     """
 
     url: str
@@ -67,6 +71,8 @@ class Database:
     present: Callable[[], None] = lambda: None
     settled: Callable[[], None] = lambda: None
     scrub: Callable[[], None] = lambda: None
+    has_log: bool = False
+    damage: str = ""
 
     def __post_init__(self) -> None:
         # Where one writer works at a time, a lock queues the threads of this process better than the database does.

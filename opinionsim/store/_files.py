@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -17,6 +17,7 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
 from opinionsim.errors import StoreError
+from opinionsim.foundation.sqlite_logs import keep_aside, lacks_pages, log_of, size_of, tidy
 from opinionsim.store import _log
 from opinionsim.store._address import VALID
 from opinionsim.store._database import Database, as_store_error, create, holds_store, require_store
@@ -49,7 +50,7 @@ def open_for_writing(given: Path) -> Database:
         if not path.exists():
             undo.callback(_remove, path)
         with ExitStack() as checking:
-            is_store = _log.size_of(path) > 0 and _is_store(path, given, checking)
+            is_store = size_of(path) > 0 and _is_store(path, given, checking)
         engine = _engine(path, "mode=rwc", read_only=False)
         closing.callback(engine.dispose)
         _use_wal(engine)
@@ -75,24 +76,28 @@ def open_for_writing(given: Path) -> Database:
 
 def _is_store(path: Path, given: Path, closing: ExitStack) -> bool:
     """Whether a locked file holds a store, read with its log but so that neither is changed."""
-    engine, has_log = _examined(path, given, closing, alone=True)
+    engine, has_log, damage = _examined(path, given, closing, alone=True)
     with engine.connect() as connection:
         is_store = holds_store(connection, f"the file {given}")
-        if is_store and not has_log and _log.warn_unclean(path, given):
+        if damage or (is_store and not has_log and _log.warn_unclean(path, given)):
             # A part of a lost log may have been brought in: on half of a change nothing must be built.
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
             if found != "ok":
                 raise StoreError(f"the store {given} is damaged without its log ({found}); take it from a copy")
+    if damage:
+        keep_aside(path)
     return is_store
 
 
-def _examined(path: Path, given: Path, closing: ExitStack, *, alone: bool) -> tuple[Engine, bool]:
-    """Connections that only read a file, whose log is its own, and whether there was a log."""
+def _examined(path: Path, given: Path, closing: ExitStack, *, alone: bool) -> tuple[Engine, bool, str]:
+    """Connections that only read a file, whose log is its own; whether there was a log, and what is damaged in it."""
     mode = _reading_mode(path, given, alone=alone)
+    # Beside a writer, SQLite takes frames by the writer's index of the log, and checks none of them.
+    damage = "" if not alone and is_written(given) else _log.warn_damaged(path, given)
     has_log = _log.require_own(path, given, mode)
     engine = _engine(path, mode, read_only=True)
     closing.callback(engine.dispose)
-    return engine, has_log
+    return engine, has_log, damage
 
 
 def open_for_reading(given: Path) -> Database:
@@ -105,13 +110,14 @@ def open_for_reading(given: Path) -> Database:
             _log.require_file(path, given)
             raise StoreError(f"there is no store at {given}; check the path, or run an experiment to make one")
         _log.require_file(path, given)
-        closing.callback(_tidy, path)
-        engine, has_log = _examined(path, given, closing, alone=False)
+        closing.callback(tidy, path)
+        engine, has_log, damage = _examined(path, given, closing, alone=False)
         with engine.connect() as connection:
             require_store(connection, f"the file {given}")
         if not has_log and not is_written(given):
             _log.warn_unclean(path, given)
-        return _database(given, engine, None, closing.pop_all(), present=_Present(given, path, written=False))
+        present = _Present(given, path, written=False)
+        return _database(given, engine, None, closing.pop_all(), present=present, has_log=has_log, damage=damage)
 
 
 def copy(given: Path, target: Path) -> None:
@@ -188,22 +194,12 @@ class _Present:
         # SQLite counts pages by the log, of which a file that was cut knows nothing. A file becomes shorter only where
         # it is rewritten without what was withdrawn, and then says itself how many pages it has.
         size = self._path.stat().st_size
-        if size < self._size and not _is_whole(self._path):
+        if size < self._size and lacks_pages(self._path, "mode=ro"):
             raise StoreError(
                 f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
                 f"{self._doing}. Take it from a copy"
             )
         self._size = size
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether a file has at least the pages that its own header names."""
-    try:
-        with _log.alone(path) as connection:
-            connection.execute("PRAGMA page_count").fetchone()
-    except sqlite3.DatabaseError:
-        return False
-    return True
 
 
 def _identity(name: str) -> tuple[int, int] | None:
@@ -238,9 +234,9 @@ def _reading_mode(path: Path, given: Path, *, alone: bool = False) -> str:
     write. One that may not write needs a log and an index of it, and makes them where they are absent; without either
     the file is read by itself.
     """
-    log, index = _log.log_of(path), path.with_name(path.name + "-shm")
+    log, index = log_of(path), path.with_name(path.name + "-shm")
     may_write = os.access(path.parent, os.W_OK)
-    if not _log.size_of(log) and (alone or not (may_write or (log.exists() and index.exists()))):
+    if not size_of(log) and (alone or not (may_write or (log.exists() and index.exists()))):
         return "mode=ro&immutable=1"
     if not may_write and not index.exists():
         raise StoreError(
@@ -248,16 +244,6 @@ def _reading_mode(path: Path, given: Path, *, alone: bool = False) -> str:
             "written; copy both of them into one"
         )
     return "mode=ro"
-
-
-def _tidy(path: Path) -> None:
-    """Remove the empty log and the index that reading needs, unless another process has the store open."""
-    log = _log.log_of(path)
-    with suppress(OSError, sqlite3.Error):
-        if log.stat().st_size == 0 and os.access(path.parent, os.W_OK):
-            # The last connection that may write removes them; of an empty log it brings nothing in.
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True)) as connection:
-                connection.execute("SELECT 1 FROM sqlite_master").fetchall()
 
 
 def _engine(path: Path, mode: str, *, read_only: bool) -> Engine:

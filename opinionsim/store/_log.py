@@ -26,6 +26,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from opinionsim.errors import StoreError
+from opinionsim.foundation.sqlite_logs import damaged_from, kept_as, lacks_pages, log_of, number_alone, size_of
 
 CLEAN, _EMPTIED, _WORKING = 0, 1, 2
 _KINDS = 4
@@ -36,19 +37,6 @@ _WAIT_MS, _LAST_WAIT_MS = 20, 1000
 #: Seconds until it is tried again where readers were in the way.
 _AGAIN_S = 1.0
 _logger = logging.getLogger(__name__)
-
-
-def log_of(path: Path) -> Path:
-    """The log beside a file."""
-    return path.with_name(path.name + "-wal")
-
-
-def size_of(path: Path) -> int:
-    """Size of a file in bytes; 0 where there is none."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def require_file(path: Path, given: Path) -> None:
@@ -68,7 +56,7 @@ def require_file(path: Path, given: Path) -> None:
 
 
 def require_own(path: Path, given: Path, mode: str) -> bool:
-    """Refuse a file whose log is another file's, before anything is read through it.
+    """Refuse a file whose log is another file's, or that was cut, before anything is read through it.
 
     Parameters
     ----------
@@ -85,15 +73,15 @@ def require_own(path: Path, given: Path, mode: str) -> bool:
     Raises
     ------
     StoreError
-        If the number of the file alone is none that file and log show together.
+        If the number of the file alone is none that file and log show together, or a page is in neither of them.
     """
     log = log_of(path)
     if not size_of(log):
         return log.exists()
     with closing(sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, isolation_level=None)) as connection:
-        alone = _alone(path)
+        alone = number_alone(path)
         while alone not in _together(connection):
-            before, alone = alone, _alone(path)
+            before, alone = alone, number_alone(path)
             # A process that writes the store may have emptied the log between the two looks.
             if alone == before:
                 raise StoreError(
@@ -101,40 +89,40 @@ def require_own(path: Path, given: Path, mode: str) -> bool:
                     f"would damage it; if {given} is a copy that was put back, move {log.name} away and keep it, else "
                     "put back the file it belongs to"
                 )
+        if lacks_pages(path, mode):
+            raise StoreError(f"the store {given} was cut: it and {log.name} lack pages; take it from a copy")
     return True
+
+
+def warn_damaged(path: Path, given: Path) -> str:
+    """Say once of a log that nobody writes that it is damaged; returns what is damaged, or nothing.
+
+    SQLite reads a log up to its damage, is silent about the rest, and deletes it when the store is closed.
+    """
+    log = log_of(path)
+    found = damaged_from(log)
+    # A process that has begun to write in the meantime changes what there is.
+    if found is None or damaged_from(log) != found:
+        return ""
+    what = f"the log {log.name} of the store {given} is damaged at byte {found:,}, and nothing after that can be read"
+    _warn(f"{what}; whoever writes the store keeps this log as {kept_as(log).name}, and goes on with what is left")
+    return what
 
 
 def warn_unclean(path: Path, given: Path) -> bool:
     """Say once, of a file without a log, that it was not closed, so that replies may be missing; whether it is so."""
-    unclean = _alone(path) % _KINDS != CLEAN
+    unclean = number_alone(path) % _KINDS != CLEAN
     if unclean:
-        _say_unclean(str(given), log_of(path).name)
+        _warn(
+            f"the store {given} was not closed and has no log beside it: if it was copied or moved without "
+            f"{log_of(path).name}, the last replies are missing; bring the log along, or go on without them"
+        )
     return unclean
 
 
 @cache
-def _say_unclean(given: str, log: str) -> None:
-    _logger.warning(
-        "the store %s was not closed and has no log beside it: if it was copied or moved without %s, the last replies "
-        "are missing; bring the log along, or go on without them",
-        given,
-        log,
-    )
-
-
-def _alone(path: Path) -> int:
-    """Number in a file, whatever its log says."""
-    with alone(path) as connection:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def alone(path: Path) -> closing[sqlite3.Connection]:
-    """A connection to a file without its log, for the length of a block.
-
-    A file of this process's own would free, when it is closed, all locks that SQLite holds on the same file here; other
-    processes would then take the log away under those who read or write it.
-    """
-    return closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None))
+def _warn(said: str) -> None:
+    _logger.warning("%s", said)
 
 
 def _together(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -47,10 +47,12 @@ class StoreReader:
     ----------
     url : str
         Address under which it opens again; it shows no password.
+    has_log : bool
+        Whether a store in a file, opened for reading, had a log beside it.
     """
 
     def __init__(self, database: Database) -> None:
-        self.url = database.url
+        self.url, self.has_log = database.url, database.has_log
         self._database = database
         #: What was last read of a run or two, for questions that follow each other.
         self._known: dict[str, Columns] = {}
@@ -115,6 +117,7 @@ class StoreReader:
 
     def damage(self) -> Iterator[str]:
         """Everything in the store that is damaged or missing, in words that name run, table and row."""
+        yield from filter(None, [self._database.damage])
         for check in _checking.checks(self._database.reading.dialect.name):
             try:
                 with self.reading() as connection:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import Table, Text
+from sqlalchemy import Table, Text, create_engine
 
 from opinionsim.errors import DamagedError, StoreError
 from opinionsim.llm import Question
@@ -306,6 +306,28 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
     _do(path, "DELETE FROM runs")
     assert "run r1 of design 1 of quick is missing" in check()
     assert "runs lacks the row r1 that the row of run_id r1, turn 0 in turns names" in check()
+
+
+def test_a_check_names_triggers_and_views(each_url: str) -> None:
+    open_store(each_url).close()
+    engine = create_engine(each_url)
+    if engine.dialect.name == "sqlite":
+        trigger = "CREATE TRIGGER kind AFTER INSERT ON opinions BEGIN UPDATE opinions SET value = 2; END"
+    else:
+        trigger = (
+            "CREATE TRIGGER kind BEFORE UPDATE ON opinions FOR EACH ROW "
+            "EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+        )
+    with engine.begin() as connection:
+        connection.exec_driver_sql(trigger)
+        connection.exec_driver_sql("CREATE VIEW mine AS SELECT * FROM runs")
+    engine.dispose()
+    with open_store(each_url, write=False) as store:
+        found = list(store.damage())
+    assert found == [
+        f"the {what} is not one that opinionsim made; drop it, or take the store from a copy"
+        for what in ("trigger kind", "view mine")
+    ]
 
 
 # -- values that no version of ours writes, under a right check sum ------------------------------------------
