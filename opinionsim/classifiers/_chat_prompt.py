@@ -48,7 +48,7 @@ def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMess
     kinds = [kind for kind, texts in told.items() if texts]
     asked = filled(
         "opinionsim.classifiers",
-        "judge.txt",
+        "closed_question.txt",
         told={kind: [_defused(text, kinds) for text in texts] for kind, texts in told.items()},
         kinds=kinds,
         labelled=labelled,
