@@ -30,7 +30,7 @@ def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMess
 
     Notes
     -----
-    The wording is that of ``templates/judge.txt``. Text that looks like a placeholder is not expanded.
+    The wording is that of ``templates/closed_question.txt``. Text that looks like a placeholder is not expanded.
     """
     context = item.context or Context()
     opinion = context.assigned_opinion
