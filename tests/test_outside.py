@@ -280,7 +280,7 @@ class Unmarked(SteppedInteraction):
     [
         ("interaction.kind", "subprocess:check_output", "is not marked as a part"),
         ("interaction.kind", "nowhere.at_all:Thing", "cannot import 'nowhere.at_all': ModuleNotFoundError"),
-        ("interaction.kind", "breaks:Thing", "cannot import 'breaks': ZeroDivisionError"),
+        ("interaction.kind", "breaks:Thing", r"cannot import 'breaks': ZeroDivisionError: .* \(in .*breaks\.py:1\)"),
         ("interaction.kind", "bad:Unmarked", "is not marked as a part"),
         ("interaction.kind", "bad:picks", "is marked as a part of kind 'selector'; one of kind 'interaction'"),
         ("interaction.kind", "bad:Missing", "the module 'bad' has no Missing"),
@@ -336,7 +336,7 @@ _FAULTY = """
 import opinionsim as osim
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.memory import CumulativeMemory
-from opinionsim.schedules import REVIEW, WRITE, Interaction, SteppedInteraction, Turn, named
+from opinionsim.schedules import REVIEW, WRITE, ActSpec, Interaction, SteppedInteraction, Turn, named
 
 @osim.part("interaction")
 class NoAgent(SteppedInteraction):
@@ -400,6 +400,31 @@ def on_network(opinions, network):
 @osim.part("metric")
 def words(opinions):
     return "many"
+
+@osim.part("scripted")
+def number(scene, draws):
+    return 3
+
+def way(name, *acts, **declared):
+    def turns(self, setting):
+        yield from (Turn(i, 1, i, act.name, tuple(range(i))) for i, act in enumerate(acts))
+    own = {"__module__": "faulty", "__qualname__": name, "turns": turns, "acts": named(*acts), **declared}
+    globals()[name] = osim.part("interaction")(type(SteppedInteraction)(name, (SteppedInteraction,), own))
+
+def saying(name, **declared):
+    return ActSpec(name, name, **{"kind": "chat", "text": "Speak.", **declared})
+
+way("Tuple", acts=(saying("say"),))
+way("NoComma", saying("say"), tables=("faulty:words"))
+way("NoTable", saying("say"), tables=("faulty:nowhere",))
+way("NoFigure", saying("say"), figures=("faulty:words",))
+way("NoRecord", saying("say"), record="norecord")
+way("NoAnswer", saying("say", scripted="noanswer"))
+way("Opposite", saying("say"), saying("add", opinion="none"))
+way("Overheard", saying("say", audience="nobody"), saying("add", kind="other"))
+way("Unset", saying("say", text="{{ nosuch }}"))
+way("Numbers", saying("say", scripted="faulty:number"))
+way("Chatting", saying("say", opinion="may"), saying("add", kind="order", opinion="none"))
 """
 
 
@@ -421,6 +446,15 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         ("interaction", {"kind": "faulty:Ahead"}, "faulty:Ahead: turn 0 reads turn 1, which is not an earlier turn"),
         ("interaction", {"kind": "faulty:NoTurns"}, "faulty:NoTurns: .* must yield objects of the class Turn"),
         ("interaction", {"kind": "faulty:Raising"}, r"faulty:Raising failed in .*faulty\.py:\d+ with ZeroDivision"),
+        ("interaction", {"kind": "faulty:Tuple"}, r"Tuple\.acts must be a mapping by name, as named\(ACT, \.\.\.\)"),
+        ("interaction", {"kind": "faulty:NoComma"}, r"NoComma\.tables must be .* such as \('faulty:words',\)"),
+        ("interaction", {"kind": "faulty:NoTable"}, r"NoTable\.tables: faulty:nowhere: the module 'faulty' has no"),
+        ("interaction", {"kind": "faulty:NoFigure"}, r"NoFigure\.figures: faulty:words is marked as .* 'metric'"),
+        ("interaction", {"kind": "faulty:NoRecord"}, r"NoRecord\.record: unknown record of a run 'norecord'"),
+        ("interaction", {"kind": "faulty:NoAnswer"}, r"NoAnswer\.acts: 'say': unknown scripted answer 'noanswer'"),
+        ("interaction", {"kind": "faulty:Opposite"}, r"'say' and 'add' make texts of kind 'chat', and declare opinion"),
+        ("interaction", {"kind": "faulty:Overheard"}, "turn 1 shows agent 1 what agent 0 said in turn 0, .*'nobody'"),
+        ("interaction", {"kind": "faulty:Unset"}, r"interaction\.kind: act say:1: undefined variable 'nosuch'"),
         ("interaction", {"kind": "dyadic", "network": "faulty:Far"}, r"interaction\.network: "),
         ("cognition", {"memory": "faulty:Silent"}, "of your own in it is faulty:Silent"),
         ("cognition", {"memory": "faulty:Asking"}, "faulty:Asking asks 1 times .* its calls_per_event is 0"),
@@ -434,6 +468,30 @@ def test_a_faulty_part_is_named_before_any_call(field: str, value: Any, problem:
     spec = changed(SMALL, **{field: {**value, "steps": 2} if field == "interaction" else value})
     with pytest.raises(OpinionSimError, match=problem):
         osim.plan(osim.load_experiment(spec))
+
+
+@pytest.mark.usefixtures("faulty")
+def test_a_scripted_answer_that_is_no_text_is_named(tmp_path: Path) -> None:
+    spec = changed(SMALL, interaction={"kind": "faulty:Numbers", "steps": 1})
+    results = osim.run(osim.load_experiment(spec), tmp_path / "numbers.sqlite")
+    (error,) = set(results.runs["error"].str.partition("): ")[2])
+    assert error == "SpecError: scripted answer faulty:number must return a text; got 3"
+
+
+@pytest.mark.usefixtures("faulty")
+def test_texts_that_only_may_state_an_opinion_are_coded_where_they_are_named() -> None:
+    def planned(**measurement: Any) -> Any:
+        spec = changed(SMALL, interaction={"kind": "faulty:Chatting", "steps": 1}, measurement=measurement)
+        return osim.plan(osim.load_experiment(spec))
+
+    assert "No act of 'faulty:Chatting' states an opinion, so that none is coded; " in str(planned())
+    assert planned(texts=["chat"]).texts > 0
+    with pytest.raises(SpecError, match=r"measurement\.texts: the instrument .* reads no text .* name texts, of: chat"):
+        planned(classifier="lexicon")
+    with pytest.raises(SpecError, match=r"measurement\.texts\[0\]: names a kind without an opinion; valid: chat"):
+        planned(texts=["order"])
+    with pytest.raises(SpecError, match=r"measurement\.texts\[0\]: unknown value 'report'; valid: chat"):
+        planned(texts=["report"])
 
 
 def test_a_part_that_fails_in_a_run_stops_that_run_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,7 +594,7 @@ def drawn(results):
 @osim.part("interaction")
 class Astray(SteppedInteraction):
     acts = named(WRITE)
-    tables = tuple(f"astray:{name}" for name in ("raising", "five", "unsourced", "opinions", "crossed", "absent"))
+    tables = tuple(f"astray:{name}" for name in ("raising", "five", "unsourced", "opinions", "crossed"))
     figures = tuple(f"astray:{name}" for name in ("nothing", "bare", "unreadable", "hidden", "drawn"))
 
     def turns(self, setting):
@@ -550,7 +608,6 @@ _LEFT_OUT = {
     "table astray:raising failed with ZeroDivisionError: division by zero (in astray:raising, ",
     "table astray:five must return a Table, several, or None, each named by a word; got 5",
     "table astray:unsourced: the frame of the table 'Steps' has no column 'evidence'",
-    "astray:absent: the module 'astray' has no absent",
     "figure astray:nothing must return a figure of matplotlib, or axes that lie on one; got None",
     "figure astray:bare failed with TypeError: bare() takes 0 positional arguments",
     "figure astray:unreadable failed with ValueError: ",

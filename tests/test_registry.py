@@ -75,6 +75,31 @@ def test_a_metric_of_ones_own_is_computed_like_any_other() -> None:
     assert found["spanned"].tolist() == [3, 0]
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[table", "Expected ']'"),
+        ("[tabel]\nown = '_own'", r"unknown table \[tabel\]; valid: interaction, "),
+        ("[table]\nown = '_own'", r"\[table\] own is given by first/parts\.toml already; give it another name"),
+        ("[figure]\nown = '_missing'", r"\[figure\] own: there is no opinionsim\.second\._missing"),
+    ],
+)
+def test_a_faulty_table_of_parts_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, problem: str
+) -> None:
+    for folder, told in {"first": "[slice]\nneeds = []\n[table]\nown = '_own'", "second": text}.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "parts.toml").write_text(told + ("" if folder == "first" else "\n[slice]\nneeds = []"))
+    tables = import_module(places.__module__)
+    monkeypatch.setattr(tables, "_ROOT", tmp_path)
+    tables._tables.cache_clear()
+    try:
+        with pytest.raises(SpecError, match=rf"second.parts\.toml: {problem}"):
+            find("figure", "own")
+    finally:
+        tables._tables.cache_clear()
+
+
 def test_only_what_a_kind_declares_is_declared() -> None:
     with pytest.raises(SpecError, match="a figure declares no 'number'; valid: numbers, shown, points"):
         osim.part("figure", number=len)

@@ -30,7 +30,7 @@ def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMess
 
     Notes
     -----
-    The wording is that of ``templates/judge.txt``. Text that looks like a placeholder is not expanded.
+    The wording is that of ``templates/closed_question.txt``. Text that looks like a placeholder is not expanded.
     """
     context = item.context or Context()
     opinion = context.assigned_opinion
@@ -48,7 +48,7 @@ def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMess
     kinds = [kind for kind, texts in told.items() if texts]
     asked = filled(
         "opinionsim.classifiers",
-        "judge.txt",
+        "closed_question.txt",
         told={kind: [_defused(text, kinds) for text in texts] for kind, texts in told.items()},
         kinds=kinds,
         labelled=labelled,

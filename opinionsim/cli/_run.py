@@ -103,7 +103,7 @@ def measure(
     store: str,
     classifier: Annotated[str, typer.Option()],
     variable: str = "stance",
-    texts: str = "report",
+    texts: str | None = None,
     context: bool = False,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     max_concurrency: Slots = None,
@@ -119,7 +119,7 @@ def measure(
     variable : NAME
         What it measures.
     texts : A,B
-        Kinds of text that it reads.
+        Kinds of text that it reads; default those in which an opinion is stated.
     context
         Tell it what was read, and who wrote.
     settings : NAME=VALUE
@@ -134,7 +134,7 @@ def measure(
     added = {
         "variable": variable,
         "classifier": {"name": classifier, "options": assignments(settings, "--set")},
-        "texts": [kind.strip() for kind in texts.split(",")],
+        "texts": None if texts is None else [kind.strip() for kind in texts.split(",")],
         "context": context,
     }
     instruments = [*results.spec["measurement"]["instruments"], added]

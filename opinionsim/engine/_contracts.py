@@ -28,7 +28,7 @@ class Actor(Protocol):
         turn : Turn
             What to do.
         received : sequence of Message
-            The messages the turn reads, in order, without those that are refused, empty or skipped.
+            The messages the turn reads, in order, without those that are refused, empty, skipped or silent.
         ask : Ask
             The only way to a chat model or a person.
         publish : callable

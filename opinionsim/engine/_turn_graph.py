@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from opinionsim.engine._contracts import Actor, calls_per_event
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import Message, as_message
-from opinionsim.schedules import ActSpec, AnySchedule, Turn, check_turn
+from opinionsim.schedules import ActSpec, AnySchedule, Turn, TurnCheck
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +50,7 @@ class TurnGraph:
 
     def __init__(self, schedule: AnySchedule, actors: Sequence[Actor], seats: Collection[int] = ()) -> None:
         self.nodes: list[Node] = []
-        self._schedule = schedule
+        self._check = TurnCheck(schedule)
         self._actors = actors
         self._after = [calls_per_event(actor) for actor in actors]
         self._externals = {name: as_message(value) for name, value in schedule.externals.items()}
@@ -61,7 +61,7 @@ class TurnGraph:
     def take(self, turn: Turn) -> Node:
         """Check a turn against the contract and join it to the turns it depends on."""
         nodes = self.nodes
-        spec = check_turn(turn, self._schedule, len(nodes), nodes[-1].turn.step if nodes else 0)
+        spec = self._check(turn)
         node = Node(turn, spec, self._actors[turn.agent])
         for ref in turn.reads:
             if isinstance(ref, int) and nodes[ref].message is None:

@@ -275,7 +275,8 @@ def _reason(chain: list[BaseException], networked: bool) -> str:
     # Clients reword connection failures, such as calling a lost connection a time-out.
     if len(chain) > 1 and _status(chain[0]) is None:
         causes = [each for each in chain[1:] if _text(each) not in ("", _text(chain[0]))]
-        said = f"{said} ({_said((causes or chain)[-1])})"
+        cause = _said((causes or chain)[-1])
+        said = said if cause in said else f"{said} ({cause})"
     if _status(chain[0]) == 404:
         said += (
             " (is that the model's name, and does base_url, if there is one, end as its server wants it, as in /v1?)"

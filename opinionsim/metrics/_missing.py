@@ -52,7 +52,7 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Indexed by ``run_id``: ``n_failed_reflections``; ``n_readings``, messages of the run that turns were to read;
-        ``n_unheard``, those of them that were refused, empty or skipped.
+        ``n_unheard``, those of them that were refused, empty, skipped or silent.
     """
     failed = turns.groupby("run_id")["failed_reflections"].sum().rename("n_failed_reflections")
     pairs = readings(turns)

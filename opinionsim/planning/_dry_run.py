@@ -18,7 +18,7 @@ from opinionsim.llm import REFLECT, SELECT, CallName
 from opinionsim.measurement import Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
 from opinionsim.metrics import SELF_REPORT
-from opinionsim.schedules import ActSpec, AdaptiveSchedule, StaticSchedule, Turn, check_turn, dropped_turns, outline
+from opinionsim.schedules import ActSpec, AdaptiveSchedule, StaticSchedule, Turn, TurnCheck, dropped_turns, outline
 from opinionsim.specification import ModelSpec
 from opinionsim.topics import Claim
 
@@ -83,11 +83,9 @@ class CountedTurns:
         self._turns, self._reads = Counter[str](), Counter[str]()
         labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
         found: defaultdict[Sort, list[int]] = defaultdict(list)
-        step, static = 0, isinstance(parts.schedule, StaticSchedule)
-        for index, turn in enumerate(outline(parts.schedule)):
-            if static:
-                check_turn(turn, parts.schedule, index, step)
-                step = turn.step
+        check, static = TurnCheck(parts.schedule), isinstance(parts.schedule, StaticSchedule)
+        for turn in outline(parts.schedule):
+            static and check(turn)
             before, act = kept.before(turn), parts.acts(turn.agent)[turn.act]
             if turn.step < parts.begins:
                 continue

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from opinionsim.registry._own_folder import search_folder as search_folder
     from opinionsim.registry._part_fields import KindModel as KindModel, NamedPart as NamedPart, Options as Options
     from opinionsim.registry._parts import (
-        KINDS as KINDS,
         RAISED as RAISED,
         Catalogue as Catalogue,
         Part as Part,
@@ -35,6 +34,12 @@ if TYPE_CHECKING:
         summary as summary,
         told_of as told_of,
     )
-    from opinionsim.registry._tables import Place as Place, general as general, names as names, places as places
+    from opinionsim.registry._tables import (
+        KINDS as KINDS,
+        Place as Place,
+        general as general,
+        names as names,
+        places as places,
+    )
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -20,8 +20,8 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import DocumentModel
 from opinionsim.foundation.redaction import secret_in
-from opinionsim.registry._parts import KINDS, PATH, Part, built_in, find
-from opinionsim.registry._tables import names
+from opinionsim.registry._parts import PATH, Part, built_in, find
+from opinionsim.registry._tables import KINDS, names
 
 #: JSON Schema of a mapping whose kind is a part of the user's own.
 _OUTSIDE = {

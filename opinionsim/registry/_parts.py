@@ -13,13 +13,13 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from traceback import walk_tb
 from types import FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from opinionsim.errors import Interrupt, OpinionSimError, SpecError, in_short, is_interrupt, meant
 from opinionsim.foundation.provenance import code_of, docstring
 from opinionsim.foundation.redaction import redacted
 from opinionsim.registry._own_folder import prepare_import
-from opinionsim.registry._tables import names, places
+from opinionsim.registry._tables import KINDS, names, places
 
 _Target = TypeVar("_Target")
 
@@ -29,60 +29,6 @@ PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
 _ENTRIES = "opinionsim.parts"
 #: A name that is given to a part.
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*")
-
-
-class _Kind(NamedTuple):
-    """A kind of part."""
-
-    words: str
-    """Name of the kind in a sentence."""
-    home: str = ""
-    """The subpackage with the base class or the contract of such parts."""
-    methods: tuple[tuple[str, ...], ...] = (("__call__",),)
-    """Groups of methods; a part must have at least one method of each group."""
-    given: tuple[str, ...] = ()
-    """Arguments that the package itself passes; they are no options."""
-    reserved: tuple[str, ...] = ()
-    """Names that mean something else."""
-    declares: tuple[str, ...] = ()
-    """What a part may declare of itself where it is marked."""
-
-
-#: What parts declare by true or false; other things are functions.
-_FLAGS = frozenset(("points", "metrics", "states"))
-#: The kinds of part that are marked. Prompt packs, which are folders, and commands stand in the same tables.
-KINDS: Mapping[str, _Kind] = {
-    "interaction": _Kind("interaction", "opinionsim.schedules", (("schedule",), ("model_fields",))),
-    "network": _Kind("network", "opinionsim.networks", (("build",), ("model_fields",))),
-    "memory": _Kind(
-        "memory",
-        "opinionsim.memory",
-        (("prompt",), ("remember",), ("templates",), ("calls_per_event",)),
-        ("prompts", "token_budget", "start", "past", "kept", "leads"),
-    ),
-    "classifier": _Kind("classifier", "opinionsim.classifiers", (("classify", "rate"),), ("scale",)),
-    "chat_model": _Kind(
-        "chat model",
-        "opinionsim.llm",
-        (("invoke", "__call__"),),
-        ("temperature", "max_tokens"),
-        ("scripted", "human", "replay", "equation"),
-    ),
-    "selector": _Kind("selector", given=("texts",)),
-    "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
-    "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
-    "table": _Kind(
-        "table",
-        given=(
-            *("results", "runs", "opinions", "agents", "turns", "metrics", "values", "points", "analysis"),
-            *("kind", "wording", "ddof", "estimand", "as_published"),
-        ),
-        declares=("fits", "points", "metrics"),
-    ),
-    "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "points", "metrics")),
-    "record": _Kind("record of a run", given=("results",)),
-    "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +131,8 @@ class Part:
             )
 
 
+#: What parts declare by true or false; other things are functions.
+_FLAGS = frozenset(("points", "metrics", "states"))
 #: Parts by kind and name, and by ``id`` of the marked object: an attribute would be inherited by subclasses.
 _BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
 _BY_TARGET: dict[int, Part] = {}
@@ -374,7 +322,7 @@ def _is_declaration(target: Any) -> bool:
 def _built_in(kind: str, name: str) -> Part | None:
     """A built-in part, whose module alone is loaded; None without one of that name."""
     if name not in _BY_NAME[kind] and (place := places(kind).get(name)):
-        for each in list(vars(import_module(place.module)).values()):
+        for each in list(vars(place.imported(kind, name)).values()):
             _part_of(each)
     found = _BY_NAME[kind].get(name)
     return None if found is None or found.outside else found
@@ -493,7 +441,11 @@ def _imported(kind: str, reference: str) -> Part:
             prepare_import(module)
             target: Any = import_module(module)
     except RAISED as error:
-        raise SpecError(f"{reference}: cannot import {module!r}: {raised(error)}") from error
+        found_at = ""
+        for frame, line in walk_tb(error.__traceback__):
+            if frame.f_globals.get("__name__") == module:
+                found_at = f" (in {frame.f_code.co_filename}:{line})"
+        raise SpecError(f"{reference}: cannot import {module!r}: {raised(error, placed=False)}{found_at}") from error
     for name in qualname.split("."):
         try:
             target = getattr(target, name)

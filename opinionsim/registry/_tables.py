@@ -6,12 +6,71 @@ import os
 import tomllib
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
+
+from opinionsim.errors import SpecError
 
 #: The file in which a folder names its parts: ``[kind]``, then ``name = "module"``.
 TABLE = "parts.toml"
 _ROOT = Path(__file__).parents[1]
+
+
+class _Kind(NamedTuple):
+    """A kind of part."""
+
+    words: str
+    """Name of the kind in a sentence."""
+    home: str = ""
+    """The subpackage with the base class or the contract of such parts."""
+    methods: tuple[tuple[str, ...], ...] = (("__call__",),)
+    """Groups of methods; a part must have at least one method of each group."""
+    given: tuple[str, ...] = ()
+    """Arguments that the package itself passes; they are no options."""
+    reserved: tuple[str, ...] = ()
+    """Names that mean something else."""
+    declares: tuple[str, ...] = ()
+    """What a part may declare of itself where it is marked."""
+
+
+#: The kinds of part that are marked. Prompt packs, which are folders, and commands stand in the same tables.
+KINDS: Mapping[str, _Kind] = {
+    "interaction": _Kind("interaction", "opinionsim.schedules", (("schedule",), ("model_fields",))),
+    "network": _Kind("network", "opinionsim.networks", (("build",), ("model_fields",))),
+    "memory": _Kind(
+        "memory",
+        "opinionsim.memory",
+        (("prompt",), ("remember",), ("templates",), ("calls_per_event",)),
+        ("prompts", "token_budget", "start", "past", "kept", "leads"),
+    ),
+    "classifier": _Kind("classifier", "opinionsim.classifiers", (("classify", "rate"),), ("scale",)),
+    "chat_model": _Kind(
+        "chat model",
+        "opinionsim.llm",
+        (("invoke", "__call__"),),
+        ("temperature", "max_tokens"),
+        ("scripted", "human", "replay", "equation"),
+    ),
+    "selector": _Kind("selector", given=("texts",)),
+    "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
+    "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
+    "table": _Kind(
+        "table",
+        given=(
+            *("results", "runs", "opinions", "agents", "turns", "metrics", "values", "points", "analysis"),
+            *("kind", "wording", "ddof", "estimand", "as_published"),
+        ),
+        declares=("fits", "points", "metrics"),
+    ),
+    "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "points", "metrics")),
+    "record": _Kind("record of a run", given=("results",)),
+    "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
+}
+
+#: Further tables: commands, prompt packs, templates that join a pack, and what makes a folder a slice.
+_UNMARKED = ("command", "pack", "templates", "slice")
 
 
 class Place(NamedTuple):
@@ -36,6 +95,15 @@ class Place(NamedTuple):
         """The module that marks the part, or of a command also its name there."""
         return f"{__name__.partition('.')[0]}.{self.folder}.{self.inside}"
 
+    def imported(self, kind: str, name: str) -> ModuleType:
+        """The module, imported; raises a SpecError that names the table if there is no such module."""
+        try:
+            return import_module(self.module)
+        except ModuleNotFoundError as error:
+            if not f"{self.module}.".startswith(f"{error.name}."):
+                raise
+            raise SpecError(f"{_ROOT / self.folder / TABLE}: [{kind}] {name}: there is no {self.module}") from None
+
     @property
     def path(self) -> Path:
         """The folder of a part that is one."""
@@ -44,17 +112,33 @@ class Place(NamedTuple):
 
 @cache
 def _tables() -> Mapping[str, Mapping[str, Place]]:
-    """The places of all built-in parts, by kind and name; those of slices come last."""
+    """The places of all built-in parts, by kind and name; those of slices come last.
+
+    Raises
+    ------
+    SpecError
+        If a table cannot be read, is of no known kind, or gives a name that another has given; names the file.
+    """
     read = {}
     for folder in sorted(each.name for each in os.scandir(_ROOT) if each.is_dir()):
         try:
             read[folder] = tomllib.loads((_ROOT / folder / TABLE).read_text(encoding="utf-8"))
         except FileNotFoundError:
             continue
-    found: dict[str, dict[str, Place]] = {}
+        except ValueError as error:
+            raise SpecError(f"{_ROOT / folder / TABLE}: {error}") from error
+    found: dict[str, dict[str, Place]] = {kind: {} for kind in (*KINDS, *_UNMARKED)}
     for folder in sorted(read, key=lambda each: "slice" in read[each]):
         for kind, parts in read[folder].items():
-            found.setdefault(kind, {}).update({name: Place(folder, value) for name, value in parts.items()})
+            if kind not in found:
+                raise SpecError(f"{_ROOT / folder / TABLE}: unknown table [{kind}]; valid: {', '.join(found)}")
+            for name, value in parts.items():
+                other = found[kind].setdefault(name, Place(folder, value))
+                if other.folder != folder and kind != "slice":
+                    raise SpecError(
+                        f"{_ROOT / folder / TABLE}: [{kind}] {name} is given by {other.folder}/{TABLE} already; "
+                        "give it another name"
+                    )
     return found
 
 

@@ -47,7 +47,7 @@ def act(name: str, kind: str, *, asked: Mapping[str, str] = ASKED, **how: Any) -
 
 #: An agent writes a post (Chuang et al. 2023, Algorithm 1; A6).
 WRITE = act("write", "post", answers=False)
-#: An agent reads posts and says what it believes; if all posts are refused, empty or skipped, so is the turn.
+#: An agent reads posts and says what it believes; if all posts are refused, empty, skipped or silent, so is the turn.
 REVIEW = act("review", "report", unread="skip", audience="nobody")
 #: An agent says what it believes, and remembers that report (A12).
 REPORT = act("report", "report", audience="nobody")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
@@ -14,6 +16,8 @@ from opinionsim.foundation.forms import TEXT, Form
 from opinionsim.messages import Message, Parse
 from opinionsim.prompts import Act, Labelling
 
+#: Kinds of text: commands name several with commas between.
+_KIND = re.compile(r"[a-z0-9][\w-]*")
 #: Role of the agents whose opinions a run is about.
 PARTICIPANT = "participant"
 
@@ -95,8 +99,8 @@ class ActSpec(Act):
         Whether replies have a form that no refusal has, such as a verdict on a line of its own: one that `parse`
         accepts is an answer, although its words may read like a refusal.
     unread : str
-        Treatment of a turn all of whose messages are refused, empty or skipped: ``skip`` publishes a skipped message
-        without a call; ``ask`` asks without the messages.
+        Treatment of a turn all of whose messages are refused, empty, skipped or silent: ``skip`` publishes a skipped
+        message without a call; ``ask`` asks without the messages.
     background : bool
         Whether a step counts as over while the act's turns are still under way.
     form : Form or callable
@@ -164,6 +168,11 @@ class ActSpec(Act):
                 raise ScheduleError(
                     f"act {self.name!r}: {name} must be one of {', '.join(valid)}; got {getattr(self, name)!r}"
                 )
+        if not isinstance(self.kind, str) or not _KIND.fullmatch(self.kind):
+            raise ScheduleError(
+                f"act {self.name!r}: kind must be one word of lower-case letters, digits, hyphens and underscores; "
+                f"got {self.kind!r}"
+            )
         if self.draws and not self.template:
             raise ScheduleError(f"act {self.name!r}: template must be named where somebody is asked")
         if not self.draws and self.memory != "none":
@@ -321,6 +330,44 @@ def n_members(schedule: AnySchedule) -> int:
     return schedule.n_agents + len(schedule.others)
 
 
+def check_acts(where: str, acts: object) -> None:
+    """Refuse acts that are no mapping by name, or say opposite things of one kind of text.
+
+    Parameters
+    ----------
+    where : str
+        What declares them.
+    acts : object
+        What it declares as `acts`.
+
+    Raises
+    ------
+    ScheduleError
+        Naming the act, and what is expected in its place.
+    """
+    if not isinstance(acts, Mapping):
+        raise ScheduleError(f"{where}.acts must be a mapping by name, as named(ACT, ...) makes it; got {acts!r:.80}")
+    kinds: dict[str, ActSpec] = {}
+    for name, act in acts.items():
+        if not isinstance(act, ActSpec) or act.name != name:
+            raise ScheduleError(f"{where}.acts: {name!r} must lead to the ActSpec of that name; got {act!r:.80}")
+        other = kinds.setdefault(act.kind, act)
+        for said in ("opinion", "audience"):
+            if getattr(act, said) != getattr(other, said):
+                raise ScheduleError(
+                    f"{where}.acts: {other.name!r} and {name!r} make texts of kind {act.kind!r}, and declare {said} "
+                    f"{getattr(other, said)!r} and {getattr(act, said)!r}; declare the same, or give each its own kind"
+                )
+
+
+def check_names(where: str, names: object) -> None:
+    """Raise a ScheduleError if what is declared is no sequence of texts; a text alone is none."""
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
+    if not (listed and all(isinstance(each, str) for each in names)):  # type: ignore[attr-defined]
+        hint = f", such as ({names!r},)" if isinstance(names, str) else ""
+        raise ScheduleError(f"{where} must be a sequence of names{hint}; got {names!r:.80}")
+
+
 def check_schedule(schedule: object) -> AnySchedule:
     """Return a schedule after checking its declarations.
 
@@ -345,20 +392,11 @@ def check_schedule(schedule: object) -> AnySchedule:
         raise ScheduleError(f"{kind} yields no turns: give it turns(), or decide(outcomes)")
     for name, least in (("n_agents", 1), ("steps", 0)):
         whole_number(f"{kind}.{name}", getattr(schedule, name), least, ScheduleError)
-    for name in ("acts", "externals"):
-        if not isinstance(getattr(schedule, name), Mapping):
-            raise ScheduleError(f"{kind}.{name} must be a mapping by name; got {getattr(schedule, name)!r:.80}")
-    for name, act in schedule.acts.items():
-        if not isinstance(act, ActSpec) or act.name != name:
-            raise ScheduleError(f"{kind}.acts: {name!r} must lead to the ActSpec of that name; got {act!r:.80}")
+    check_acts(kind, schedule.acts)
+    if not isinstance(schedule.externals, Mapping):
+        raise ScheduleError(f"{kind}.externals must be a mapping by name; got {schedule.externals!r:.80}")
     for name in ("others", "needs"):
-        names = getattr(schedule, name)
-        if (
-            not isinstance(names, Sequence)
-            or isinstance(names, str)
-            or not all(isinstance(each, str) for each in names)
-        ):
-            raise ScheduleError(f"{kind}.{name} must be a sequence of names; got {names!r:.80}")
+        check_names(f"{kind}.{name}", getattr(schedule, name))
     given = getattr(schedule, "given", Schedule.given)
     if not isinstance(given, Mapping) or not set(given.values()) <= set(schedule.externals):
         raise ScheduleError(f"{kind}.given must lead from participants to names of externals; got {given!r:.80}")
@@ -367,46 +405,60 @@ def check_schedule(schedule: object) -> AnySchedule:
     return schedule
 
 
-def check_turn(turn: Turn, schedule: AnySchedule, index: int, after: int) -> ActSpec:
-    """Return the act of a turn after checking the turn.
+class TurnCheck:
+    """Checks the turns of a schedule in their order.
 
     Parameters
     ----------
-    turn : Turn
-        The turn.
     schedule : StaticSchedule or AdaptiveSchedule
-        The schedule that yielded it.
-    index : int
-        Number of turns yielded before.
-    after : int
-        Step of the turn before, 0 if there is none.
-
-    Raises
-    ------
-    ScheduleError
-        If the turn is out of order, its act, agent or step does not exist, or it reads what it cannot read.
+        The schedule that yields them.
     """
-    if not isinstance(turn, Turn):
-        raise ScheduleError(f"{called(schedule)} must yield objects of the class Turn; got {turn!r:.80}")
-    if turn.index != index or (index and turn.step < after):
-        raise ScheduleError(f"turn {turn.index} of step {turn.step} is out of order; expected index {index}")
-    if not isinstance(turn.step, Integral) or not 0 <= turn.step <= schedule.steps:
-        raise ScheduleError(f"turn {index} is of step {turn.step}; valid: 0..{schedule.steps}")
-    act, members = schedule.acts.get(turn.act), n_members(schedule)
-    if act is None or not isinstance(turn.agent, Integral) or not 0 <= turn.agent < members:
-        raise ScheduleError(
-            f"turn {index} names act {turn.act!r} and agent {turn.agent}; "
-            f"valid: {', '.join(schedule.acts)} and agents 0..{members - 1}"
-        )
-    for ref in turn.reads:
-        if isinstance(ref, int):
-            if not 0 <= ref < index:
-                raise ScheduleError(f"turn {index} reads turn {ref}, which is not an earlier turn")
-        elif getattr(ref, "name", None) not in schedule.externals:
+
+    def __init__(self, schedule: AnySchedule) -> None:
+        self._schedule = schedule
+        self._members, self._step = n_members(schedule), 0
+        #: Author of each turn that nobody else hears; -1 for the others.
+        self._unheard = array("q")
+
+    def __call__(self, turn: Turn) -> ActSpec:
+        """Return the act of the next turn after checking the turn.
+
+        Raises
+        ------
+        ScheduleError
+            If the turn is out of order, its act, agent or step does not exist, or it reads what it cannot read.
+        """
+        schedule, index = self._schedule, len(self._unheard)
+        if not isinstance(turn, Turn):
+            raise ScheduleError(f"{called(schedule)} must yield objects of the class Turn; got {turn!r:.80}")
+        if turn.index != index or (index and turn.step < self._step):
+            raise ScheduleError(f"turn {turn.index} of step {turn.step} is out of order; expected index {index}")
+        if not isinstance(turn.step, Integral) or not 0 <= turn.step <= schedule.steps:
+            raise ScheduleError(f"turn {index} is of step {turn.step}; valid: 0..{schedule.steps}")
+        act = schedule.acts.get(turn.act)
+        if act is None or not isinstance(turn.agent, Integral) or not 0 <= turn.agent < self._members:
             raise ScheduleError(
-                f"turn {index} reads external message {getattr(ref, 'name', ref)!r}, which the schedule does not hold"
+                f"turn {index} names act {turn.act!r} and agent {turn.agent}; "
+                f"valid: {', '.join(schedule.acts) or 'no act, since acts declares none,'} and agents "
+                f"0..{self._members - 1}"
             )
-    return act
+        for ref in turn.reads:
+            if isinstance(ref, int):
+                if not 0 <= ref < index:
+                    raise ScheduleError(f"turn {index} reads turn {ref}, which is not an earlier turn")
+                if self._unheard[ref] not in (-1, turn.agent):
+                    raise ScheduleError(
+                        f"turn {index} shows agent {turn.agent} what agent {self._unheard[ref]} said in turn {ref}, "
+                        "whose act declares audience 'nobody'; declare 'readers', or leave it out of reads"
+                    )
+            elif getattr(ref, "name", None) not in schedule.externals:
+                raise ScheduleError(
+                    f"turn {index} reads external message {getattr(ref, 'name', ref)!r}, which the schedule does not "
+                    "hold"
+                )
+        self._step = turn.step
+        self._unheard.append(-1 if act.heard else turn.agent)
+        return act
 
 
 def outline(schedule: AnySchedule) -> Iterator[Turn]:

@@ -195,6 +195,10 @@ def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
     if not interaction.remembers and spec.cognition.memory != CognitionSpec().memory:
         yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."
     yield from interaction.notes(spec.size, spec.replicates)
+    if spec.has_topic and not spec.instruments:
+        may = ", ".join(kind for kind, codes in spec.ratable.items() if codes)
+        rest = f"; measurement.texts can have these coded: {may}" if may else ""
+        yield f"No act of {interaction.kind!r} states an opinion, so that none is coded{rest}."
     yield from _task_notes(spec)
 
 

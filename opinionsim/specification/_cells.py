@@ -357,7 +357,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
     sweep = [{axis.path: tuple(value.value for value in axis.values) for axis in grid} for grid in grids]
     first = found[0].spec
     named = [metric.name for metric in first.measurement.metrics]
-    texts = dict.fromkeys(kind for cell in found for kind in cell.spec.ratable)
+    texts = {kind: codes for cell in found for kind, codes in cell.spec.ratable.items()}
     unknown = text_problems((cell.spec.measurement for cell in found), texts)
     if unfit := dict.fromkeys([*unknown, *analysis_problems(first.analysis, found, named)]):
         raise SpecError.joined(document.error(*each) for each in unfit)

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from opinionsim.engine import Direction, conditions_of_others
-from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
+from opinionsim.errors import MeasurementError, OpinionSimError, ScheduleError, SpecError
 from opinionsim.foundation.documents import Document, KeyPath, fields_at, spell_path
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import own_model
 from opinionsim.personas import BARE, PersonaSet, Population, draw_population
 from opinionsim.prompts import Addressee
-from opinionsim.registry import NamedPart, find
-from opinionsim.schedules import MODERATOR, PARTICIPANT
+from opinionsim.registry import NamedPart, find, names
+from opinionsim.schedules import MODERATOR, PARTICIPANT, Interaction, check_acts, check_names
 from opinionsim.specification._cast import cast_of, cast_personas, cast_respondents, conditions_of, known_participants
 from opinionsim.specification._event_fields import EventError, check_events
 from opinionsim.specification._fields import ExperimentSpec, conflicts
@@ -86,7 +86,9 @@ class Checks:
             except SpecError as error:
                 yield ("topic", "framing"), error
         yield from self._cast(spec) if spec.cast else self._population(spec)
-        unbound = list(_attempt(("prompts",), lambda: self._wording(spec)))
+        # Where no pack is named, the way of interacting brings the words.
+        worded: KeyPath = ("prompts",) if "prompts" in spec.model_fields_set else ("interaction", "kind")
+        unbound = list(_attempt(worded, lambda: self._wording(spec)))
         yield from unbound or self._briefs(spec)
         yield from self._events(spec)
         interaction, size = spec.interaction, spec.size
@@ -263,7 +265,8 @@ class Checks:
 
 
 def _parts(spec: ExperimentSpec) -> Iterator[_Problem]:
-    """Problems of parts: they do not exist, or do not take their options."""
+    """Problems of parts: they do not exist, do not take their options, or declare what is not valid."""
+    yield from _attempt(("interaction", "kind"), partial(_check_declared, spec.interaction))
     if spec.model.equation is None:
         yield from _attempt(("cognition", "memory"), partial(spec.cognition.memory.found, "memory"))
         yield from _attempt(("cognition", "selector"), partial(spec.cognition.selector.found, "selector"))
@@ -282,6 +285,26 @@ def _parts(spec: ExperimentSpec) -> Iterator[_Problem]:
             yield from _attempt(("measurement", *place), partial(classifier.found, "classifier"))
     for i, metric in enumerate(measurement.metrics):
         yield from _attempt(("measurement", "metrics", i), partial(metric.found, "metric"))
+
+
+def _check_declared(interaction: Interaction) -> None:
+    """Refuse acts and names that a way of interacting declares in another form than expected, and unknown parts.
+
+    Built-in parts are looked up by name alone, which loads none of them.
+    """
+    where = type(interaction).__name__
+    check_acts(where, interaction.acts)
+    for name in ("others", "tables", "frames", "figures"):
+        check_names(f"{where}.{name}", getattr(interaction, name))
+    parts = [(f"acts: {act.name!r}", "scripted", act.scripted) for act in interaction.acts.values()]
+    parts += [("tables", "table", each) for each in interaction.tables]
+    parts += [("figures", "figure", each) for each in interaction.figures]
+    for name, kind, part in [*parts, ("record", "record", interaction.record)]:
+        if part and part not in names(kind):
+            try:
+                find(kind, part)
+            except SpecError as error:
+                raise error.at(f"{where}.{name}") from None
 
 
 def _draw(spec: ExperimentSpec, personas: PersonaSet) -> None:
@@ -307,7 +330,7 @@ def _attempt(keys: KeyPath, ask: Callable[[], object]) -> Iterator[_Problem]:
     """The problem that `ask` raises, if it raises one."""
     try:
         ask()
-    except (SpecError, MeasurementError) as error:
+    except (SpecError, MeasurementError, ScheduleError) as error:
         yield keys, error
 
 

@@ -23,7 +23,6 @@ from opinionsim.schedules import (
     PROBE,
     REPORT,
     SELF_REPORT,
-    WRITE,
     ActSpec,
     InteractionField,
     acts_with,
@@ -354,14 +353,16 @@ class ExperimentSpec(DocumentModel):
     @property
     def stating(self) -> tuple[str, ...]:
         """Kinds of text in which an opinion is stated."""
+        acts = self.interaction.acts.values()
         # Agents of a classic model that meet as it defines report their numbers, without acts of a schedule.
-        return tuple(act.kind for act in self.interaction.acts.values() if act.opinion == "states") or (REPORT.kind,)
+        return tuple(act.kind for act in acts if act.opinion == "states") if acts else (REPORT.kind,)
 
     @property
-    def ratable(self) -> tuple[str, ...]:
-        """Kinds of text whose opinion a specification can have coded."""
-        acts = (*self.interaction.acts.values(), *self.acts, REPORT, WRITE, PROBE)
-        return tuple(act.kind for act in acts if act.opinion != "none" and act.kind != SELF_REPORT.kind)
+    def ratable(self) -> dict[str, bool]:
+        """Kinds of text that agents produce, and whether a specification can have their opinion coded."""
+        acts = (*self.interaction.acts.values(), *self.acts)
+        codes = {act.kind: act.opinion != "none" and act.kind != SELF_REPORT.kind for act in acts}
+        return {**dict.fromkeys(self.stating, True), **codes}
 
     @property
     def acts_of_persons(self) -> list[ActSpec]:
@@ -458,6 +459,13 @@ def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]
                 "must differ in classifier, options, scale or context, and kinds of text go into one list",
             )
         seen[each.instrument_id] = position
+        if not each.texts:
+            may = ", ".join(kind for kind, codes in spec.ratable.items() if codes) or "none"
+            yield (
+                ("measurement", "instruments", position - offset) if position >= offset else ("measurement", "texts"),
+                f"the instrument of {each.variable!r} by {each.classifier.name!r} reads no text that there is, since "
+                f"no act of {spec.interaction.kind!r} states an opinion; name texts, of: {may}",
+            )
     if spec.measurement.leaves_texts_unused:
         yield (
             ("measurement", "texts"),

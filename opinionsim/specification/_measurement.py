@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -182,6 +182,8 @@ class MeasurementSpec(DocumentModel):
         named = "classifier" in self.model_fields_set
         short = self.classifier if named or (unasked and not self._lists_stance) else None
         found = [] if short is None else [self.stance(short, scale, stating)]
+        # One that nobody named is left out where there is nothing to read.
+        found = [each for each in found if named or each.texts]
         for each in self.instruments:
             first = each.variable == STANCE and not any(other.variable == STANCE for other in found)
             found.append(each.resolved(scale, stating, self._asked if first else ()))
@@ -205,8 +207,9 @@ def resolved_instrument(
     return InstrumentSpec(variable=variable, classifier=classifier, scale=scale, texts=tuple(kinds), about=about)
 
 
-def text_problems(measurements: Iterable[MeasurementSpec], valid: Collection[str]) -> Iterator[tuple[KeyPath, str]]:
-    """Kinds of text that are named and none of the `valid` ones, each with its place."""
+def text_problems(measurements: Iterable[MeasurementSpec], kinds: Mapping[str, bool]) -> Iterator[tuple[KeyPath, str]]:
+    """Kinds of text that are named and cannot be coded, each with its place; `kinds` are those that agents produce."""
+    valid = [kind for kind, codes in kinds.items() if codes]
     named: dict[tuple[KeyPath, str], None] = {}
     for measurement in measurements:
         places: list[tuple[KeyPath, Any]] = [(("measurement",), measurement)]
@@ -215,7 +218,8 @@ def text_problems(measurements: Iterable[MeasurementSpec], valid: Collection[str
             named |= {((*place, "texts", n), kind): None for n, kind in enumerate(each.texts or ())}
     for place, kind in named:
         if kind not in valid:
-            yield place, f"unknown value {kind!r}{meant(kind, valid)}; valid: {', '.join(valid)}"
+            why = "names a kind without an opinion" if kind in kinds else f"unknown value {kind!r}{meant(kind, valid)}"
+            yield place, f"{why}; valid: {', '.join(valid) or 'none'}"
 
 
 def question_conflicts(

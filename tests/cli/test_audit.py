@@ -78,9 +78,13 @@ def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: 
     assert after.calls.equals(before.calls)
     stance = after.opinions[after.opinions["variable"] == "stance"].reset_index(drop=True)
     pd.testing.assert_frame_equal(stance, before.opinions)
+    assert invoke("measure", copied, "--classifier", "lexicon", "--variable", "default").exit_code == 0
+    found = osim.load(str(copied)).opinions
+    assert set(found["kind"][found["variable"] == "default"]) == {"post", "report"}
+    after = osim.load(str(copied))
     problem = refused("measure", copied, "--classifier", "lexicon", "--variable", "other", "--texts", "posts,quack")
-    assert "unknown value 'posts' (did you mean post?); valid: post, report, probe" in problem
-    assert "unknown value 'quack'; valid: post, report, probe" in problem
+    assert "unknown value 'posts' (did you mean post?); valid: post, report" in problem
+    assert "unknown value 'quack'; valid: post, report" in problem
     assert osim.load(str(copied)).opinions.equals(after.opinions)
 
 

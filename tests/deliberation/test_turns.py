@@ -19,7 +19,7 @@ import opinionsim as osim
 from opinionsim.assembly import assemble
 from opinionsim.deliberation import Structure, StructureContract, balanced_order, play, who_saw_what
 from opinionsim.networks import Network
-from opinionsim.schedules import Interaction, Setting, Turn, check_turn, with_moderator, with_probes
+from opinionsim.schedules import Interaction, Setting, Turn, TurnCheck, with_moderator, with_probes
 from opinionsim.specification import load_experiment
 
 TWO, THREE, FOUR = ("Ada", "Ben"), ("Ada", "Ben", "Cleo"), ("Ada", "Ben", "Cleo", "Dan")
@@ -472,10 +472,9 @@ def _checked(schedule: Any) -> list[Turn]:
     """All turns, each valid, also between questions and before a moderator."""
     turns = list(schedule.turns())
     for each in (schedule, with_probes(schedule, 1, 1), with_probes(with_moderator(schedule), 1, 2)):
-        step = 0
-        for index, turn in enumerate(each.turns()):
-            check_turn(turn, each, index, step)
-            step = turn.step
+        check = TurnCheck(each)
+        for turn in each.turns():
+            check(turn)
     moderated = with_moderator(schedule)
     *_, last = moderated.turns()  # type: ignore[union-attr]
     assert last.reads == tuple(turn.index for turn in turns)

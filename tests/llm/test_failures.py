@@ -22,6 +22,7 @@ from langchain_openai import ChatOpenAI
 from openai import DefaultAsyncHttpxClient
 from pydantic import SecretStr
 
+from opinionsim.errors import SpecError
 from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._transport import ReplyTooLong, fast_client
@@ -558,6 +559,12 @@ def test_a_credential_is_not_shown_by_halves() -> None:
     for length in range(300, 420):
         reason = classify_failure(RuntimeError("x" * length + f" {KEY}")).reason
         assert "sk-" not in reason
+
+
+def test_a_cause_that_the_error_tells_itself_is_told_once() -> None:
+    error = SpecError("scripted answer own:letter failed with RuntimeError: too long (in own.py:3)")
+    error.__cause__ = RuntimeError("too long")
+    assert classify_failure(error).reason == f"SpecError: {error}"
 
 
 def test_a_reply_beyond_its_bound_is_not_asked_for_again() -> None:

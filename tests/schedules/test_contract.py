@@ -161,11 +161,15 @@ def _next(call: str, text: str, received: tuple[Message, ...]) -> int:
     return int(text[-1], 16) + len(received)
 
 
+#: Answers that whoever speaks next reads.
+_READ = replace(PROBE, background=True, audience="readers")
+
+
 class _Floor(Schedule):
     """Speakers pass each other the word; a moderator may follow, and is measured in the background."""
 
     n_agents, steps, others, needs = 3, 8, ("moderator",), ("tone",)
-    acts = named(WRITE, ActSpec("speak", "write", "post", parse=_next, after="none"), replace(PROBE, background=True))
+    acts = named(WRITE, ActSpec("speak", "write", "post", parse=_next, after="none"), _READ)
     externals = MappingProxyType({"topic": "Is it going to rain?"})
 
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:

@@ -26,7 +26,7 @@ from opinionsim.schedules import (
     SimilarityDyads,
     StaticSchedule,
     Turn,
-    check_turn,
+    TurnCheck,
     dropped_turns,
     named,
     with_events,
@@ -262,10 +262,9 @@ def test_what_is_left_of_a_schedule_is_as_it_was_drawn(build, seed: int, happeni
     found = _static(with_events(schedule, happening))
     turns = list(found.turns())
     assert turns == list(found.turns())
-    step = 0
-    for index, turn in enumerate(turns):
-        check_turn(turn, found, index, step)
-        step = turn.step
+    check = TurnCheck(found)
+    for turn in turns:
+        check(turn)
     messages = sum(len(event.agents) for event in happening if event.kind == "message")
     assert len(turns) + dropped_turns(found) == len(bare) + messages
 

@@ -163,7 +163,7 @@ def test_numbers_of_turns_are_counted_as_the_schedule_counts_them(decision: Any,
         found.extend([await outcomes.decision(0), reply.decision, reply.text, reply.turn])
         found.extend([await outcomes.opinion(3), await outcomes.opinion(3, about=1)])
 
-    probed = with_probes(Decided(4, 1, decide), 1)
+    probed = with_probes(Decided(4, 1, decide, acts=ACTS), 1)
 
     async def pull() -> None:
         async for _ in probed.decide(_Told(decision)):  # type: ignore[union-attr]

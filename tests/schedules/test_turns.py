@@ -18,6 +18,7 @@ from opinionsim.schedules import (
     REVIEW,
     SELF_REPORT,
     WRITE,
+    ActSpec,
     BoundedConfidenceDyads,
     Broadcast,
     Dyads,
@@ -165,14 +166,23 @@ def test_all_that_is_missing_is_named_at_once() -> None:
         check_schedule(Schedule())
 
 
+@pytest.mark.parametrize("kind", ["", "good, bad", "Post", 3])
+def test_a_kind_of_text_is_a_word(kind: Any) -> None:
+    with pytest.raises(ScheduleError, match=r"^act 'say': kind must be one word of .*; got "):
+        ActSpec("say", "say", kind)
+
+
 @pytest.mark.parametrize(
     ("declared", "words"),
     [
         ({"turns": None}, r"Odd yields no turns: give it turns\(\), or decide\(outcomes\)"),
         ({"acts": {"write": REVIEW}}, r"Odd\.acts: 'write' must lead to the ActSpec of that name; got ActSpec"),
         ({"acts": {"write": "write"}}, r"Odd\.acts: 'write' must lead to the ActSpec of that name; got 'write'"),
-        ({"others": "moderator"}, r"Odd\.others must be a sequence of names; got 'moderator'"),
-        ({"needs": "stance"}, r"Odd\.needs must be a sequence of names; got 'stance'"),
+        (
+            {"others": "moderator"},
+            r"Odd\.others must be a sequence of names, such as \('moderator',\); got 'moderator'",
+        ),
+        ({"needs": "stance"}, r"Odd\.needs must be a sequence of names, such as \('stance',\); got 'stance'"),
         ({"given": {0: "text"}}, r"Odd\.given must lead from participants to names of externals; got \{0: 'text'\}"),
         ({"given": ("text",)}, r"Odd\.given must lead from participants to names of externals; got \('text',\)"),
         ({"others": ("critic", "participant")}, r"Odd\.others: participants are counted by n_agents; name another"),

@@ -156,6 +156,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("interaction.kind", "dyads", "interaction.kind: unknown interaction 'dyads' (did you mean dyadic?); valid: "),
         ("interaction", {}, "interaction: kind is required and missing; valid: dyadic, "),
         ("interaction.network", "ringg", "interaction.network: unknown network 'ringg' (did you mean ring?); valid: "),
+        ("measurement.texts", ["probe"], "measurement.texts[0]: unknown value 'probe'; valid: post, report"),
         ("measurement.texts", ["posts"], "measurement.texts[0]: unknown value 'posts' (did you mean post?)"),
         # missing and contradictory
         ("topic", {}, "topic.name: is required and missing"),

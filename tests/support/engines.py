@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -14,7 +15,11 @@ from opinionsim.messages import ChatMessage, Message
 from opinionsim.schedules import PROBE, REPORT_ONCE, REVIEW, WRITE, ActSpec, Schedule, Turn, n_members, named
 from tests.support.desk import AT_ONCE
 
-ACTS = named(WRITE, REVIEW, REPORT_ONCE, PROBE, ActSpec("draw", "write", "post", draws=3))
+#: What anybody may read: schedules of tests read at random.
+ACTS = named(
+    *(replace(act, audience="readers") for act in (WRITE, REVIEW, REPORT_ONCE, PROBE)),
+    ActSpec("draw", "write", "post", draws=3),
+)
 
 
 class Listed(Schedule):

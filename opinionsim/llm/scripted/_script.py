@@ -417,6 +417,8 @@ class ScriptedChatModel(BaseChatModel):
                 told = (prompt.act, prompt.name, prompt.received, prompt.masked, prompt.claim, prompt.told)
                 scene = Scene(*told, task, centre, spread, greedy, scale, self.marks.post)
                 text = answer.build(scene, draws, options={})
+                if not isinstance(text, str):
+                    raise SpecError(f"scripted answer {answer.name} must return a text; got {text!r:.80}")
             elif prompt.act == "self-report":
                 text = str(_point(centre, spread, greedy, self.scale, draws))
             else:
