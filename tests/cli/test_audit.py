@@ -60,7 +60,7 @@ def test_bad_labels_are_one_message_and_nothing_is_kept(copied: Path, invoke: In
     invoke("audit", "sample", copied, "--labels", "3", "--coders", "ann", "--out", "labels")
     (path,) = Path("labels").glob("*.csv")
     before = copied.read_bytes()
-    assert "row 2: item" in refused("audit", "score", copied, path)
+    assert ".csv:2: item" in refused("audit", "score", copied, path)
     assert copied.read_bytes() == before
     assert invoke("audit", "correct", copied).exit_code == 2
     assert invoke("audit", "score", copied, "--coder", "scripted").exit_code == 2

@@ -26,7 +26,7 @@ CHANGES = [
     ("topic.name=flat-mars", ["topic.name", "'flat-mars'", "flat-earth"]),
     ("topic.framing=lie", ["topic.framing", "falsehood, truth"]),
     ("topic=3", ["topic", "must be a mapping"]),
-    ("measurement.texts=[essay]", ["measurement.texts", "'essay'", "valid: post, report, probe"]),
+    ("measurement.texts=[essay]", ["measurement.texts", "'essay'", "valid: post, report"]),
     ("cognition.memory=perfect", ["cognition.memory", "cumulative, none, reflective, reflective-as-run"]),
     ("cognition.world=flat", ["cognition.world", "closed, open"]),
     ("sweep.cognition.confirmation_bias=[huge]", ["cognition.confirmation_bias", "none, weak, strong"]),
@@ -113,6 +113,7 @@ def test_what_is_missing_leaves_the_forecast_standing(
     if not extra and "download" in said:
         monkeypatch.setattr("opinionsim.llm._providers.find_spec", lambda name: None)
         monkeypatch.setitem(sys.modules, "torch", None)
+        monkeypatch.delitem(sys.modules, "opinionsim.llm._local", raising=False)
         said = "install with pip install 'opinionsim[local]'"
         assert said in invoke("run", spec, "--set", change).stderr
     forecast, strict = (invoke("plan", spec, "--set", change, *more) for more in ((), ("--strict",)))

@@ -126,15 +126,22 @@ def judged(kind: str = "dyadic", **measurement: Any) -> dict[str, Any]:
     return changed(SMALL, interaction=INTERACTIONS[kind], measurement={"classifier": JUDGE, **measurement})
 
 
-@pytest.mark.parametrize(
-    "measurement",
-    [{}, {"texts": ["post"]}, {"probe": {"before": 1, "after": 1}, "self_report": {"before": 1, "after": 1}}],
-    ids=["default", "posts", "asked"],
-)
+JUDGED = {
+    "default": {},
+    "posts": {"texts": ["post"]},
+    "asked": {"probe": {"before": 1, "after": 1}, "self_report": {"before": 1, "after": 1}},
+}
+
+
+@pytest.mark.parametrize("measurement", JUDGED.values(), ids=JUDGED)
 @pytest.mark.parametrize("kind", ["dyadic", "similarity", "external"])
 def test_what_a_judge_is_asked_is_forecast_to_the_character(
     kind: str, measurement: dict[str, Any], bench: Bench
 ) -> None:
+    if kind == "external" and measurement == JUDGED["posts"]:
+        with pytest.raises(SpecError, match="unknown value 'post'"):  # nobody writes any
+            forecast_of(judged(kind, **measurement))
+        return
     spec = judged(kind, **measurement)
     forecast = forecast_of(spec)
     model = FixedModel()

@@ -349,7 +349,8 @@ def test_a_change_that_does_not_fit_the_drawn_network_ends_its_run_before_a_call
     experiment = load_experiment(_spec({"kind": "ties", "step": 9, **change}, interaction=RING))
     with pytest.raises(SpecError, match=message):
         assemble(experiment.runs[0], experiment.resources)
-    assert ended(experiment, "s.sqlite").paid.calls == 0
+    with pytest.raises(SpecError, match=message):
+        ended(experiment, "s.sqlite")
 
 
 # -- where they are shown ------------------------------------------------------------------------------------

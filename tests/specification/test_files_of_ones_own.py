@@ -54,7 +54,7 @@ def test_everybody_in_a_file_takes_part_once_and_begins_as_the_file_says(tmp_pat
 @pytest.mark.parametrize(
     ("population", "size", "initial"),
     [
-        ({"personas": _set((1, None, 0))}, 3, "uniform"),
+        ({"personas": _set((None, None, None))}, 3, "uniform"),
         ({"personas": _set((1, -1)), "initial_opinions": "none"}, 2, "none"),
         ({"personas": _set((1, -1)), "size": 5}, 5, "personas"),
         ({"personas": {"margins": {"age": {"young": 0.5, "old": 0.5}}}}, 10, "uniform"),
@@ -74,7 +74,7 @@ def test_opinions_off_the_scale_of_a_set_of_the_package_do_not_begin_a_run(tmp_p
 
 
 def test_cells_with_different_files_and_their_manifest_have_sizes_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "three.json").write_text(json.dumps(_set((1, 0, None))), encoding="utf-8")
+    (tmp_path / "three.json").write_text(json.dumps(_set((1, 0, -1))), encoding="utf-8")
     experiment = _experiment(tmp_path, sweep={"population.personas": ["own.json", "three.json"]})
     assert [cell.spec.size for cell in experiment.cells] == [8, 3]
     (tmp_path / "elsewhere").mkdir()

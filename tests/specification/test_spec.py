@@ -242,7 +242,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("model.name", "nope", "got model 'nope' (a name of your own, neither 'scripted' nor 'provider:model')"),
         (
             "population.personas",
-            {"name": "x", "personas": [{"name": "A", "opinion": 9}, {"name": "B"}]},
+            {"name": "x", "personas": [{"name": "A", "opinion": 9}, {"name": "B", "opinion": 0}]},
             "population.personas: the opinion 9 of persona 'A' is not on the scale; valid: -2, -1, 0, 1, 2",
         ),
         # ways of meeting

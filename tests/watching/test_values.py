@@ -34,7 +34,7 @@ MEASURED = {
     "a sweep": (changed(SPEC, replicates=2, sweep={"cognition.confirmation_bias": ["none", "strong"]}), False),
     "texts that are cut off": (GIVEN, True),
     "texts that are cut off and count": (changed(GIVEN, model__replies={"truncated": {"then": "measure"}}), True),
-    "nobody listens": (changed(SPEC, interaction={"kind": "independent"}), False),
+    "nobody listens": (changed(SPEC, interaction={"kind": "independent"}, measurement__texts=["report"]), False),
     "ties that move": (
         changed(SPEC, interaction={"kind": "rewiring", "steps": 12, "network": "ring", "tolerance": 0.5}), False,
     ),

@@ -38,10 +38,10 @@ def test_an_earlier_page_is_replaced_and_nothing_else_is(store: Path, tmp_path: 
     assert store.read_bytes() == kept
 
 
-@pytest.mark.parametrize("target", [".", "run.txt/run.html"])
-def test_what_cannot_be_written_is_one_sentence(store: Path, tmp_path: Path, target: str) -> None:
+@pytest.mark.parametrize(("target", "why"), [(".", "is a folder"), ("run.txt/run.html", "cannot write")])
+def test_what_cannot_be_written_is_one_sentence(store: Path, tmp_path: Path, target: str, why: str) -> None:
     (tmp_path / "run.txt").write_text("mine", encoding="utf-8")
-    assert "cannot write" in refused("view", store, "--run", "0", "--export", tmp_path / target)
+    assert why in refused("view", store, "--run", "0", "--export", tmp_path / target)
     assert (tmp_path / "run.txt").read_text("utf-8") == "mine"
 
 

@@ -71,11 +71,9 @@ class Document:
     def error(self, keys: Sequence[str | int], problem: str, code: str = "") -> SpecError:
         """An error about the value at `keys`, in the common form: place, field, problem."""
         place, spelled = self.locate(keys), spell_path(keys)
-        # A place such as "--set prompts" names the field already, or one that it is in.
-        inside = spelled.removeprefix(place.rpartition(" ")[2])
-        return SpecError(
-            problem, (place, inside.removeprefix(".") if inside[:1] in ("", ".", "[") else spelled), code=code
-        )
+        # A place such as "--set prompts" names the field already.
+        named = bool(spelled) and f" {place}".endswith(f" {spelled}")
+        return SpecError(problem, (place, "" if named else spelled), code=code)
 
     def with_value(self, value: dict[str, Any], *origins: tuple[KeyPath, str]) -> Document:
         """A copy with other content; `origins` names the origin of changed values."""
