@@ -71,7 +71,7 @@ def test_texts_for_users_are_there_without_docstrings(checkout: Path) -> None:
         for flags in ((), ("-OO",))
     ]
     assert said[0] == said[1]
-    assert "Kinds of text that it reads." in said[0]
+    assert "Kinds of text that it reads" in said[0]
 
 
 def test_unknown_names_are_refused() -> None:

@@ -163,7 +163,7 @@ def careless() -> Iterator[str]:
 
 
 #: The provider that quotes keys is none of OpenAI's hosts.
-ALLOWED = {"OPINIONSIM_KEYS": "OPENAI_API_KEY=127.0.0.1"}
+ALLOWED = {"OPINIONSIM_KEYS": "OPENAI_API_KEY=127.0.0.1,OPENAI_API_KEY=nobody.invalid"}
 
 
 def spec_for(address: str, name: str, **values: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pandas as pd
 from opinionsim.analysis import Estimand, Table, estimate, finished, interval_notes, no_estimate, number_text, p_text
 from opinionsim.comparison._updates import events
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import WITHOUT_FINDING, chosen_kind, condition_axes, evidence_of, one_wording, stance_rows
+from opinionsim.metrics import WITHOUT_FINDING, condition_axes, evidence_of, one_wording, stance_rows
 from opinionsim.store import Results
 
 #: What tells conditions apart in how agents interact, or how topics are put.
@@ -56,7 +56,7 @@ _EQUATIONS: Mapping[str, _Sum] = {
 
 
 def decompose(
-    results: Results, *, kind: str | None = None, wording: str | None = None, estimand: Estimand | None = None
+    results: Results, *, kind: str = "report", wording: str | None = None, estimand: Estimand | None = None
 ) -> Table:
     """Topic prior, agreement bias, anchoring, first speaker and social influence, each by one equation of two cells.
 
@@ -64,9 +64,8 @@ def decompose(
     ----------
     results : Results
         Loaded results; runs that are not complete are left out.
-    kind : str, optional
-        Kind of text whose opinions count as those at the end; default the first that is measured, in the order of the
-        column `texts` of runs.
+    kind : str
+        Kind of text whose opinions count as those at the end.
     wording : str, optional
         Prompt pack whose runs count; default that of the run begun last.
     estimand : str, optional
@@ -182,12 +181,11 @@ def _supplied(kind: str, framing: str | None, group: pd.DataFrame) -> str:
 
 
 def _numbers(
-    runs: pd.DataFrame, stance: pd.DataFrame, turns: pd.DataFrame, updates: pd.DataFrame, kind: str | None
+    runs: pd.DataFrame, stance: pd.DataFrame, turns: pd.DataFrame, updates: pd.DataFrame, kind: str
 ) -> pd.DataFrame:
     """One row a run: cell, topic and block; mean opinion, slopes on assigned opinions and messages, first speaker."""
     own = stance.merge(runs[["run_id", "instrument_id"]], on=["run_id", "instrument_id"])
     own = own.sort_values(["run_id", "turn"], kind="stable").dropna(subset=["value"])
-    kind = chosen_kind(kind, own["kind"], runs)
     last = own[own["kind"] == kind].drop_duplicates(["run_id", "agent"], keep="last")
     if last.empty:
         raise MeasurementError(f"no text of kind {kind!r} was measured; present are {', '.join(set(own['kind']))}")

@@ -135,5 +135,5 @@ def test_a_comparison_without_reports_is_printed() -> None:
     )
     done = CliRunner().invoke(app, ["compare", "dyads.sqlite", "--models", "voter", "--noise", "0.1"])
     assert done.exit_code == 0, done.output
-    assert "Verdicts" in done.stdout
+    assert "Findings" in done.stdout
     assert "opinions are not taken apart: no text of kind 'report' was measured" in done.stderr
