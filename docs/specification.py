@@ -321,8 +321,9 @@ def _section(key: str) -> Iterator[str]:
         yield "### Entries of `measurement.instruments`\n"
         yield from _table(list(_rows(_DEFINED["InstrumentSpec"])))
     if key == "interaction":
-        yield "### Entries of `interaction.drafters`\n"
-        yield from _table(list(_rows(_DEFINED["DrafterSpec"])))
+        if drafter := _DEFINED.get("DrafterSpec"):  # where consensus finding is there
+            yield "### Entries of `interaction.drafters`\n"
+            yield from _table(list(_rows(drafter)))
         yield from _networks()
     if key in ("interaction", "events", "model", "topic"):
         yield "### Example\n"
