@@ -38,7 +38,6 @@ CHANGES = [
     ("measurement.classifier=oracle", ["classifier", "'oracle'", "lexicon"]),
     ("measurement.classifier={name: lexicon, options: {depth: 3}}", ["'depth'", "lexicon"]),
     ("measurement.classifier={name: flan-t5, options: {dtype: float99}}", ["'float99'", "valid: float32, bfloat16"]),
-    ("measurement.classifier={name: reward, options: {model: ''}}", ["model must be text"]),
     ("interaction.network=web", ["interaction.network", "'web'", "complete", "ring"]),
     ("interaction.network={kind: watts-strogatz, k: 6, p: 0.1}", ["k must be at most N = 4"]),
     ("interaction.network={kind: file, path: gone.graphml}", ["interaction.network", "gone.graphml"]),
@@ -101,7 +100,6 @@ def test_a_bad_file(invoke: Invoke, tmp_path: Path, command: str, content: bytes
     [
         ("model={name: 'openai:gpt-4o-mini', max_tokens: 9}", "set the environment variable OPENAI_API_KEY"),
         ("measurement.classifier={name: flan-t5, options: {model: gone/t5}}", "hf download gone/t5"),
-        ("measurement.classifier={name: reward, options: {model: gone}}", "there is no such folder"),
         ("model={name: 'hf:gone/model'}", "hf download gone/model"),
     ],
 )
