@@ -201,7 +201,7 @@ def test_decisions_are_short_dated_and_listed() -> None:
     folder = _TOP / "docs" / "decisions"
     index = (folder / "README.md").read_text(encoding="utf-8")
     records = sorted(folder.glob("[0-9]*.md"))
-    assert len({record.name[:4] for record in records}) == len(records)
+    assert [record.name[:4] for record in records] == [f"{number:04d}" for number in range(1, len(records) + 1)]
     for record in records:
         lines = record.read_text(encoding="utf-8").splitlines()
         title = lines[0].removeprefix(f"# {record.name[:4]}: ")
