@@ -285,7 +285,7 @@ def conditions_of_others(masked: bool) -> Conditions:
 
 @dataclass(frozen=True, kw_only=True)
 class Casting:
-    """Who is to take part in a run, and what all and each are told.
+    """The members of a run before they act: who they are, and what each of them is told.
 
     Attributes
     ----------

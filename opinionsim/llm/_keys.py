@@ -1,4 +1,4 @@
-"""Which key may go to which host."""
+"""The keys of providers, and the hosts that each key may be sent to."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class _Setting:
 
     @classmethod
     def of(cls, pack: PromptPack, told: Addressee, occasion: Mapping[str, Any]) -> _Setting:
-        """Of an addressee with other fields."""
+        """The setting of one addressee, whose fields the occasion changes."""
         told = replace(told, agent=_AGENT, **occasion)
         stated = {**dict(told.conditions), **occasion}
         values = [f"{key}: {value}" for key, value in stated.items() if key not in ("persona", "claim")]
