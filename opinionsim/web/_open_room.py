@@ -252,6 +252,7 @@ class Room:
         open_ = [row for row in self.reader.waits(run_id) if row.agent == agent and row.question["act"] != CONSENT.name]
         return next((row for row in open_ if key in (None, (row.turn, row.call, row.attempt))), None)
 
-    def entry(self, run_id: str, key: EntryKey) -> Entry | None:
-        """What is on record under a key."""
-        return next((entry for entry in self.reader.entries(run_id) if entry.key == key), None)
+    def entry(self, run_id: str, agent: int, key: EntryKey) -> Entry | None:
+        """What is on record of a seat under a key."""
+        own = (entry for entry in self.reader.entries(run_id) if entry.agent == agent)
+        return next((entry for entry in own if entry.key == key), None)

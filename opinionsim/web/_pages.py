@@ -204,7 +204,7 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
     kept = request.state.given
     if asked is not None and asked.attempt and not kept:
         # What could not be used is put back, to be mended.
-        before = room.entry(run_id, EntryKey(asked.turn, asked.call, asked.attempt - 1))
+        before = room.entry(run_id, asked.agent, EntryKey(asked.turn, asked.call, asked.attempt - 1))
         kept = {"text": "" if before is None else before.text}
     own = room.reader.turns(run_id, sight.seat) if sight.seat is not None else []
     return {
@@ -264,33 +264,32 @@ async def answer(room: Room, request: Request) -> Response:
             return JSONResponse({"problem": problem}, status)
         return await run_in_threadpool(session, room, request, problem)
 
-    asked = await run_in_threadpool(room.asked, run_id, agent, key)
-    if asked is None:
-        # A repeated request, or one from a second tab: what is on record stands.
-        entry = await run_in_threadpool(room.entry, run_id, key)
-        if entry is None or entry.finish_reason:
-            raise HTTPException(409, "This question is not open any more: its time was over. Nothing was taken.")
-        if given.get("text", entry.text).split() != entry.text.split():
-            raise HTTPException(409, "This question was answered already, with another text. This one was not taken.")
-        return _sent(request, "already", "#now")
-    try:
-        text = _written(Form.of_json(asked.question["form"]), given)
-    except SpecError as error:
-        return await refused(str(error), 400)
-    until = time.monotonic() + _DURABLE_S
-    # After a restart the question is on record before the run has come to it again.
-    while not (taken := await room.desk.give((run_id, *key), text)) and not room.error and time.monotonic() < until:
-        await asyncio.sleep(_LOOK_S)
-    if not taken:
-        return await refused(
-            "The session is not being carried out at the moment, so nothing was taken. Please send it again later.", 503
-        )
+    text, first, until = given.get("text"), None, time.monotonic() + _DURABLE_S
     # The question ends in the transaction that stores the answer.
-    while await run_in_threadpool(room.asked, run_id, agent, key) is not None:
-        if time.monotonic() > until:
+    while (asked := await run_in_threadpool(room.asked, run_id, agent, key)) is not None:
+        try:
+            text = _written(Form.of_json(asked.question["form"]), given)
+        except SpecError as error:
+            return await refused(str(error), 400)
+        # After a restart the question is on record before the run has come to it again.
+        first = await room.desk.give(run_id, agent, key, text) if first is None else first
+        if time.monotonic() > until and first is not None:
             raise HTTPException(503, "It was taken, and cannot be put on record yet; please look again in a minute.")
+        if time.monotonic() > until or (room.error and first is None):
+            problem = (
+                "The session is not being carried out at the moment, so nothing was taken. Please send it again later."
+            )
+            return await refused(problem, 503)
         await asyncio.sleep(_LOOK_S)
-    return _sent(request, "sent", "#now")
+    # A repeated request, or one from a second tab: what is on record stands.
+    entry = await run_in_threadpool(room.entry, run_id, agent, key)
+    if entry is None or entry.finish_reason:
+        raise HTTPException(409, "This question is not open any more: its time was over. Nothing was taken.")
+    if text is None or text.split() != entry.text.split():
+        raise HTTPException(
+            409, "This question was answered already, and the first answer stands. This one was not taken."
+        )
+    return _sent(request, "already" if first is None else "sent", "#now")
 
 
 def _sent(request: Request, what: str, place: str) -> Response:

@@ -18,7 +18,6 @@ from opinionsim.specification import load_experiment
 from opinionsim.store import Results
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, StubRequest
-from tests.support.provider_runs import SPEC
 from tests.support.running import SMALL, carry_out, changed, ended, finished
 
 TRUE = "I strongly believe that Theory XYZ is true."
