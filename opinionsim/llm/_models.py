@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from langchain_core.globals import get_llm_cache
@@ -37,6 +38,8 @@ _VALID = (
     "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' for one of Hugging Face in this process, or "
     "the import path of one of your own, package.module:Name; an equation is {classic: NAME}"
 )
+#: Value of the option `roles` that joins consecutive messages of one role.
+_ALTERNATE = "alternate"
 #: Option that limits the reply, of providers that do not call it max_tokens.
 _LENGTH = {"ollama": "num_predict"}
 #: Variables of a retired tracing: with one of them set, LangChain refuses every call.
@@ -63,6 +66,7 @@ def load_chat_model(
         Further arguments of the model: parameters of :class:`ScriptedChatModel`, or those of the provider's
         LangChain class, such as ``base_url`` of a local server or ``reasoning_effort``. ``api_key_env`` names the
         environment variable of the key where it is not the provider's usual one; keys themselves are refused.
+        ``roles="alternate"`` joins consecutive messages of one role, for servers whose chat template demands it.
 
     Returns
     -------
@@ -77,8 +81,6 @@ def load_chat_model(
     """
     _check_numbers(temperature, max_tokens)
     provider, _, model = name.partition(":")
-    if own_model(name):
-        return load_own_model(name, {"temperature": temperature, "max_tokens": max_tokens}, options)
     if name == "scripted":
         if temperature is not None:
             options["temperature"] = temperature
@@ -86,14 +88,23 @@ def load_chat_model(
             return ScriptedChatModel(**options)
         except (TypeError, ValueError, SpecError) as error:
             raise SpecError(f"model.options: {error}") from None
-    if not provider or not model:
+    roles = options.pop("roles", None)
+    if roles not in (None, _ALTERNATE):
+        raise SpecError(f"model.options: roles must be {_ALTERNATE!r}, or left out; got {roles!r}")
+    settings = {"temperature": temperature, "max_tokens": max_tokens}
+    found: BaseChatModel
+    if own_model(name):
+        found = load_own_model(name, settings, options)
+    elif not provider or not model:
         raise SpecError(f"model.name: unknown model {name!r}; valid: {_VALID}")
-    if provider == "hf":
-        local: BaseChatModel = importlib.import_module("opinionsim.llm._local").load_local(
-            model, temperature=temperature, max_tokens=max_tokens, **options
-        )
-        return local
-    return _load_from_provider(name, temperature, max_tokens, options)
+    elif provider == "hf":
+        found = importlib.import_module("opinionsim.llm._local").load_local(model, **settings, **options)
+    else:
+        found = _load_from_provider(name, temperature, max_tokens, options)
+    if roles is not None:
+        # LangChain keeps this beside a model for tracing: it is neither sent, nor lost when the model is copied.
+        found.metadata = {**(found.metadata or {}), "roles": roles}
+    return found
 
 
 def _check_numbers(temperature: object, max_tokens: object) -> None:
@@ -112,7 +123,7 @@ def _load_from_provider(
     provider, _, model_name = name.partition(":")
     (langchain,) = packages(f"model.name: {name!r}", "llm", "langchain.chat_models", kind=SpecError)
     given = connected(name, options, max_tokens)
-    asked = {**given, "temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens}
+    asked = {"temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens, **given}
     asked = {option: value for option, value in asked.items() if option in given or value is not None}
     try:
         with warnings.catch_warnings():
@@ -168,12 +179,18 @@ def _langchain_message(message: ChatMessage) -> BaseMessage:
     return _MESSAGE_TYPES[message.role](content=message.content)
 
 
-def _own_messages(prompt: Prompt) -> list[BaseMessage]:
+def _own_messages(prompt: Iterable[ChatMessage]) -> list[BaseMessage]:
     """The LangChain form of a prompt, made for one call."""
     return [_langchain_message(message) for message in prompt]
 
 
-def _marked_messages(prompt: Prompt) -> list[BaseMessage]:
+def _joined(prompt: Iterable[ChatMessage]) -> list[ChatMessage]:
+    """The messages of a prompt, consecutive ones of one role as one, with a blank line between their texts."""
+    together = groupby(prompt, lambda message: message.role)
+    return [ChatMessage(role, "\n\n".join(each.content for each in messages)) for role, messages in together]
+
+
+def _marked_messages(prompt: Iterable[ChatMessage]) -> list[BaseMessage]:
     """The same, with marks at the ends of what the agent's other prompts begin with, for Anthropic's prompt cache.
 
     These are the system message and the last message before the task of the call.
@@ -262,6 +279,9 @@ class ModelClient:
         # Other integrations may change the messages they are given, so each call gets its own.
         self._own_messages = _marked_messages if provider == "anthropic" else _own_messages
         self._messages = _shared_messages if leaves_messages(type(model)) else self._own_messages
+        if (model.metadata or {}).get("roles") == _ALTERNATE:
+            convert = self._own_messages
+            self._messages = self._own_messages = lambda prompt: convert(_joined(prompt))
         self._seeding = "call" if scripted else seeding(self.model)
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
