@@ -1,4 +1,4 @@
-"""The durability bar: 200 deaths of a worker over each kind of store, after a drawn number of durable calls or at a drawn write."""
+"""The durability bar: 200 deaths of a worker over each kind of store, at drawn writes or after drawn numbers of calls."""
 
 from __future__ import annotations
 
