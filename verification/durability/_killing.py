@@ -520,8 +520,8 @@ def study(supervisor: Supervisor, kind: Kind, folder: Path, kills: int, whole: R
 def describe(kind: Kind, figures: Figures) -> str:
     """One line for people."""
     return (
-        f"{kind.name}: {figures.kills} kills, {figures.in_writes} of them at a drawn write, {figures.asked} calls asked, "
-        f"{figures.repeated} of them again, none of which was in the store; {figures.in_flight} calls were in flight, "
+        f"{kind.name}: {figures.kills} kills, {figures.in_writes} of them at a drawn write, {figures.asked} calls "
+        f"asked, {figures.repeated} of them again, none of which was in the store; {figures.in_flight} were in flight, "
         f"{figures.lost} replies had arrived and were lost, the oldest {figures.oldest_lost_s:.3f} s old, "
         f"{figures.oldest_let_run_s:.3f} s without those in which its process was not let run (bar {PROMISED_S} s); "
         f"tables equal; a reader saw all {figures.read} rows once and in order"
