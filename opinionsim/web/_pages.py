@@ -23,7 +23,7 @@ from opinionsim.llm import EntryKey
 from opinionsim.messages import printable
 from opinionsim.planning import plan
 from opinionsim.specification import Experiment, PlannedRun
-from opinionsim.store import TurnRow
+from opinionsim.store import SeatRow, TurnRow
 from opinionsim.web._live import events
 from opinionsim.web._open_room import Room
 from opinionsim.web._session_view import CLOSED, Sight, as_csv, export, name_of, stamp, standing
@@ -55,6 +55,7 @@ def enter(room: Room, request: Request) -> Response:
         return room.page("enter.html", title="Come in", link=link)
     run_id = room.keys.enter(link, key)
     if run_id is None:
+        # The browser that has used a link already comes back by it.
         run_id = room.take(link, key)
     return RedirectResponse(request.url_for("session", run=run_id) if run_id else request.url_for("home"), 303)
 
@@ -71,8 +72,7 @@ def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], st
             {
                 "agent": agent,
                 "name": room.seat_name(run_id, agent),
-                "taken": agent in rows and rows[agent].joined_at is not None,
-                "trial": agent in rows and rows[agent].trial,
+                "row": rows.get(agent, SeatRow(run_id, agent)),
                 "link": links.get((run_id, agent)),
             }
             for agent in room.seats(run_id)
@@ -84,14 +84,20 @@ def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], st
         )  # fmt: skip
     if not listed and not visitor.owner:
         return room.page("notice.html", title="The room", notice=SIGN_IN)
-    return room.page("home.html", title=room.experiment.spec.name, sessions=listed, owner=visitor.owner)
+    title = room.experiment.spec.name
+    return room.page("home.html", title=title, sessions=listed, owner=visitor.owner, told=_told)
+
+
+def _told(at: float) -> str:
+    """A Unix time in words."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
 
 
 def invite(room: Room, request: Request) -> Response:
     """Make a link: to a seat, or for somebody who looks on."""
     run_id, given = request.path_params["run"], request.state.given
     room.planned(run_id)
-    agent = None if given.get("seat") == "none" else _number(given, "seat")
+    agent = None if given.get("seat") == "none" else _seat(room, request)
     link = room.keys.link(run_id) if agent is None else room.invite(run_id, agent)
     return home(room, request, {(run_id, agent): str(request.url_for("enter", key=link))})
 
@@ -99,8 +105,15 @@ def invite(room: Room, request: Request) -> Response:
 def sit(room: Room, request: Request) -> Response:
     """Seat the owner, alone, to try a session."""
     run_id = request.path_params["run"]
-    room.sit(run_id, _number(request.state.given, "seat"), request.state.key)
+    room.sit(run_id, _seat(room, request), request.state.key)
     return RedirectResponse(request.url_for("session", run=run_id), 303)
+
+
+def handle(room: Room, request: Request) -> Response:
+    """Keep how the owner has dealt with a report of harm."""
+    run_id, given = request.path_params["run"], request.state.given
+    room.handle(run_id, _seat(room, request), _number(given, "report"), _line(given) or "dealt with")
+    return RedirectResponse(request.url_for("home"), 303)
 
 
 def consent(room: Room, request: Request) -> Response:
@@ -322,18 +335,18 @@ def _written(form: Form, given: Mapping[str, str]) -> str:
 
 
 def signal(room: Room, request: Request) -> Response:
-    """Take in what a person wants out of turn; the next step takes it up."""
+    """Take in what a person wants out of turn; the next step takes it up, and the owner sees every report of harm."""
     run_id, given = request.path_params["run"], request.state.given
     wanted = given.get("want", "")
     if wanted not in _SIGNALS:
         raise SpecError(f"What is wanted must be one of: {', '.join(_SIGNALS)}.")
-    if wanted == "harm":
-        text = " ".join(printable(given.get("text", "")).split())[:MOST_CHARACTERS]
-        wanted = f"harm: {text or 'reported without words'}"
-    if room.planned(run_id).spec.interaction.kind != "room" or standing(room.reader, run_id)[0] in CLOSED:
+    harm = wanted == "harm"
+    ended = room.planned(run_id).spec.interaction.kind != "room" or standing(room.reader, run_id)[0] in CLOSED
+    if ended and not harm:
         raise SpecError("This session takes nothing out of turn (any more).")
-    room.want(run_id, request.state.visitor.seats[run_id], wanted)
-    return _sent(request, "wanted", "?wanted=1#now")
+    text = (_line(given) or "reported without words") if harm else ""
+    room.want(run_id, request.state.visitor.seats[run_id], wanted, text)
+    return _sent(request, "reported" if harm else "wanted", "#now")
 
 
 # -- what the owner takes away -------------------------------------------------------------------------------
@@ -423,6 +436,19 @@ def _number(given: Mapping[str, str], name: str) -> int:
     if not (value.isascii() and value.isdecimal() and len(value) < 10):
         raise HTTPException(400, "What was sent cannot be read.")
     return int(value)
+
+
+def _seat(room: Room, request: Request) -> int:
+    """The seat that a form names."""
+    agent = _number(request.state.given, "seat")
+    if agent not in room.seats(request.path_params["run"]):
+        raise HTTPException(404, "There is no such seat.")
+    return agent
+
+
+def _line(given: Mapping[str, str]) -> str:
+    """The text of a form as one line."""
+    return " ".join(printable(given.get("text", "")).split())[:MOST_CHARACTERS]
 
 
 def _wants_json(request: Request) -> bool:

@@ -69,9 +69,12 @@ class RoomServer:
         The link that signs the owner in.
     address : str
         Scheme, host and port.
+    folder : Path
+        Where it runs.
     """
 
     def __init__(self, spec: str | Path, folder: Path, *options: str, command: str = "room") -> None:
+        self.folder = folder
         self.process = Command(command, spec, "--no-browser", *options, folder=folder)
         self.said: list[str] = []
         self._linked = threading.Event()
@@ -172,6 +175,12 @@ class Browser:
         assert found is not None, page
         return found[0]
 
+    def report(self, text: str) -> tuple[str, str]:
+        """Number of the report of harm with a text that waits for the owner, and its seat."""
+        page = self.ask("/").text.partition(text)[2]
+        seat, number = re.findall(r'name="(?:seat|report)" value="(\d+)"', page)[:2]
+        return number, seat
+
     def consent(self) -> str:
         """Consent to taking part; returns the private code."""
         page = self.ask(f"{self.run}/consent").text
@@ -181,15 +190,21 @@ class Browser:
         assert found is not None, told
         return found[1]
 
+    def until(self, text: str) -> str:
+        """The part of the page where it answers, once that holds a text."""
+        until = time.monotonic() + 30
+        while text not in (page := self.ask(f"{self.run}/seat").text):
+            assert time.monotonic() < until, page
+        return page
+
     def question(self) -> dict[str, str]:
         """The key of the question that is open, once there is one."""
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            page = self.ask(f"{self.run}/seat").text
-            if 'id="answer"' in page:
-                return dict(re.findall(r'name="(turn|call|attempt)" value="([^"]*)"', page))
-        raise AssertionError("nothing is asked")
+        return dict(re.findall(r'name="(turn|call|attempt)" value="([^"]*)"', self.until('id="answer"')))
 
     def answer(self, question: dict[str, str], text: str) -> Answer:
         """Answer a question; the server says in JSON what became of it."""
         return self.ask(f"{self.run}/answer", {**question, "text": text}, accept="application/json")
+
+    def want(self, what: str, text: str = "") -> Answer:
+        """Want something out of turn."""
+        return self.ask(f"{self.run}/signal", {"want": what, "text": text}, accept="application/json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import opinionsim as osim
 from opinionsim import watching
 from opinionsim.classic.sweeps import load_sweep, run_sweep
-from opinionsim.store import EdgeRow, SeatRow, Store, TurnRow, open_store
+from opinionsim.store import EdgeRow, Store, TurnRow, open_store
 from tests.support.running import SMALL, changed
 
 SPEC = changed(
@@ -117,7 +118,7 @@ def _state(written: _Written) -> tuple[str, str, list[str]]:
 
 
 def test_trials_and_withdrawn_runs_say_what_they_are(written: _Written) -> None:
-    written.store.save_seat(SeatRow(written.run, 1, trial=True))
+    written.store.change_seat(written.run, 1, lambda seat: replace(seat, trial=True))
     state, listed, (notice,) = _state(written)
     assert (state, listed) == ("trial", "trial")
     assert "counts in no table" in notice

@@ -315,7 +315,7 @@ def test_what_was_wanted_out_of_turn_survives_the_server(
         page.locator(".wants summary").click()
         page.fill("#harm", "This was unkind.")
         page.get_by_role("button", name="Report it").click()
-        page.wait_for_selector("#seat .status:text('taken up')")
+        page.wait_for_selector("#seat .status:text('report is on record')")
         page.get_by_role("button", name="Pause").click()
         page.wait_for_selector("#seat .status:text('taken up')")
         first.kill()

@@ -96,3 +96,61 @@ def test_answers_at_once_are_told_what_is_on_record(session: Session, texts: lis
     assert len(on_record) == 1
     for text, each in zip(texts, told, strict=True):
         assert each.status == (200 if text in on_record else 409)
+
+
+def _stored(server: RoomServer, *words: str) -> dict[str, bool]:
+    """Whether words are in a byte of the store or its log."""
+    kept = b"".join(path.read_bytes() for path in server.folder.rglob("*.sqlite*"))
+    return {word: word.encode() in kept for word in words}
+
+
+def test_withdrawal_takes_every_word_and_leaves_that_harm_was_reported(server: RoomServer, session: Session) -> None:
+    guest, visitor = session.people
+    guest.answer(guest.question(), YES)
+    assert guest.want("harm", "Xylophone quagmire.").status == visitor.want("harm", "Kazoo.").status == 200
+    assert _stored(server, "Xylophone quagmire", "Kazoo") == {"Xylophone quagmire": True, "Kazoo": True}
+    number, seat = session.owner.report("Xylophone")
+    session.owner.ask(f"{session.run}/handle", {"seat": seat, "report": number, "text": "Spoke to both."})
+    guest.ask("/withdrawal", {"code": session.codes[0]})
+    assert _stored(server, "Xylophone", "quagmire", "Kazoo") == {"Xylophone": False, "quagmire": False, "Kazoo": True}
+    page = session.owner.ask("/").text
+    assert "the words are withdrawn" in page
+    assert "Spoke to both." in page
+
+
+def test_reports_of_harm_are_kept_whenever_they_come(session: Session) -> None:
+    guest, visitor = session.people
+    told = [f"Report number {number}." for number in range(20)]
+    with ThreadPoolExecutor(20) as pool:
+        assert {each.status for each in pool.map(lambda text: guest.want("harm", text), told)} == {200}
+    # The pause that was wanted at the same time is not lost either.
+    assert visitor.want("end").status == 200
+    for person in session.people:
+        person.answer(person.question(), YES)
+    guest.until("This session is over")
+    assert guest.want("pause").status == 400
+    assert visitor.want("harm", "After the last step.").status == 200
+    page = session.owner.ask("/").text
+    assert all(text in page for text in [*told, "After the last step."])
+
+
+def test_a_seat_is_given_anew_and_its_person_comes_back(server: RoomServer, owner: Browser, free: list[str]) -> None:
+    run, opened, person, other = free.pop(), Browser(server), Browser(server), Browser(server)
+    link = owner.invite(run, 1)
+    opened.come_in(link)
+    assert opened.want("harm", "Too soon.").status == 400
+    # It never consents: a new link gives its seat to somebody else.
+    second = owner.invite(run, 1)
+    assert opened.ask(run).status == 401
+    assert opened.come_in(link).status == 400
+    person.come_in(second)
+    code = person.consent()
+    assert person.come_in(second).headers["location"].endswith(run)
+    assert other.come_in(second).status == 400
+    # It has lost its cookie: a third link keeps its consent and its code.
+    third = owner.invite(run, 1)
+    assert person.ask(run).status == 401
+    again = Browser(server)
+    again.come_in(third)
+    assert "Waiting for others" in again.ask(f"{run}/seat").text
+    assert "nobody" not in again.ask("/withdrawal", {"code": code}).text
