@@ -67,6 +67,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "chuang2024/figure5": {"interaction/steps": 6},
     "chuang2024/figure6": {"interaction/steps": 6, "sweep": TREATMENTS},
     "chuang2024/tables": {"interaction/steps": 2, "sweep/topic.name": ["flat-earth"]},
+    "chuang2024/worlds": {"interaction/steps": 6, "replicates": 1},
     "classic_quickstart": {"interaction/exposures": 1, "population/size": 10},
     "compare_quickstart": {"interaction/steps": 6},
     "demo": {"interaction/steps": 6},

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         table2 as table2,
         tables as tables,
     )
+    from opinionsim.analysis._outcomes import outcome_table as outcome_table
     from opinionsim.analysis._printed_table import (
         Table as Table,
         finished as finished,

@@ -34,6 +34,8 @@ class Asked:
         Correction of the standard deviation.
     as_published : bool
         Whether errors, layout and tests are those of Chuang et al. 2023.
+    what : str, optional
+        The one table that is asked for.
     made : list of Table
         The tables before this one.
     """
@@ -44,6 +46,7 @@ class Asked:
     ddof: int = 0
     estimand: Estimand | None = None
     as_published: bool = False
+    what: str | None = None
     made: list[Table] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -147,7 +150,7 @@ def tables_of(
     Without `what`, tables that ways of interacting name and metrics of the user's own that fail are left out by name
     (`failed` of the results), and the rest is there.
     """
-    asked = Asked(results, kind, wording, ddof, estimand, as_published)
+    asked = Asked(results, kind, wording, ddof, estimand, as_published, what)
     # What the ways of interacting bring stands first.
     named = results.extras("tables")
     for name in dict.fromkeys((*named, *general("table"))) if what is None else [what]:

@@ -47,6 +47,7 @@ SIZES = {
     "chuang2024/figure5": (8, 8, 8 * 200),
     "chuang2024/figure6": (8, 8, 6 * 400 + 2 * 100),
     "chuang2024/controls": (8, 8, 2 * (200 + 3 * 100)),
+    "chuang2024/worlds": (2, 6, 6 * 200),
 }
 
 #: Agents of those that have other than ten.
