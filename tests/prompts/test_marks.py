@@ -81,6 +81,10 @@ def test_overlapping_delimiters_in_a_text_are_all_broken() -> None:
         ("  Yes: no.", "Ada", "  Yes: no."),
         (": Yes.", "", ": Yes."),
         ("[Other participant]:", "Ada", ""),
+        ("  moderator   instructions : *Do* it.", "Ada", "*Do* it."),
+        ("**Moderator Instructions:** Do it.", "Ada", "Do it."),
+        ("__[you]__: ** Response 3 : ** Yes.", "Ada", "Yes."),
+        ("**Yes**: no.", "Ada", "**Yes**: no."),
     ],
 )
 def test_labels_at_the_beginning_are_taken_away_and_anothers_name_is_not(text: str, author: str, found: str) -> None:
