@@ -183,4 +183,5 @@ def _opening(labels: tuple[str, ...]) -> re.Pattern[str]:
 def _spaced(label: str) -> str:
     """The pattern of a label, with any white space between its signs, and set in bold or in italics or not."""
     signs = re.findall(r"\{number\}|\w+|[^\w\s]", label)
-    return rf"[\s*_]*{r'[\s*_]*'.join(map(re.escape, signs))}[*_]*"
+    between = r"[\s*_]*"
+    return f"{between}{between.join(map(re.escape, signs))}[*_]*"

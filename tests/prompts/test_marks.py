@@ -83,7 +83,7 @@ def test_overlapping_delimiters_in_a_text_are_all_broken() -> None:
         ("[Other participant]:", "Ada", ""),
         ("  moderator   instructions : *Do* it.", "Ada", "*Do* it."),
         ("**Moderator Instructions:** Do it.", "Ada", "Do it."),
-        ("__[you]__: ** Response 3 : ** Yes.", "Ada", "Yes."),
+        ("__[you]__: ** Response 3 :** Yes.", "Ada", "Yes."),
         ("**Yes**: no.", "Ada", "**Yes**: no."),
     ],
 )
