@@ -31,6 +31,11 @@ class EnsembleInteraction(Structure):
         """Problems for a population of `size` agents, blank messages included."""
         if self.own and self.remember:
             yield ("own",), "has no effect on agents that remember what they answered; give one of both"
+        if self.instructions and not self.shows:
+            yield (
+                ("instructions",),
+                "has no effect on agents that are shown nothing; leave it out, or give own or messages",
+            )
         yield from blank_messages(self.messages)
         yield from super().conflicts(size)
 

@@ -144,6 +144,8 @@ class RoomInteraction(Interaction):
             "questionnaire": self.questionnaire,
             "debriefing": self.debriefing is not None,
             "analyze_every": self.analyze_every is None,
+            "every": self.every != type(self).model_fields["every"].default,
+            "consent": not self.consent,
         }
         for field, value in wanted.items():
             if value and not setting.seats:

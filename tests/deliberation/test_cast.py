@@ -91,6 +91,7 @@ STRUCTURES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "chain", "instructions": "nope"}, "interaction.instructions: unknown name 'nope'"),
     ({"kind": "chain", "instructions": "nothing here"}, "instructions: a text must hold ${previous_responses}"),
     ({"kind": "ensemble", "last_n": 2}, "last_n: unknown field"),
+    ({"kind": "ensemble", "instructions": "debate"}, "instructions: has no effect on agents that are shown nothing"),
     ({"kind": "ensemble", "own": True, "remember": True}, "own: has no effect on agents that remember"),
     ({"kind": "rounds", "network": "rign"}, "network: unknown network 'rign' (did you mean ring?)"),
     ({"kind": "graph"}, "edges: is required and missing"),

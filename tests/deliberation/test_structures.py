@@ -62,6 +62,10 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Chain(TWO, TASK, no_answer="ignore"), "no_answer must be 'fail' or 'skip'"),
     (lambda: Debate([Agent()], TASK), "cast: must be at least 2 for interaction kind 'debate'; got 1"),
     (lambda: Debate([*TWO, Agent()], TASK), "a debate is between exactly 2 agents; got 3"),
+    (
+        lambda: Ensemble(TWO, TASK, combination_instructions="debate"),
+        "instructions.*: has no effect on agents that are",
+    ),
     (lambda: Ensemble(TWO, TASK, last_n=2), "last_n: unknown field; valid: .*cycles"),
     (lambda: Rounds([Agent()], TASK), "must be at least 2 for interaction kind 'rounds'"),
     (lambda: Rounds(TWO, TASK, network="rign"), "did you mean ring"),

@@ -368,7 +368,7 @@ def test_the_outline_holds_the_most_turns_of_each_act_whatever_is_said(made: tup
     size, people, steps, analyze, led = made
     people = min(people, size)
     fields = {"analyze_every": analyze if people or analyze is not None else 2, "moderator": led, "steps": steps}
-    fields |= {"every": people + 2, "questionnaire": bool(people)}
+    fields |= {"every": people + 2 if people else 3, "questionnaire": bool(people)}
     schedule = room(size, people, **fields)
 
     def says(turn: Turn) -> tuple[str, Any] | None:
@@ -408,7 +408,11 @@ def test_fields_that_contradict_are_told(fields: dict[str, Any], size: int, peop
 
 
 @pytest.mark.parametrize(
-    "field", [{"topic": "ask"}, {"questionnaire": True}, {"debriefing": "D."}, {"analyze_every": None}]
+    "field",
+    [
+        *({"topic": "ask"}, {"questionnaire": True}, {"debriefing": "D."}, {"analyze_every": None}),
+        *({"every": 4}, {"consent": False}),
+    ],
 )
 def test_what_is_for_people_needs_a_person(field: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=rf"interaction\.{next(iter(field))}: needs a person"):
