@@ -186,7 +186,7 @@ def reliability(ratings: pd.DataFrame, pooled: bool = False, value: str = "agree
     Parameters
     ----------
     ratings : DataFrame
-        With passes 1 and 2; further ones are left out.
+        Of two passes or more; the first two count, whatever their numbers.
     pooled : bool
         Whether a citizen's name is the same person in all groups, whose ratings are taken together.
     value : str
@@ -200,7 +200,8 @@ def reliability(ratings: pd.DataFrame, pooled: bool = False, value: str = "agree
     """
     known = checked(ratings, value).dropna(subset=[value])
     keys = [*_STATEMENT, "citizen"]
-    one, two = (known.loc[known["pass"] == each, [*keys, value]] for each in (1, 2))
+    first, second, *_ = (*sorted(known["pass"].unique()), None, None)
+    one, two = (known.loc[known["pass"] == each, [*keys, value]] for each in (first, second))
     both = one.merge(two, on=keys, suffixes=("", " again"))
     who = ["citizen"] if pooled else ["group", "citizen"]
     rows = []

@@ -110,6 +110,7 @@ def test_raters_are_kept_by_their_kappa() -> None:
     assert found["reliable"].tolist() == [True, False, False, False]
     assert row(found, citizen="steady")["kappa"] == pytest.approx(5 / 6)
     assert math.isnan(row(found, citizen="once")["kappa"])
+    pd.testing.assert_frame_equal(reliability(ratings.assign(**{"pass": ratings["pass"] - 1})), found)
     kept = reliable(ratings)
     assert kept["citizen"].unique().tolist() == ["steady"]
     assert len(kept) == 10
