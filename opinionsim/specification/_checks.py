@@ -144,8 +144,8 @@ class Checks:
             told = Addressee(spec.scale.scale(), conditions, claim=claim, task=spec.task, brief=direction, role=role)
             pack.for_agent(told)
             task = spec.task if direction.task is None else direction.task
-            if role == MODERATOR and automatic and claim is None and not task.strip():
-                raise SpecError("is needed and missing: a moderator writes its own instructions for a task", "task")
+            if role == MODERATOR and (automatic or spec.interaction.needs_task) and claim is None and not task.strip():
+                raise SpecError("is needed and missing: a moderator answers a task; give it one, or to all", "task")
 
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)

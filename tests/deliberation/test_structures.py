@@ -66,6 +66,10 @@ WRONG: list[tuple[Callable[[], object], str]] = [
         lambda: Ensemble(TWO, TASK, combination_instructions="debate"),
         "instructions.*: has no effect on agents that are",
     ),
+    (
+        lambda: Chain([Agent(task="A?")], moderator=Moderator()),
+        "moderator: task: is needed and missing: a moderator answ",
+    ),
     (lambda: Ensemble(TWO, TASK, last_n=2), "last_n: unknown field; valid: .*cycles"),
     (lambda: Rounds([Agent()], TASK), "must be at least 2 for interaction kind 'rounds'"),
     (lambda: Rounds(TWO, TASK, network="rign"), "did you mean ring"),
@@ -177,7 +181,9 @@ def test_instructions_of_the_agent_come_before_those_of_the_structure() -> None:
 def test_tasks_may_be_the_agents_own_without_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        chain = Chain([Agent("Sing?"), Agent("Dance?", system_instructions="Now: ${task}")], moderator=Moderator())
+        chain = Chain(
+            [Agent("Sing?"), Agent("Dance?", system_instructions="Now: ${task}")], moderator=Moderator(task="Or?")
+        )
         chain.process()
     assert chain.agents[1].prompts[0]["system"] == "Now: Dance?"
     assert "Sing?" not in chain.moderator.prompts[0]["user"]
