@@ -1,0 +1,90 @@
+"""Tables of ratings: agreement, consent and unanimity by policy, who wins against whom, and reliability of raters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from opinionsim.analysis import Table
+from opinionsim.consensus._evaluation import RELIABLE, policy_table, reliability, win_rates
+from opinionsim.metrics import condition_axes, evidence_of
+from opinionsim.registry import part
+
+if TYPE_CHECKING:
+    from opinionsim.store import Results
+
+_GROUPS = "Interval: 95 % of 10,000 resamples of whole groups, the independent unit; none for a single group."
+
+
+@part("table", name="ratings")
+def rating_tables(results: Results) -> Iterator[Table]:
+    """The tables of rated statements by condition (D7).
+
+    Returns
+    -------
+    iterator of Table
+        Means of :func:`opinionsim.consensus.policy_table`, one row a policy; :func:`opinionsim.consensus.win_rates` by
+        the mean of a group, one row a pair; and of :func:`opinionsim.consensus.reliability` the share of citizens who
+        rated twice that is reliable. Nothing where no statement was rated; the table of pairs where there are two
+        policies; that of reliability where somebody rated twice.
+    """
+    from opinionsim.consensus import ratings
+
+    if not (results.opinions["variable"] == "agreement").any():
+        return
+    rated = ratings(results)
+    axes = list(condition_axes(results.ordered_runs))
+    runs = results.ordered_runs.drop_duplicates("run_id").set_index("run_id")
+    by = rated[["group"]].assign(**{axis: rated["group"].map(runs[axis]) for axis in axes})
+
+    def told(of: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+        """What a function finds in the ratings of each condition."""
+        found = []
+        for key, own in by.groupby(axes, sort=False, dropna=False) if axes else [((), by)]:
+            part_of = rated.loc[own.index]
+            condition: dict[str, Any] = {
+                **dict(zip(axes, key, strict=True)),
+                "evidence": evidence_of(part_of["evidence"]),
+            }
+            found.append(of(part_of).assign(**condition))
+        return pd.concat(found, ignore_index=True)
+
+    def wide(own: pd.DataFrame) -> pd.DataFrame:
+        """A row a policy, and three columns a measure."""
+        rows: dict[str, dict[str, Any]] = {}
+        for each in policy_table(own).to_dict("records"):
+            name = str(each["measure"]).replace("_", " ")
+            ends = {f"{name}_ci_{end}": each[end] for end in ("low", "high")}
+            row = rows.setdefault(each["policy"], {"policy": each["policy"], "groups": 0})
+            row |= {"groups": max(row["groups"], each["n_groups"]), name: each["estimate"], **ends}
+        return pd.DataFrame(list(rows.values()))
+
+    def pairs(own: pd.DataFrame) -> pd.DataFrame:
+        found = win_rates(own).query("by == 'mean'").drop(columns="by")
+        ends = {"win_rate": "wins", "low": "wins_ci_low", "high": "wins_ci_high", "n": "comparisons"}
+        return found.rename(columns=ends).rename(columns={"other": "against", "n_groups": "groups"})
+
+    def raters(own: pd.DataFrame) -> pd.DataFrame:
+        found = reliability(own).query("n > 0")
+        shares = {"rated twice": len(found), "reliable": int(found["reliable"].sum()), "kappa": found["kappa"].mean()}
+        return pd.DataFrame([{"raters": int(own.groupby("group")["citizen"].nunique().sum()), **shares}])
+
+    notes = [
+        "Mean: of agreement, 1 to 7. Consent: share above neutral of those who are not neutral. Internal agreement: 1 "
+        "where all lean the same way. Divisive and unanimous: shares of statements. Less divisive: share of those on "
+        "divisive questions with more consent than the position statement has on its larger side.",
+        _GROUPS,
+    ]
+    yield Table.of("Ratings by policy", told(wide), [*axes, "policy"], notes, "ratings")
+    if len(beside := told(pairs)):
+        notes = [
+            "Wins: share of comparisons without ties, one a group and round, in which the group agrees more, by its "
+            "mean, with the first policy's statements.",
+            _GROUPS,
+        ]
+        yield Table.of("Which policy wins", beside, [*axes, "policy", "against"], notes, "ratings-wins")
+    if (found := told(raters))["rated twice"].any():
+        notes = [f"Reliable: linearly weighted kappa of the two first passes of at least {RELIABLE}. Kappa: the mean."]
+        yield Table.of("Reliability of raters", found, axes, notes, "ratings-reliability")
