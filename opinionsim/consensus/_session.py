@@ -127,6 +127,7 @@ class OpenSession:
     def __post_init__(self) -> None:
         self.opinions: dict[int, int] = {}
         self._index = 0
+        self._drafted: list[str] = []
         self._roles = {role: self.setting.size + place for place, role in enumerate(self.fields.others)}
         self._asked = [agent for agent in range(self.setting.size) if agent not in self.setting.given]
 
@@ -163,7 +164,9 @@ class OpenSession:
                     beside.append(position)
             if len(standing) < 2:
                 raise ScheduleError(
-                    f"round {number}: {len(standing)} of the statements can be used; at least 2 must stand for election"
+                    f"round {number}: {len(standing)} of the statements can be used; at least 2 must stand for "
+                    f"election; drafts with a statement: {', '.join(self._drafted)}; the rest was refused, empty, or "
+                    "had no statement where one is asked for (opinionsim show has them)"
                 )
             winner = yield from self._election(step, standing, beside)
             if number < fields.rounds:
@@ -197,7 +200,9 @@ class OpenSession:
     def _drafting(self, step: int, winner: int | None, critiques: Mapping[int, int]) -> Flow:
         """The statements of a round: those that stand, and those that are only rated."""
         fields, standing, beside = self.fields, list[int](), list[int]()
+        first: list[int] = []
         for number, way in enumerate(fields.ways):
+            first.append(len(standing))
             act = fields.act_of(acts.DRAFT if winner is None else acts.REVISE, way)
             for copy in range(way.count):
                 keys = (step, number, copy)
@@ -213,6 +218,11 @@ class OpenSession:
                 beside.append((yield from self._put(step, External(f"control-{place}"))))
             beside += yield from self._without_one(step)
         usable = yield Heard([*standing, *beside], decided=True)
+        self._drafted = [
+            f"{sum(turn in usable for turn in standing[start : start + way.count])} of {way.count} by the {way.role} "
+            f"({way.name})"
+            for start, way in zip(first, fields.ways, strict=True)
+        ]
         stood = [winner] if fields.incumbent and winner is not None else []
         return stood + [each for each in standing if each in usable], [each for each in beside if each in usable]
 
