@@ -159,9 +159,11 @@ class _Terminal:
         form = question.form
         shown = [spelled_out(text) for text in form.shown or form.items]
         if form.kind == "ratings":
-            scale = f"from {form.points[0]} to {form.points[-1]} ({' to '.join(form.ends)})"
-            asked = zip(form.items, shown, strict=True)
-            return form.written({item: await self._line(f"{text}, {scale}:") for item, text in asked})
+            scale = f"from {form.points[0]} to {form.points[-1]}"
+            means = [", ".join(f"{point} {label}" for point, label in zip(form.points, labels, strict=True) if label)
+                     for labels in form.labels]  # fmt: skip
+            asked = zip(form.items, shown, means, strict=True)
+            return form.written({item: await self._line(f"{text}, {scale} ({told}):") for item, text, told in asked})
         if form.kind in ("ranking", "choice"):
             labels = form.items if form.kind == "ranking" else range(1, len(shown) + 1)
             listed = "\n".join(f"{label}: {text}" for label, text in zip(labels, shown, strict=True))

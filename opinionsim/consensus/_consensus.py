@@ -225,6 +225,8 @@ class ConsensusInteraction(Interaction):
         """The acts of its turns."""
         found = [acts.STATE, acts.SUBMIT, acts.PUT, acts.RANK, acts.CRITICISE, acts.PREDICT, acts.PREDICT_RATING]
         found += [acts.RATE] if self.ballot == "rating" or self.ratings.passes or self.ratings.position else []
+        if self.ratings.position or (acts.RATE in found and "position" in self.standing):
+            found.append(acts.RATE_POSITION)
         for way in self.ways:
             parse = acts.read_completion if way.style == "completion" else acts.DRAFT.parse
             for act in (acts.DRAFT, acts.REVISE):

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.consensus._consensus import ConsensusInteraction
-from opinionsim.consensus._session_acts import DRAFT, PREDICTED, PUT, RANK, RATE, STATE
+from opinionsim.consensus._session_acts import DRAFT, PREDICTED, PUT, RANK, RATE, RATE_POSITION, STATE
 from opinionsim.errors import ScheduleError
 from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import SPOKEN
@@ -196,7 +196,11 @@ class Recorded:
         """One election; None where too few statements stand or nobody voted."""
         fields = self.interaction
         if kind == "stated" and fields.shortlist is not None:
-            votes = [row for row in self._after(step, standing).values() if row["act"] in (RANK.name, RATE.name)]
+            votes = [
+                row
+                for row in self._after(step, standing).values()
+                if row["act"] in (RANK.name, RATE.name, RATE_POSITION.name)
+            ]
             shown = {each for row in votes for each in row["reads"]}
             standing = [each for each in standing if each in shown]
         if len(standing) < 2:

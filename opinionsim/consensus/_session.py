@@ -127,6 +127,7 @@ class OpenSession:
     def __post_init__(self) -> None:
         self.opinions: dict[int, int] = {}
         self._index = 0
+        self._position: int | None = None
         self._drafted: list[str] = []
         self._roles = {role: self.setting.size + place for place, role in enumerate(self.fields.others)}
         self._asked = [agent for agent in range(self.setting.size) if agent not in self.setting.given]
@@ -146,10 +147,10 @@ class OpenSession:
         fields, ratings = self.fields, self.fields.ratings
         position: int | None = None
         if ratings.position or "position" in fields.standing:
-            position = yield from self._put(1, External(POSITION))
+            position = self._position = yield from self._put(1, External(POSITION))
         if ratings.position == "before" and position is not None:
             for citizen in self._asked:
-                yield from self._turn(1, citizen, acts.RATE.name, (position,))
+                yield from self._turn(1, citizen, acts.RATE_POSITION.name, (position,))
         yield from self._state()
         critiques: dict[int, int] = {}
         winner: int | None = None
@@ -291,7 +292,8 @@ class OpenSession:
             for citizen in self._asked:
                 own = self._shown(citizen, None)
                 for statement in self._shuffled(statements, "statements of a rating", step, citizen, each):
-                    turns[citizen].append((yield from self._turn(step, citizen, acts.RATE.name, (*own, statement))))
+                    act = acts.RATE_POSITION if statement == self._position else acts.RATE
+                    turns[citizen].append((yield from self._turn(step, citizen, act.name, (*own, statement))))
         return turns
 
     def _stated(self, step: int, standing: list[int], rated: Mapping[int, list[int]]) -> Flow:

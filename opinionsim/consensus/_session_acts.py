@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from string import ascii_uppercase
+from types import MappingProxyType
 from typing import Any
 
 from opinionsim.errors import Rejected
@@ -21,6 +23,16 @@ MEDIATOR, PREDICTOR = "mediator", "predictor"
 PREDICTED = "predicted_agreement"
 #: Points of agreement and quality: 4 is neutral (Bakker et al.; D3).
 LIKERT = tuple(range(1, 8))
+#: What these numbers mean, from the lowest to the highest (D3; table S4 of the source).
+LABELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "Agreement": (
+            *("strongly disagree", "disagree", "somewhat disagree", "neutral"),
+            *("somewhat agree", "agree", "strongly agree"),
+        ),
+        "Quality": ("terrible", "poor", "somewhat poor", "neutral", "somewhat good", "good", "excellent"),
+    }
+)
 #: Beginnings of the names of acts whose texts are statements that citizens rank and rate.
 _STATEMENTS = ("draft", "revise", "put")
 
@@ -193,12 +205,16 @@ def _ranking(received: tuple[Message, ...]) -> Form:
     return Form("ranking", tuple(labels(len(shown))), shown)
 
 
-def _ratings(*names: str) -> Form:
-    """The form of ratings of one statement."""
-    return Form("ratings", names, points=LIKERT, ends=("not at all", "completely"))
+def _ratings(*names: str) -> dict[str, Any]:
+    """The form of ratings of one statement, and the same scales in words for models."""
+    told = {name.lower(): ", ".join(f"{point} = {label}" for point, label in zip(LIKERT, LABELS[name], strict=True))
+            for name in names}  # fmt: skip
+    form = Form("ratings", names, points=LIKERT, labels=tuple(LABELS[name] for name in names))
+    return {"form": form, "values": {"quality": "", **told}}
 
 
-_act = partial(act, asked=asked_of_persons(Path(__file__).with_name("persons.toml")))
+_ASKED = asked_of_persons(Path(__file__).with_name("persons.toml"))
+_act = partial(act, asked=_ASKED)
 _FORMAL: dict[str, Any] = {"opinion": "none", "memory": "none", "after": "none", "formal": True}
 _STATED: dict[str, Any] = {"parse": read_statement, "written": read_written, **_FORMAL, "opinion": "may"}
 
@@ -215,12 +231,20 @@ PUT = ActSpec("put", template="", kind="statement", memory="none", draws=0, opin
 #: A citizen ranks all statements.
 RANK = _act("rank", "ballot", parse=partial(read_ranking, "rank"), form=_ranking, **_FORMAL)
 #: A citizen rates one statement.
-RATE = _act("rate", "rating", parse=partial(read_ratings, _RATED), form=_ratings("Agreement", "Quality"), **_FORMAL)
+RATE = _act("rate", "rating", parse=partial(read_ratings, _RATED), **_ratings("Agreement", "Quality"), **_FORMAL)
+#: A citizen rates the position statement, for agreement alone (D3).
+RATE_POSITION = replace(
+    RATE,
+    name="rate-position",
+    parse=partial(read_ratings, {"agreement": "agreement"}),
+    person=_ASKED["rate-position"],
+    **_ratings("Agreement"),
+)
 #: A predictor ranks all statements as the author of one opinion would.
 PREDICT = _act("predict", "prediction", parse=partial(read_ranking, "predicted_rank"), form=_ranking, **_FORMAL)
 #: A predictor rates one statement as the author of one opinion would.
 PREDICT_RATING = _act(
-    "predict-rating", "prediction", parse=partial(read_ratings, _PREDICTED), form=_ratings("Agreement"), **_FORMAL
+    "predict-rating", "prediction", parse=partial(read_ratings, _PREDICTED), **_ratings("Agreement"), **_FORMAL
 )
 #: A citizen criticises the winner.
 CRITICISE = _act("criticise", "critique", memory="none", opinion="may")

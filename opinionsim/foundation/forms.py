@@ -28,8 +28,8 @@ class Form:
         A text beside each item; as `items` where it is empty.
     points : tuple of int
         Numbers that a rating can have, ascending.
-    ends : tuple of str
-        What the lowest and the highest number mean.
+    labels : tuple of tuple of str
+        For each item, what each of these numbers means; empty for a number that has no label.
     words : int or None
         Most words of a text; None for no limit.
     optional : bool
@@ -40,7 +40,7 @@ class Form:
     items: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     points: tuple[int, ...] = ()
-    ends: tuple[str, ...] = ()
+    labels: tuple[tuple[str, ...], ...] = ()
     words: int | None = None
     optional: bool = False
 
@@ -52,8 +52,11 @@ class Form:
     @classmethod
     def of_json(cls, stated: Mapping[str, Any]) -> Form:
         """The form that :meth:`as_json` gave the fields of."""
-        found: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in stated.items()}
-        return cls(**found)
+
+        def fixed(value: Any) -> Any:
+            return tuple(map(fixed, value)) if isinstance(value, list) else value
+
+        return cls(**{name: fixed(value) for name, value in stated.items()})
 
     def written(self, given: str | Sequence[str] | Mapping[str, str]) -> str:
         """The text that stands for an answer, as the act's `parse` reads it.

@@ -74,7 +74,8 @@ CONFIRM = act("confirm", "vote", parse=read_vote, form=_YES_NO, **_PUBLIC)
 ANALYZE = ActSpec("analyze", "analyze", "analysis", background=True, **_PRIVATE)
 #: How the room ended is put on record.
 END = ActSpec("end", "", "ending", draws=0, **_PUBLIC)
-_AGREEING = Form("ratings", tuple(RATED), tuple(RATED.values()), LIKERT, ("strongly disagree", "strongly agree"))
+_ENDS = ("strongly disagree", *[""] * (len(LIKERT) - 2), "strongly agree")
+_AGREEING = Form("ratings", tuple(RATED), tuple(RATED.values()), LIKERT, (_ENDS,) * len(RATED))
 #: A person rates the room.
 QUESTIONNAIRE = _of_people("questionnaire", "questionnaire", _AGREEING, parse=read_questionnaire)
 _COMMENT = _of_people("comment", "comment", Form(optional=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -12,9 +14,12 @@ from langchain_core.messages import AIMessage
 
 from opinionsim.consensus import ConsensusInteraction
 from opinionsim.errors import SpecError
+from opinionsim.foundation.forms import Form
 from opinionsim.llm import Seat
 from opinionsim.messages import ChatMessage, Message
+from opinionsim.planning import preview
 from opinionsim.schedules import MAX_STEPS, AnySchedule, External, Setting, Turn, outline
+from opinionsim.specification import load_experiment
 from opinionsim.testing import ScheduleContract
 from tests.support.people import Double
 from tests.support.sessions import PREDICTING, Voices, hashed, played, reply, session, task_of
@@ -177,7 +182,9 @@ def test_every_pass_of_ratings_is_in_a_new_order() -> None:
     position = of(turns, "put")[0].index
     statements = [turn.index for turn in of(turns, "draft")]
     for citizen in range(3):
-        rated = [turn.reads for turn in of(turns, "rate") if turn.agent == citizen]
+        acts = {"rate": statements, "rate-position": [position]}
+        rated = [turn.reads for turn in turns if turn.act in acts and turn.agent == citizen]
+        assert all(set(turn.reads[1:]) <= set(acts.get(turn.act, turn.reads)) for turn in turns)
         assert {own for own, _ in rated} == {citizen + 1}, "each beside the own opinion"
         order = [statement for _, statement in rated]
         assert sorted(order[:7]) == sorted(order[7:]) == sorted([*statements, position])
@@ -188,17 +195,35 @@ def test_the_position_is_rated_before_opinions_are_written_or_with_the_candidate
     before = turns_of(session(3, ratings={"position": "before", "passes": 0}))
     assert transcript(before, 3)[:7] == [
         "0: [1] role 0 put < position",
-        "1: [1] citizen 0 rate < 0",
-        "2: [1] citizen 1 rate < 0",
-        "3: [1] citizen 2 rate < 0",
+        "1: [1] citizen 0 rate-position < 0",
+        "2: [1] citizen 1 rate-position < 0",
+        "3: [1] citizen 2 rate-position < 0",
         "4: [1] citizen 0 state",
         "5: [1] citizen 1 state",
         "6: [1] citizen 2 state",
     ]
-    assert len(of(before, "rate")) == 3
+    assert len(of(before, "rate-position")) == 3
     after = turns_of(session(3, ratings={"position": "after", "passes": 1}))
-    assert len(of(after, "rate")) == 3 * 3
+    assert (len(of(after, "rate")), len(of(after, "rate-position"))) == (3 * 2, 3)
     assert all(0 not in turn.reads for turn in of(after, "rank")), "it is rated, and stands for nothing"
+
+
+def test_models_rate_on_the_labels_that_people_see_and_the_position_for_agreement_alone() -> None:
+    """The labels of the source (D3; table S4)."""
+    experiment = load_experiment(session(3, ratings={"position": "before", "passes": 1}))
+    prompts = {act.partition(" of ")[0]: messages[-1].content for act, messages in preview(experiment).prompts.items()}
+    acts = experiment.cells[0].spec.interaction.acts
+    for act, items in (("rate", ("Agreement", "Quality")), ("rate-position", ("Agreement",))):
+        form = acts[act].form
+        assert isinstance(form, Form)
+        assert form.items == items
+        assert Form.of_json(json.loads(json.dumps(form.as_json()))) == form
+        for item, labels in zip(items, form.labels, strict=True):
+            told = ", ".join(f"{point} = {label}" for point, label in zip(form.points, labels, strict=True))
+            assert re.search(rf"^{item}, how .*: {re.escape(told)}\.$", prompts[act], re.MULTILINE)
+    assert acts["rate"].form.labels[0][::3] == ("strongly disagree", "neutral", "strongly agree")
+    assert acts["rate"].form.labels[1][::3] == ("terrible", "neutral", "excellent")
+    assert "Quality" not in prompts["rate-position"]
 
 
 def test_predictors_see_one_opinion_each_and_statements_in_an_order_of_its_own() -> None:

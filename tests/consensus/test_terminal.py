@@ -37,7 +37,7 @@ def test_a_session_at_the_terminal(room: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "")
     said = result.stderr
     for words in (
-        "Agreement, from 1 to 7 (not at all to completely):",
+        "Agreement, from 1 to 7 (1 strongly disagree, 2 disagree, 3 somewhat disagree, 4 neutral, 5 somewhat agree,",
         "That could not be used: Agreement: choose a number from 1 to 7",
         "That could not be used: give each of A, B a place, 1 for the best",
     ):

@@ -174,7 +174,7 @@ def reply(task: str, prompt: str, digits: str) -> str:
         order = sorted(letters, key=lambda letter: hashed(letter, digits))
         signs = [" = " if digit in "0123" else " > " for digit in digits[: len(order) - 1]]
         return "<ranking>" + "".join(map("".join, zip(order, [*signs, ""], strict=True))) + "</ranking>"
-    if task in ("rate", "predict-rating"):
+    if task in ("rate", "rate-position", "predict-rating"):
         return f"Agreement: {1 + int(digits[0], 16) % 7}\nQuality: {1 + int(digits[1], 16) % 7}"
     return str(int(digits[0], 16) % 5 - 2) if task == "self-report" else f"I say {digits[:6]}."
 
