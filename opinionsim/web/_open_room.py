@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 from opinionsim.errors import StoreError
 from opinionsim.foundation.templates import templates
+from opinionsim.messages import spelled_out
 from opinionsim.schedules import CONSENT, SIGNAL
 from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
@@ -102,7 +103,7 @@ class Room:
         """The name of a seat."""
         spec = self.planned(run_id).spec
         names = participant_names(spec)
-        return names[agent] if agent < len(names) else f"Seat {agent}"
+        return spelled_out(names[agent]) if agent < len(names) else f"Seat {agent}"
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A page made from a template."""

@@ -20,7 +20,7 @@ from opinionsim.dialogue import analyses
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.foundation.forms import Form
 from opinionsim.llm import EntryKey
-from opinionsim.messages import printable
+from opinionsim.messages import printable, spelled_out
 from opinionsim.planning import plan
 from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import SeatRow, TurnRow
@@ -155,7 +155,7 @@ def debriefing(room: Room, request: Request) -> Response:
         "debriefing.html",
         run_id=run_id,
         title=f"{planned.spec.name}: about this study",
-        speakers=[row.name for row in room.reader.agents(run_id) if row.evidence in ("model", "scripted")],
+        speakers=[spelled_out(row.name) for row in room.reader.agents(run_id) if row.evidence in ("model", "scripted")],
         false_claim=claim.statement if wrong and claim is not None else "",
         open=standing(room.reader, run_id)[0] in ("", "pending", "running"),
     )

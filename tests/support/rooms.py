@@ -190,10 +190,10 @@ class Browser:
         assert found is not None, told
         return found[1]
 
-    def until(self, text: str) -> str:
-        """The part of the page where it answers, once that holds a text."""
+    def until(self, text: str, part: str = "/seat") -> str:
+        """The part of the page where it answers, or another one, once that holds a text."""
         until = time.monotonic() + 30
-        while text not in (page := self.ask(f"{self.run}/seat").text):
+        while text not in (page := self.ask(f"{self.run}{part}").text):
             assert time.monotonic() < until, page
         return page
 

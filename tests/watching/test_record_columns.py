@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,20 @@ def _state(written: _Written) -> tuple[str, str, list[str]]:
         record = watching.run_record(reader, written.run)
         (listed,) = (each for each in watching.experiment(reader, "small")["runs"] if each["run_id"] == written.run)
     return record["state"], listed["state"], record["about"]["notices"]
+
+
+def test_characters_that_turn_a_line_are_spelled_out_in_names(written: _Written) -> None:
+    written.agents = [replace(each, name=f"{each.name}\u202edesrever") for each in written.agents]
+    written.begin()
+    written.say(0, "Well said.")
+    with open_store(written.store.url, write=False) as reader:
+        found = [
+            watching.run_record(reader, written.run)["agents"],
+            watching.search(reader, experiment="small", text="Well")["hits"],
+            watching.run_agent(reader, written.run, 0),
+        ]
+    assert all("\\\\u202edesrever" in json.dumps(each, ensure_ascii=False) for each in found)
+    assert "\u202e" not in json.dumps(found, ensure_ascii=False)
 
 
 def test_trials_and_withdrawn_runs_say_what_they_are(written: _Written) -> None:

@@ -20,7 +20,7 @@ SPEC = {
         "name": "sundays", "title": "Sundays", "category": "policy",
         "claims": {"for": "The library should open on Sundays", "against": "It should stay closed on Sundays"}},
         "framing": "for"},
-    "cast": [{"name": "Ada"}, {"name": "Guest", "seat": {}}, {"name": "Visitor", "seat": {}}],
+    "cast": [{"name": "Ada\u202e"}, {"name": "Guest", "seat": {}}, {"name": "Visitor", "seat": {}}],
     "roles": {"moderator": {}},
     "interaction": {"kind": "room", "steps": 6, "every": 3, "analyze_every": 0},
     "measurement": {"self_report": {"before": 1, "after": 0}},
@@ -132,6 +132,15 @@ def test_reports_of_harm_are_kept_whenever_they_come(session: Session) -> None:
     assert visitor.want("harm", "After the last step.").status == 200
     page = session.owner.ask("/").text
     assert all(text in page for text in [*told, "After the last step."])
+
+
+def test_characters_that_turn_a_line_are_spelled_out_in_names(session: Session) -> None:
+    guest, _ = session.people
+    for person in session.people:
+        person.answer(person.question(), YES)
+    guest.answer(guest.question(), "A point.")
+    for part in ("", "/debriefing"):
+        assert "<strong>Ada\u202e" not in guest.until("Ada\\u202e", part)
 
 
 def test_a_seat_is_given_anew_and_its_person_comes_back(server: RoomServer, owner: Browser, free: list[str]) -> None:
