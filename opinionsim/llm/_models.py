@@ -15,19 +15,28 @@ from itertools import groupby
 from typing import Any
 
 from langchain_core.globals import get_llm_cache
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatResult
 from langsmith.run_helpers import tracing_context
 from langsmith.utils import tracing_is_enabled
 from pydantic import ValidationError
 
-from opinionsim.errors import ModelCallError, SpecError, packages
+from opinionsim.errors import ModelCallError, SpecError, in_short
 from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import load_own_model, own_model
-from opinionsim.llm._providers import check_request, connected, endpoint_of, lengthened, prepared, provider_of, seeding
+from opinionsim.llm._providers import (
+    check_request,
+    connected,
+    endpoint_of,
+    lacking,
+    lengthened,
+    prepared,
+    provider_of,
+    seeding,
+)
 from opinionsim.llm._transport import MAX_REPLY_BYTES, ReplyTooLong
 from opinionsim.llm.scripted._script import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
@@ -121,11 +130,11 @@ def _load_from_provider(
     name: str, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
 ) -> BaseChatModel:
     provider, _, model_name = name.partition(":")
-    (langchain,) = packages(f"model.name: {name!r}", "llm", "langchain.chat_models", kind=SpecError)
     given = connected(name, options, max_tokens)
     asked = {"temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens, **given}
     asked = {option: value for option, value in asked.items() if option in given or value is not None}
     try:
+        langchain = importlib.import_module("langchain.chat_models")
         with warnings.catch_warnings():
             # LangChain only warns of options it does not know; below they are errors.
             warnings.simplefilter("ignore", UserWarning)
@@ -133,8 +142,10 @@ def _load_from_provider(
                 model_name, model_provider=provider, max_retries=0, cache=False, **asked
             )
     except ImportError as error:
-        extra = "; install with pip install 'opinionsim[llm]'" if provider in ("openai", "azure_openai") else ""
-        raise SpecError(f"model.name: {name!r} cannot be loaded: {_first_line(error)}{extra}") from None
+        ours = provider in ("openai", "azure_openai") or (error.name or "").partition(".")[0] == "langchain"
+        remedy = "; install with pip install 'opinionsim[llm]'" if ours else ""
+        lacking(SpecError(f"model.name: {name!r} cannot be loaded: {in_short(error)}{remedy}"))
+        return FakeListChatModel(responses=[])  # to plan with: it answers nothing
     except Exception as error:  # every client has error classes of its own, for instance for a missing key
         raise SpecError(f"model.name: {name!r} cannot be loaded: {_reason(error)}") from None
     check_request(name, model, temperature, max_tokens, given)
@@ -167,11 +178,7 @@ def _reason(error: Exception) -> str:
     """What an error says, without credentials and without the values it was given."""
     if isinstance(error, ValidationError):
         return "; ".join(": ".join([*map(str, each["loc"]), each["msg"]]) for each in error.errors())
-    return redacted(_first_line(error))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return redacted(in_short(error))
 
 
 def _langchain_message(message: ChatMessage) -> BaseMessage:
