@@ -103,7 +103,8 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         write_page(told, place / "report.html")
         if not shown.swept:
             _write_texts(shown, place)
-        (place / "specification.yaml").write_text(_yaml(shown.spec), "utf-8")
+        # As a specification states it, labels included; that of the store is resolved for the first condition.
+        (place / "specification.yaml").write_text(_yaml(shown.manifest.get("spec", shown.spec)), "utf-8")
         write_json(shown.manifest, place / "manifest.json")
         write_json(_about(shown, tables, empty, anonymous=anonymous), place / "archive.json")
         _write(place / "odd.md", odd(told))
