@@ -9,8 +9,12 @@ from opinionsim.specification._survey_fields import draws_personas, draws_respon
 
 #: Populations of a sweep that are told.
 _TOLD = 3
-#: What is said of initial opinions that are not as the file of personas pairs them.
-_DEALT = {"fixed": "", "random": ", dealt out at random in each replicate", "latin-square": ", rotated over replicates"}
+#: What is said of initial opinions that stand in the file of personas, by their assignment.
+_DEALT = {
+    "fixed": "as the file says",
+    "random": "those of the file, dealt out at random in each replicate",
+    "latin-square": "those of the file, rotated over replicates",
+}
 
 
 def taking_part(experiment: Experiment) -> str:
@@ -50,7 +54,5 @@ def _who(spec: ExperimentSpec, resources: Resources) -> str:
         if size > there:
             found = f"{size} agents who play {them}, some more than once"
     given = population.initial_opinions if isinstance(population.initial_opinions, str) else "by counts"
-    dealt = "" if given == "none" else _DEALT[population.assignment]
-    whose = given if given != "personas" else "those of the file" if dealt else "as the file says"
-    opinions = f"; initial opinions: {whose}{dealt}"
+    opinions = f"; initial opinions: {_DEALT[population.assignment] if given == 'personas' else given}"
     return f"{found}{opinions if spec.has_topic else ''}"

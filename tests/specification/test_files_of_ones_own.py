@@ -98,9 +98,7 @@ def test_who_takes_part_is_told_in_one_line(tmp_path: Path) -> None:
     for opinions, assignment, told in (
         ("personas", "random", "those of the file, dealt out at random in each replicate"),
         ("personas", "latin-square", "those of the file, rotated over replicates"),
-        ("uniform", "random", "uniform, dealt out at random in each replicate"),
-        ("uniform", "fixed", "uniform"),
-        ("none", "random", "none"),
+        ("uniform", "random", "uniform"),
     ):
         population = {"personas": _set(name="mine"), "initial_opinions": opinions, "assignment": assignment}
         assert taking_part(_experiment(tmp_path, population=population)).endswith(f"; initial opinions: {told}")
