@@ -150,8 +150,8 @@ def bias_frames(
     rows, parts = [], []
     for levels, group in conditions(texts, by):
         found = correct_bias(group, labels)
-        own = group[KEYS].merge(labels[[*KEYS, "label"]], on=KEYS)["label"]
-        rows.append(levels | {"labels": len(own), "without": int(own.isna().sum())})
+        given = group[KEYS].merge(labels[[*KEYS, "label"]], on=KEYS)["label"]
+        rows.append(levels | {"labels": len(given), "without": int(given.isna().sum())})
         parts.append(found.assign(**levels))
     units = pd.concat(parts, ignore_index=True)
     frame, estimates = with_intervals(pd.DataFrame(rows), units, by, estimand, (*BOTH, "error"))

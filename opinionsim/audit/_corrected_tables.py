@@ -88,5 +88,5 @@ def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simula
         rows.append(row)
     shown = {name: name for name in (*by, "labels", "raw")} | {"free": "free classes", "camps": "one or two camps"}
     rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
-    told = {"simulations": simulations, "without": len(silent), "n_labels": len(labels)}
-    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), **told)
+    counts = {"simulations": simulations, "without": len(silent), "n_labels": len(labels)}
+    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), **counts)

@@ -209,7 +209,7 @@ def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
     rows: list[dict[str, Any]] = []
     for stratum, own in _strata(sample, texts):
         both = np.nan_to_num(_pair(own, sample), nan=math.inf)
-        for name, counts in zip(names, confusion(*both, points), strict=True):
+        for name, counts in zip(names, confusion(both[0], both[1], points), strict=True):
             read = {f"read {each}": int(count) for each, count in zip(names, counts, strict=True)}
             rows.append({"texts": stratum, "label": name, **read})
     return sample.table("confusion", "Labels and readings", rows, {each: each for each in rows[0]}, 2)
