@@ -69,6 +69,11 @@ class Candidate:
         """Whether the candidate says that agents change by what they read."""
         return self.model is not None and not self.shuffled
 
+    @property
+    def at_once(self) -> bool:
+        """Whether all messages of an update count at once, so that only updates by one message can be predicted."""
+        return self.model is not None and self.model.update is None
+
     def bounds(self, grid: Grid, noise: bool) -> list[Bounds]:
         """Parameters that are fitted, with those of misreading if there is `noise` to fit."""
         width = grid.high - grid.low
@@ -150,8 +155,8 @@ class Candidate:
             return "agents carry more than an opinion from update to update"
         if not np.isfinite(model.range).all():
             return "its opinions have no bounds"
-        if model.update is None and np.diff(study.first_read).max(initial=0) > 1:
-            return "it takes all messages of an update at once, and its likelihood takes one after the other"
+        if self.at_once and not study.one_message and np.diff(study.first_read).max(initial=0) > 1:
+            return "it takes all messages of an update at once, and {} of {} updates follow one".format(*study.by_one)
         low, high = float(study.points[0]), float(study.points[-1])
         # What is given must be valid; what else is refused is a reason.
         model.arrays(model.with_defaults(self.fixed, (low, high)), 1, (low, high))

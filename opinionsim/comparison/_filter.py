@@ -39,7 +39,9 @@ class Moves(NamedTuple):
     starts: np.ndarray
 
 
-def _pass(first, agent, first_read, reads, rating, n_agents, prior, readings, step, blend, moved, starts, rare, out):
+def _pass(
+    first, agent, first_read, reads, over, rating, n_agents, prior, readings, step, blend, moved, starts, rare, out
+):
     """Predict every rating, then take it in: `out` (M,) takes the logarithm of the probability that it had."""
     row, node, mass = step
     stay, jump = blend
@@ -54,7 +56,9 @@ def _pass(first, agent, first_read, reads, rating, n_agents, prior, readings, st
             thinks[:, starts[a], a] = prior[a]
         for turn in range(first[run], first[run + 1]):
             mine = thinks[agent[turn]]
-            for read in range(first_read[turn], first_read[turn + 1]):
+            for s in range(bins if over[turn] else 0):
+                mine[s] = mine[s].sum() * prior
+            for read in range(first_read[turn], first_read[turn if over[turn] else turn + 1]):
                 said = heard[reads[read]]
                 count, known = 0, 0.0
                 for b in range(size if row.size > 1 else 0):
@@ -95,12 +99,14 @@ def _pass(first, agent, first_read, reads, rating, n_agents, prior, readings, st
                         mine[s, a] *= readings[a, rating[turn]]
                         total += mine[s, a]
                 mine /= total
-                out[turn] = np.log(total)
+                out[turn] = 0.0 if over[turn] else np.log(total)
             for s in range(bins):
                 heard[turn] += mine[s]
 
 
-def _draw(first, agent, first_read, reads, given, n_agents, prior, readings, step, blend, moved, starts, words, out):
+def _draw(
+    first, agent, first_read, reads, over, given, n_agents, prior, readings, step, blend, moved, starts, words, out
+):
     """Draw opinions, as nodes, and ratings of every turn into `out` (2, M) with random `words` (M + L, 3)."""
     row, node, mass = step
     stay, jump = blend
@@ -111,11 +117,11 @@ def _draw(first, agent, first_read, reads, given, n_agents, prior, readings, ste
         bins = np.zeros(n_agents[run], np.int64)
         for turn in range(first[run], first[run + 1]):
             who = agent[turn]
-            if thinks[who] < 0:
+            if thinks[who] < 0 or over[turn]:
                 begins = prior if given[turn] < 0 else prior * readings[:, given[turn]]
-                thinks[who] = _drawn(begins / begins.sum(), words[turn, 0])
-                bins[who] = starts[thinks[who]]
-            for read in range(first_read[turn], first_read[turn + 1]):
+                before, thinks[who] = thinks[who], _drawn(begins / begins.sum(), words[turn, 0])
+                bins[who] = starts[thinks[who]] if before < 0 else bins[who]
+            for read in range(first_read[turn], first_read[turn if over[turn] else turn + 1]):
                 fate, way, by = words[agent.size + read]
                 if fate < jump:
                     thinks[who] = min(np.int64(way * size), size - 1)
@@ -158,7 +164,8 @@ def predict(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread:
     Returns
     -------
     ndarray (M,)
-        One number a turn. Each run counts alone, so that results are the same however runs are put together.
+        One number a turn; 0 also where an update is passed over. Each run counts alone, so that results are the same
+        however runs are put together.
     """
     out = np.zeros(len(study.agent))
     compiled(_pass)(*_arrays(study), study.rating, *_given(study, grid, prior, rule, misread), _RARE, out)
@@ -177,9 +184,10 @@ def draw(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Opinions and ratings of the same turns, drawn anew: (M,) of float, and (M,) of positions on the scale.
 
-    With `begun`, agents begin with opinions that their first ratings on record leave likely.
+    With `begun`, agents begin with opinions that their first ratings on record leave likely. After updates that are
+    passed over they always go on with such.
     """
-    given = study.begun if begun else np.full(len(study.agent), -1)
+    given = np.where(study.passed_over, study.rating, study.begun if begun else -1)
     words = rng.random((len(study.agent) + len(study.reads), 3))
     out = np.zeros((2, len(study.agent)), np.int64)
     compiled(_draw)(*_arrays(study), given, *_given(study, grid, prior, rule, misread), words, out)
@@ -187,7 +195,7 @@ def draw(
 
 
 def _arrays(study: Updates) -> tuple[np.ndarray, ...]:
-    return study.first, study.agent, study.first_read, study.reads
+    return study.first, study.agent, study.first_read, study.reads, study.passed_over
 
 
 def _given(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread: np.ndarray) -> tuple[Any, ...]:

@@ -288,4 +288,6 @@ def _statement(each: Explained, margin: float) -> str:
     """The finding on a condition in a sentence."""
     reading = {one.candidate.name for one in each.fits if one.candidate.influence}
     ties = [name for name in each.ties if name in reading]
-    return " ".join(sentences("opinionsim.comparison", "finding.txt", found=each, ties=ties, margin=margin))
+    groups = [one.candidate.name for one in each.fits if one.candidate.at_once and one.candidate.influence]
+    given = {"found": each, "ties": ties, "groups": groups, "margin": margin}
+    return " ".join(sentences("opinionsim.comparison", "finding.txt", **given))

@@ -100,6 +100,25 @@ def test_likelihood_is_that_of_all_paths(case: str, missing: tuple[int, ...]) ->
     assert not found[list(missing)].any()
 
 
+@pytest.mark.parametrize("rating", [4, None], ids=["rated", "not rated"])
+@pytest.mark.parametrize("case", CASES)
+def test_of_an_update_that_is_passed_over_the_rating_alone_is_taken_in(case: str, rating: int | None) -> None:
+    """Agent 0 reads two messages at its second turn, and writes again."""
+    grid, rule = Grid(POINTS, SIZE), _rule(case, Grid(POINTS, SIZE))
+    base = among(np.array([(0, 1), (2, 0), (0, 1)]), np.array([1, 2, 3]), 1, 3).rated(np.array([0, 1, 1, 4, 3, 2]))
+    value = base.value.copy()
+    value[3] = np.nan if rating is None else POINTS[rating]
+    study = replace(base, first_read=np.array([0, 0, 1, 1, 3, 3, 4]), reads=np.array([0, 1, 2, 4]), value=value)
+    found = predict(replace(study, one_message=True), grid, PRIOR, rule, MISREAD)
+    likely = PRIOR if rating is None else PRIOR * grid.readings(MISREAD)[:, rating]
+    assert found[3] == 0
+    assert found[4] == pytest.approx(np.log(likely @ grid.readings(MISREAD)[:, 3] / likely.sum()))
+    np.testing.assert_array_equal(found[:3], predict(study, grid, PRIOR, rule, MISREAD)[:3])
+    drawn = [draw(replace(study, one_message=True), grid, PRIOR, rule, np.eye(5), np.random.default_rng(seed))[1]
+             for seed in range(40)]  # fmt: skip
+    assert len({int(each[3]) for each in drawn}) == (1 if rating == 4 else SIZE)
+
+
 def test_what_is_neglected_where_agents_read_each_other_in_turn_is_little() -> None:
     # What later ratings say about the messages that others read earlier is left out.
     grid = Grid(POINTS, SIZE)

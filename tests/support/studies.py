@@ -18,6 +18,7 @@ from opinionsim.comparison._candidates import (
 )
 from opinionsim.comparison._comparison import (
     MARGIN as MARGIN,
+    _counted as _counted,
     _explained as _explained,
     _fits as _fits,
     _lacking as _lacking,
@@ -126,6 +127,20 @@ def ruled(study: Updates, rule: Own, error: float, seed: int, *, exact: bool = F
         return replace(study, exact=True, value=value)
     true = np.abs(value[:, None] - study.points).argmin(axis=1)
     return study.rated(np.array([rng.choice(k, p=misread[point]) for point in true]))
+
+
+def unrated(study: Updates, share: float, seed: int) -> Updates:
+    """The study without a share of its reports, whose authors are rated next after this message and others."""
+    lost = (np.diff(study.first_read) > 0) & (np.random.default_rng(seed).random(len(study.agent)) < share)
+    read: list[list[int]] = []
+    waiting: dict[tuple[int, int], list[int]] = {}
+    for at, who in enumerate(zip(study.run, study.agent, strict=True)):
+        reached = [*waiting.pop(who, []), *study.reads[study.first_read[at] : study.first_read[at + 1]]]
+        waiting |= {who: reached} if lost[at] else {}
+        read.append([] if lost[at] else reached)
+    first_read = np.concatenate([[0], np.cumsum(list(map(len, read)))])
+    reads, value = np.array(sum(read, []), dtype=np.int64), np.where(lost, np.nan, study.value)
+    return replace(study, first_read=first_read, reads=reads, value=value)
 
 
 def repulsion(own: float, said: float, *_: object) -> float:
