@@ -69,19 +69,27 @@ class Transition:
         """Probability of the continuous part, shape (T,)."""
         return np.asarray(np.clip(1.0 - self.probabilities.sum(axis=1), 0.0, 1.0))
 
+    def around(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places on an even grid, counted from its first node, to which point masses go, and what goes there.
+
+        Each (T, 2 A). A point mass goes to the two nodes around it in such shares that their mean is its place; one
+        beyond the ends goes to the end.
+        """
+        last = len(nodes) - 1
+        places = np.clip((self.values - nodes[0]) / (nodes[1] - nodes[0]), 0, last)
+        below = np.minimum(places.astype(np.int64), last - 1)
+        above = self.probabilities * (places - below)
+        return np.concatenate([below, below + 1], axis=1), np.concatenate([self.probabilities - above, above], axis=1)
+
     def on_grid(self, nodes: np.ndarray) -> np.ndarray:
         """Mass on the nodes of an even grid, (T, G), which sums to 1.
 
-        A point mass goes to the two nodes around it in such shares that their mean is its place; one beyond the ends
-        goes to the end. The continuous part goes to each node by its density there, half of it at the two ends.
+        Point masses go where :meth:`around` says, the continuous part to each node by its density there, half of it
+        at the two ends.
         """
         size, last = len(self.values), len(nodes) - 1
-        places = np.clip((self.values - nodes[0]) / (nodes[1] - nodes[0]), 0, last)
-        below = np.minimum(places.astype(np.int64), last - 1)
-        upper = places - below
-        cell = np.arange(size)[:, None] * (last + 1) + below
-        cells = np.concatenate([cell, cell + 1], axis=1)
-        shares = np.concatenate([self.probabilities * (1.0 - upper), self.probabilities * upper], axis=1)
+        places, shares = self.around(nodes)
+        cells = np.arange(size)[:, None] * (last + 1) + places
         mass = np.bincount(cells.ravel(), shares.ravel(), size * (last + 1)).reshape(size, last + 1)
         if self.density is not None and (self.rest > _NO_MASS).any():
             heights = np.stack([self.density(np.full(size, node)) for node in nodes], axis=1)

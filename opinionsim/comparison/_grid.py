@@ -80,17 +80,22 @@ class Grid:
         return (np.arange(len(self)) + _BIN // 2) // _BIN
 
     @cached_property
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Own nodes of all pairs, (G * G,), and opinions within the two cells, own and read, each (16, G * G)."""
-        own, read = np.repeat(self.nodes, len(self)), np.tile(self.nodes, len(self))
-        left, right = (each.ravel()[:, None] * self.width for each in np.meshgrid(_WITHIN, _WITHIN))
-        return own, np.clip(own + left, self.low, self.high), np.clip(read + right, self.low, self.high)
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Own nodes of all pairs, and nodes read, each (1, G * G)."""
+        return np.repeat(self.nodes, len(self))[None], np.tile(self.nodes, len(self))[None]
+
+    @cached_property
+    def _inside(self) -> tuple[np.ndarray, np.ndarray]:
+        """Opinions within the cells of all pairs, own and read, each (16, G * G)."""
+        within = (each.ravel()[:, None] * self.width for each in np.meshgrid(_WITHIN, _WITHIN))
+        own, read = (np.clip(at + left, self.low, self.high) for at, left in zip(self._pairs, within, strict=True))
+        return own, read
 
     def steps(self, model: ClassicModel, parameters: Mapping[str, Any], starts: np.ndarray | None = None) -> Steps:
         """Where an update of a model leads from each pair of nodes.
 
-        Changes are averaged within the cells: those up, those down and those that are none apart, so that an update
-        that is partly out of reach is partly carried out.
+        Of models with thresholds, changes are averaged within the cells: those up, those down and those that are none
+        apart, so that an update that is partly out of reach is partly carried out.
 
         Parameters
         ----------
@@ -101,18 +106,18 @@ class Grid:
         starts : ndarray (S,), optional
             Initial opinions, for a model that goes back to them.
         """
-        own, before, read = self._pairs
-        rows = []
-        # One start at a time, whose numbers fit into the processor's memory.
-        for start in [None] if starts is None else starts:
-            given = {} if start is None else {"start": np.full(before.size, start)}
-            found = transition(model, before.ravel(), read.ravel(), range=(self.low, self.high), **given, **parameters)
-            rows.append(_averaged(found, before, own).on_grid(self.nodes))
-        mass = np.concatenate(rows)
+        smooth, count = not any(each.reaches for each in model.declared.values()), 1 if starts is None else len(starts)
+        before, read = (np.tile(each, count) for each in (self._pairs if smooth else self._inside))
+        given = {} if starts is None else {"start": np.tile(np.repeat(starts, len(self) ** 2), len(before))}
+        found = transition(model, before.ravel(), read.ravel(), range=(self.low, self.high), **given, **parameters)
+        averaged = found if smooth else _averaged(found, before, np.tile(self._pairs[0][0], count))
+        if averaged.density is None:
+            node, mass = averaged.around(self.nodes)
+        else:
+            mass = averaged.on_grid(self.nodes)
+            node = np.broadcast_to(np.arange(len(self)), mass.shape)
         there = mass > _NONE
-        first = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        # A kernel is compiled anew for every other layout of memory.
-        return Steps(first, np.nonzero(there)[1].copy(), mass[there])
+        return Steps(np.concatenate([[0], np.cumsum(there.sum(axis=1))]), node[there], mass[there])
 
     def moved(self, pull: float, towards: float, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Where a pull and a shift lead from each node: the node below, and the share of the one above, each (G,)."""

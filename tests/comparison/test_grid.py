@@ -14,7 +14,7 @@ def _dense(steps: Steps, size: int) -> np.ndarray:
     rows = np.zeros((len(steps.first) - 1, size))
     for row in range(len(rows)):
         inside = slice(steps.first[row], steps.first[row + 1])
-        rows[row, steps.node[inside]] = steps.mass[inside]
+        np.add.at(rows[row], steps.node[inside], steps.mass[inside])
     return rows.reshape(-1, size, size)
 
 

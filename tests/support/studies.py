@@ -139,7 +139,7 @@ def unrated(study: Updates, share: float, seed: int) -> Updates:
         waiting |= {who: reached} if lost[at] else {}
         read.append([] if lost[at] else reached)
     first_read = np.concatenate([[0], np.cumsum(list(map(len, read)))])
-    reads, value = np.array(sum(read, []), dtype=np.int64), np.where(lost, np.nan, study.value)
+    reads, value = np.array([each for one in read for each in one], dtype=np.int64), np.where(lost, np.nan, study.value)
     return replace(study, first_read=first_read, reads=reads, value=value)
 
 
