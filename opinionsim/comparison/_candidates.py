@@ -15,6 +15,7 @@ from opinionsim.comparison._filter import Moves
 from opinionsim.comparison._grid import Grid, Steps
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import SpecError
+from opinionsim.foundation.provenance import code_of
 
 #: Models that are compared where none are named.
 DEFAULT = ("voter", "degroot", "friedkin-johnsen", "deffuant", "jager-amblard", "lorenz")
@@ -73,6 +74,12 @@ class Candidate:
     def at_once(self) -> bool:
         """Whether all messages of an update count at once, so that only updates by one message can be predicted."""
         return self.model is not None and self.model.update is None
+
+    @cached_property
+    def content(self) -> list[Any]:
+        """All that it is, in a form that can be spelled."""
+        code = "" if self.model is None else code_of(self.model)
+        return [self.name, self.innate, self.shuffled, code, repr(sorted(self.fixed.items()))]
 
     def bounds(self, grid: Grid, noise: bool) -> list[Bounds]:
         """Parameters that are fitted, with those of misreading if there is `noise` to fit."""

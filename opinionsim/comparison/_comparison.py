@@ -18,6 +18,7 @@ from opinionsim.comparison._findings import Comparison, Explained
 from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
 from opinionsim.comparison._free_runs import free_runs
 from opinionsim.comparison._grid import misreading
+from opinionsim.comparison._kept_fits import KeptFits
 from opinionsim.comparison._point_masses import ExactProblem
 from opinionsim.comparison._scores import held_out, paired, reachable, shuffled, side_by_side
 from opinionsim.comparison._trust import (
@@ -123,13 +124,13 @@ def compare(
     if not chosen:
         reasons = [f"{study.cell}: {reason}" for study, reason in left_out.items()]
         raise MeasurementError(f"nothing can be compared: {'; '.join(reasons)}")
-    explained = {}
+    explained, kept = {}, KeptFits.beside(results.url)
     for place, (cell, study) in enumerate(chosen.items()):
 
         def begun(stage: str, done: int = 100 * place, cell: str = cell) -> None:
             told(done + _STAGES[stage], 100 * len(chosen), f"{cell}: {stage}")
 
-        explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun, source)
+        explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun, source, kept)
     told(100 * len(chosen), 100 * len(chosen), "")
     return Comparison(explained, pd.concat(map(updates_of, every.values()), ignore_index=True), margin, left_out)
 
@@ -168,13 +169,14 @@ def _explained(
     threads: int,
     begun: Callable[[str], object],
     source: str = "given",
+    kept: KeptFits | None = None,
 ) -> Explained:
     """Everything that is asked of one condition; each of its stages is told when it has `begun`.
 
-    `source` says where the noise is taken from, if it is given.
+    `source` says where the noise is taken from, if it is given. Fits that are `kept` are not made again.
     """
     matrix, ends = _noise(None if study.exact else noise, len(study.points))
-    problem = ExactProblem(study) if study.exact else Problem(study, matrix)
+    problem = (ExactProblem if study.exact else Problem)(study, matrix, None, kept or KeptFits())
     unfit = {each.name: reason for each in candidates if (reason := each.unfit(study))}
     begun("fits")
     fits = _fits(problem, [each for each in candidates if each.name not in unfit], seed, threads)

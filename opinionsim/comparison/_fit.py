@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
@@ -16,8 +16,10 @@ from scipy.stats import qmc
 from opinionsim.comparison._candidates import NOISE_PRIOR, Bounds, Candidate
 from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
+from opinionsim.comparison._kept_fits import KeptFits, Optimum
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import SpecError
+from opinionsim.foundation.streams import digest
 
 #: Starts that are looked at, and those of them that are followed.
 _LOOKED_AT, _FOLLOWED = 16, 2
@@ -41,11 +43,14 @@ class Problem:
         Matrix of misclassification, true by read; None to fit its two parameters.
     known : ndarray (G,) or None
         Distribution of opinions before anything is known; None to take it from the study.
+    kept : KeptFits
+        Where fits are looked up, and kept.
     """
 
     study: Updates
     noise: np.ndarray | None = None
     known: np.ndarray | None = None
+    kept: KeptFits = field(default_factory=KeptFits)
 
     #: Parameters that are held in the first stages of a search, before all are free.
     ladder: ClassVar[tuple[Mapping[str, float], ...]] = (MappingProxyType({}),)
@@ -68,6 +73,12 @@ class Problem:
         counts = np.bincount(study.begun[study.begun >= 0], minlength=k) + 0.5
         spread = self.grid.share / self.grid.share.sum(axis=0)
         return np.asarray(spread @ (counts / counts.sum()))
+
+    @cached_property
+    def content(self) -> list[str]:
+        """Digests of all that a fit rests on beside the candidate."""
+        arrays = repr([None if each is None else each.tolist() for each in (self.prior, self.noise)])
+        return [type(self).__name__, self.study.content, digest(arrays)]
 
     def bounds(self, candidate: Candidate) -> list[Bounds]:
         """Parameters of a candidate that are fitted."""
@@ -170,9 +181,14 @@ def refit(
     problem: Problem, candidate: Candidate, start: Mapping[str, float], held: Mapping[str, float] | None = None
 ) -> Fit:
     """Fit a candidate from near its optimum on other data, with some parameters `held` at given values."""
-    search = _Search(problem, candidate, held or {})
-    search.follow(search.place(start), NEAR)
-    return Fit(candidate, search.values(search.where), search.best)
+
+    def found() -> Optimum:
+        search = _Search(problem, candidate, held or {})
+        search.follow(search.place(start), NEAR)
+        return search.values(search.where), search.best
+
+    of = ["near", problem.content, candidate.content, dict(start), dict(held or {})]
+    return Fit(candidate, *problem.kept.optimum(of, found))
 
 
 def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed: int = 0) -> Fit:
@@ -194,6 +210,19 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     SpecError
         If it fits worse than a special case of it: the search has failed.
     """
+    of = ["all", problem.content, candidate.content, [each.values for each in nested], seed]
+    made = Fit(candidate, *problem.kept.optimum(of, lambda: _searched(problem, candidate, nested, seed)))
+    for each in nested:
+        if made.objective < each.objective - _ROUNDING:
+            raise SpecError(
+                f"the search for the optimum of {candidate.name} has failed: it fits worse than {each.candidate.name}, "
+                f"a special case of it, by {each.objective - made.objective:.2g} nats"
+            )
+    return made
+
+
+def _searched(problem: Problem, candidate: Candidate, nested: Sequence[Fit], seed: int) -> Optimum:
+    """The optimum of a candidate, from several starts."""
     special = [_special(candidate, each, problem.grid) for each in nested]
     search = _Search(problem, candidate, problem.ladder[0])
     points = qmc.Sobol(len(search.low), seed=seed).random(_LOOKED_AT)
@@ -213,13 +242,7 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     for place in map(search.place, special):
         search(place)
     search.follow(search.where, NEAR)
-    for each in nested:
-        if search.best < each.objective - _ROUNDING:
-            raise SpecError(
-                f"the search for the optimum of {candidate.name} has failed: it fits worse than {each.candidate.name}, "
-                f"a special case of it, by {each.objective - search.best:.2g} nats"
-            )
-    return Fit(candidate, search.values(search.where), search.best)
+    return search.values(search.where), search.best
 
 
 def _special(candidate: Candidate, nested: Fit, grid: Grid) -> dict[str, float]:

@@ -25,8 +25,9 @@ def response_curve(updates: pd.DataFrame, *, by_start: bool = False) -> pd.DataF
         One row a condition and distance: ``cell, discrepancy`` (message less opinion before, in scale points), with
         `by_start` also ``before``; ``change`` (mean of opinion after less before) with the 95 % band ``low, high``,
         and ``changed`` (share of updates after which the opinion is another) with ``changed_low, changed_high``;
-        ``n_updates``, ``n_blocks``, ``evidence``. Bands are clustered by block, by the variance of a ratio and Student's t,
-        and NaN below two blocks. Noise of ratings is in both axes: agents that never change regress to the mean here.
+        ``n_updates``, ``n_blocks``, ``evidence``. Bands are clustered by block, by the variance of a ratio and
+        Student's t, and NaN below two blocks. Noise of ratings is in both axes: agents that never change regress to
+        the mean here.
 
     Raises
     ------

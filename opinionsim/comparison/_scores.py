@@ -27,8 +27,11 @@ _Result = TypeVar("_Result")
 
 def side_by_side(work: Sequence[Callable[[], _Result]], threads: int) -> list[_Result]:
     """Results of independent pieces of work, in order, on several threads."""
-    with ThreadPoolExecutor(max(threads, 1)) as pool:
+    pool = ThreadPoolExecutor(max(threads, 1))
+    try:
         return [each.result() for each in [pool.submit(piece) for piece in work]]
+    finally:  # where it is stopped, what has not begun never does
+        pool.shutdown(cancel_futures=True)
 
 
 def folds(study: Updates, count: int = FOLDS) -> list[np.ndarray]:

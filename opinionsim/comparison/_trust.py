@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -249,7 +249,7 @@ def doubts(pair: FittedPair, found: Trust, ends: Sequence[np.ndarray]) -> list[s
     if found.recovered < RECOVERED:
         told.append(f"in {STUDIES} studies drawn from the best fit the truth was found in {found.recovered:.0%}")
     claims = found.truth.candidate.influence
-    if any(pair.on(Problem(pair.problem.study, each)).claims != claims for each in ends):
+    if any(pair.on(replace(pair.problem, noise=each)).claims != claims for each in ends):
         told.append("at an end of the interval of the noise of ratings it is another")
     return told
 

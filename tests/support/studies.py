@@ -35,6 +35,7 @@ from opinionsim.comparison._fit import (
 )
 from opinionsim.comparison._free_runs import free_runs as free_runs
 from opinionsim.comparison._grid import Grid as Grid, Steps as Steps, misreading as misreading
+from opinionsim.comparison._kept_fits import KeptFits as KeptFits
 from opinionsim.comparison._point_masses import ExactProblem as ExactProblem
 from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._scores import (
