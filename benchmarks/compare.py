@@ -22,7 +22,7 @@ from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
 from opinionsim.comparison._update_arrays import Updates
 
-PASS_EVENTS, FIXED_EVENTS, CONDITION_S, CONDITION_GB = 2e5, 2e6, 240.0, 1.0
+PASS_EVENTS, FIXED_EVENTS, CONDITION_S, CONDITION_GB, START_CPU_S = 2e5, 2e6, 240.0, 1.0, 60.0
 RUNS, AGENTS, STEPS = 20, 10, 100
 EXPERIMENT = {
     "name": "compare-benchmark",

@@ -15,7 +15,6 @@ from opinionsim.comparison._filter import Moves
 from opinionsim.comparison._grid import Grid, Steps
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import SpecError
-from opinionsim.foundation.provenance import code_of
 
 #: Models that are compared where none are named.
 DEFAULT = ("voter", "degroot", "friedkin-johnsen", "deffuant", "jager-amblard", "lorenz")
@@ -54,7 +53,8 @@ class Candidate:
     fixed : mapping
         Parameters of the model that are given, not fitted.
     innate : str
-        What moves an opinion by itself at every update: ``pull`` towards a point, ``shift`` by a distance, or nothing.
+        What moves an opinion by itself at every update: ``pull`` towards a point, ``shift`` by a distance, ``anchor``
+        back to the initial opinion, in a share of agents, or nothing.
     shuffled : bool
         Whether agents are taken to have read others' messages than they did.
     """
@@ -75,12 +75,6 @@ class Candidate:
         """Whether all messages of an update count at once, so that only updates by one message can be predicted."""
         return self.model is not None and self.model.update is None
 
-    @cached_property
-    def content(self) -> list[Any]:
-        """All that it is, in a form that can be spelled."""
-        code = "" if self.model is None else code_of(self.model)
-        return [self.name, self.innate, self.shuffled, code, repr(sorted(self.fixed.items()))]
-
     def bounds(self, grid: Grid, noise: bool) -> list[Bounds]:
         """Parameters that are fitted, with those of misreading if there is `noise` to fit."""
         width = grid.high - grid.low
@@ -92,6 +86,8 @@ class Candidate:
             found += [Bounds("pull", 0.0, 1.0), Bounds("towards", grid.low, grid.high)]
         elif self.innate == "shift":
             found.append(Bounds("shift", -width / 2, width / 2))
+        elif self.innate == "anchor":
+            found += [Bounds("back", 0.0, 1.0), Bounds("anchored", 0.0, 1.0)]
         return found + ([Bounds("error", 1e-3, 0.6), Bounds("near", 0.05, 0.95)] if noise else [])
 
     @property
@@ -134,12 +130,19 @@ class Candidate:
 
     def rule(self, values: Mapping[str, float], grid: Grid) -> Moves:
         """What reading does, at given values of the parameters."""
-        stay = values.get("stay", 0.0)
+        stay, anchored = values.get("stay", 0.0), values.get("anchored", 0.0)
         steps = self._steps({name: values[name] for name in self.declared if name in values}, grid)
-        bins = grid.bins if self._goes_back else np.zeros(len(grid), np.int64)
+        kinds = np.ones((1, len(grid)))
+        if self._goes_back or self.innate == "anchor":
+            kinds = (grid.bins == np.arange(len(grid.starts))[:, None]).astype(float)
         moved = grid.moved(values.get("pull", 0.0), values.get("towards", 0.0), values.get("shift", 0.0))
+        moves = [np.tile(each, (len(kinds), 1)) for each in moved]
+        if self.innate == "anchor":
+            back = grid.moved(values["back"], grid.starts[:, None])
+            moves = [np.vstack([each, free[:1]]) for each, free in zip(back, moves, strict=True)]
+            kinds = np.vstack([anchored * kinds, np.full(len(grid), 1.0 - anchored)])
         # A jump comes first, so that both chances may be chosen freely.
-        return Moves(steps, stay * (1.0 - values["jump"]), values["jump"], *moved, bins)
+        return Moves(steps, stay * (1.0 - values["jump"]), values["jump"], moves[0], moves[1], kinds)
 
     def unfit(self, study: Updates) -> str:
         """Why the candidate cannot have produced such updates; empty where it can have.
@@ -189,11 +192,13 @@ def _bounds(name: str, parameter: Parameter, width: float) -> Bounds:
     return Bounds(name, low, high, bool(parameter.reaches))
 
 
-#: Candidates in which nobody influences anybody: opinions stay, all shift alike, or are drawn to one point.
+#: Candidates in which nobody influences anybody: opinions stay, all shift alike, are drawn to one point, or some agents
+#: are drawn back to where they began, each to a point of its own, and others stay.
 BASELINES = (
     Candidate("persistence", innate=""),
     Candidate("shift", innate="shift"),
     Candidate("attractor"),
+    Candidate("anchored", innate="anchor"),
 )
 
 

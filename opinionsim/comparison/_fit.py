@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -19,6 +19,7 @@ from opinionsim.comparison._grid import Grid, misreading
 from opinionsim.comparison._kept_fits import KeptFits, Optimum
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import SpecError
+from opinionsim.foundation.provenance import code_of
 from opinionsim.foundation.streams import digest
 
 #: Starts that are looked at, and those of them that are followed.
@@ -75,10 +76,16 @@ class Problem:
         return np.asarray(spread @ (counts / counts.sum()))
 
     @cached_property
-    def content(self) -> list[str]:
-        """Digests of all that a fit rests on beside the candidate."""
-        arrays = repr([None if each is None else each.tolist() for each in (self.prior, self.noise)])
-        return [type(self).__name__, self.study.content, digest(arrays)]
+    def _content(self) -> str:
+        """Digest of all that a fit rests on beside the candidate."""
+        arrays = [getattr(self.study, each.name) for each in fields(self.study)] + [self.prior, self.noise]
+        return digest(repr([type(self).__name__, *(np.asarray(each).tolist() for each in arrays)]))
+
+    def optimum(self, candidate: Candidate, search: Callable[[], Optimum], *given: Any) -> Fit:
+        """The optimum that is kept of a candidate and what is `given` to the search, else the one that it finds."""
+        code = candidate.model and code_of(candidate.model)
+        named = candidate.name, candidate.innate, candidate.shuffled, sorted(candidate.fixed.items()), code
+        return Fit(candidate, *self.kept.optimum(digest(repr([self._content, named, given])), search))
 
     def bounds(self, candidate: Candidate) -> list[Bounds]:
         """Parameters of a candidate that are fitted."""
@@ -187,8 +194,7 @@ def refit(
         search.follow(search.place(start), NEAR)
         return search.values(search.where), search.best
 
-    of = ["near", problem.content, candidate.content, dict(start), dict(held or {})]
-    return Fit(candidate, *problem.kept.optimum(of, found))
+    return problem.optimum(candidate, found, sorted(start.items()), sorted((held or {}).items()))
 
 
 def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed: int = 0) -> Fit:
@@ -210,8 +216,9 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     SpecError
         If it fits worse than a special case of it: the search has failed.
     """
-    of = ["all", problem.content, candidate.content, [each.values for each in nested], seed]
-    made = Fit(candidate, *problem.kept.optimum(of, lambda: _searched(problem, candidate, nested, seed)))
+    made = problem.optimum(
+        candidate, partial(_searched, problem, candidate, nested, seed), [each.values for each in nested], seed
+    )
     for each in nested:
         if made.objective < each.objective - _ROUNDING:
             raise SpecError(
@@ -228,7 +235,7 @@ def _searched(problem: Problem, candidate: Candidate, nested: Sequence[Fit], see
     points = qmc.Sobol(len(search.low), seed=seed).random(_LOOKED_AT)
     common = {name: value for name, value in (nested[0].values if nested else {}).items() if name != "stay"}
     # Rare large moves look like jumps to a search that does not begin with them.
-    rare = {"pull": 0.0} | common | _part_of_the_way(1.0, problem.grid) | {"stay": 0.8, "jump": 0.01}
+    rare = {"pull": 0.0, "back": 0.0} | common | _part_of_the_way(1.0, problem.grid) | {"stay": 0.8, "jump": 0.01}
     starts = [*(search.values(point) | common for point in points), rare, *special]
     places = [search.place(each) for each in starts]
     for place in sorted(places, key=search)[:_FOLLOWED]:
@@ -271,6 +278,7 @@ def special_cases(candidate: Candidate, fits: Iterable[Fit]) -> list[Fit]:
         "persistence": (),
         "shift": ("persistence",),
         "attractor": ("persistence",),
+        "anchored": ("persistence",),
         "degroot": ("attractor", "voter"),
         "friedkin-johnsen": ("attractor", "degroot"),
         "deffuant": ("attractor", "degroot"),

@@ -9,13 +9,12 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from opinionsim import classic
 from opinionsim.errors import SpecError
 from opinionsim.foundation.compilation import sources
 from opinionsim.foundation.outputs import begins, put, require_free
-from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.foundation.streams import digest
 
 #: How the file begins; what follows in its first line is the version of the code that made the fits.
 _HEAD = "opinionsim fits "
@@ -63,16 +62,15 @@ class KeptFits:
         text = "".join(f"{line}\n" for line in (head, *kept))
         put(path, lambda part: part.write_text(text, encoding="utf-8", newline="\n"))
 
-    def optimum(self, of: Any, search: Callable[[], Optimum]) -> Optimum:
-        """The optimum of what is fitted, which `of` tells from all else; found by the `search` where it is not kept."""
-        key = digest(canonical_json(of))
+    def optimum(self, key: str, search: Callable[[], Optimum]) -> Optimum:
+        """The optimum of what has this digest; found by the `search` where it is not kept."""
         if key not in self._made:
             values, objective = search()
             with self._lock, suppress(OSError):
                 self._made[key] = values, objective
                 if self._path is not None:
                     with self._path.open("ab") as file:
-                        file.write(f"{_sealed(canonical_json([key, list(values.items()), objective]))}\n".encode())
+                        file.write(f"{_sealed(json.dumps([key, list(values.items()), objective]))}\n".encode())
         return self._made[key]
 
 

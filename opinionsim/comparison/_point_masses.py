@@ -41,7 +41,9 @@ class ExactProblem(Problem):
     ) -> Transition:
         """What reading leads to, by the candidate's model."""
         if candidate.model is None:
-            return Transition(own[:, None], np.ones((len(own), 1)))
+            share = np.full(len(own), values.get("anchored", 0.0))
+            back = own + values.get("back", 0.0) * (start - own)
+            return Transition(np.stack([own, back], axis=1), np.stack([1.0 - share, share], axis=1))
         given = {"start": start} if "start" in candidate.model.needs else {}
         fitted = {name: value for name, value in values.items() if name in candidate.declared}
         span = (self.grid.low, self.grid.high)

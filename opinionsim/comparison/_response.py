@@ -9,25 +9,22 @@ from scipy.stats import t as student
 from opinionsim.errors import MeasurementError
 
 
-def response_curve(updates: pd.DataFrame, *, by_start: bool = False) -> pd.DataFrame:
+def response_curve(updates: pd.DataFrame) -> pd.DataFrame:
     """Mean change and share of changes, by the distance of what was read.
 
     Parameters
     ----------
     updates : DataFrame
         Frame of :func:`opinionsim.comparison.events`.
-    by_start : bool
-        Whether each opinion before has a curve of its own.
 
     Returns
     -------
     DataFrame
-        One row a condition and distance: ``cell, discrepancy`` (message less opinion before, in scale points), with
-        `by_start` also ``before``; ``change`` (mean of opinion after less before) with the 95 % band ``low, high``,
-        and ``changed`` (share of updates after which the opinion is another) with ``changed_low, changed_high``;
-        ``n_updates``, ``n_blocks``, ``evidence``. Bands are clustered by block, by the variance of a ratio and
-        Student's t, and NaN below two blocks. Noise of ratings is in both axes: agents that never change regress to
-        the mean here.
+        One row a condition and distance: ``cell, discrepancy`` (message less opinion before, in scale points);
+        ``change`` (mean of opinion after less before) with the 95 % band ``low, high``, and ``changed`` (share of
+        updates after which the opinion is another) with ``changed_low, changed_high``; ``n_updates``, ``n_blocks``,
+        ``evidence``. Bands are clustered by block, by the variance of a ratio and Student's t, and NaN below two
+        blocks. Noise of ratings is in both axes: agents that never change regress to the mean here.
 
     Raises
     ------
@@ -42,7 +39,7 @@ def response_curve(updates: pd.DataFrame, *, by_start: bool = False) -> pd.DataF
         change=known["after"] - known["before"],
         changed=(known["after"] != known["before"]).astype(float),
     )
-    keys = ["cell", *(["before"] if by_start else []), "discrepancy"]
+    keys = ["cell", "discrepancy"]
     sums = known.groupby([*keys, "block"], sort=True).agg(
         change=("change", "sum"), changed=("changed", "sum"), n=("changed", "size"), evidence=("evidence", "first")
     )

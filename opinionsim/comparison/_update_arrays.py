@@ -8,8 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from opinionsim.foundation.streams import digest
-
 
 @dataclass(frozen=True, eq=False)
 class Updates:
@@ -140,12 +138,6 @@ class Updates:
     def updated(self) -> np.ndarray:
         """Whether a turn is an update that counts: it read something and was measured, (M,)."""
         return np.asarray((np.diff(self.first_read) > 0) & ~self.passed_over & ~np.isnan(self.value))
-
-    @cached_property
-    def content(self) -> str:
-        """Digest of all that a fit takes of the study."""
-        arrays = self.points, self.n_agents, self.first, self.agent, self.first_read, self.reads, self.value
-        return digest(f"{self.one_message} {[(each.dtype.str, each.tobytes().hex()) for each in arrays]}")
 
     @cached_property
     def by_one(self) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import pytest
 
 from opinionsim.errors import SpecError
 from tests.support.studies import (
+    BASELINES,
     MARGIN,
     Comparison,
     Explained,
@@ -72,6 +73,16 @@ def test_agents_that_never_change_are_persistent() -> None:
     finding, statement = _told(_found(rated(meetings(8, 6, 60, 3), None, {}, 0.0, 3), noise=0.0))
     assert finding == "persistence"
     assert statement.startswith("Agents keep their opinions")
+
+
+def test_agents_with_points_of_their_own_need_no_interaction() -> None:
+    """Seven in ten are drawn back to where they began, which a model that goes back to its start takes for its own."""
+    found = _found(rated(meetings(8, 6, 60, 2), BASELINES[3], {"back": 0.6, "anchored": 0.7, "jump": 0.2}, _NOISE, 2))
+    finding, statement = _told(found)
+    assert finding == "no interaction needed"
+    assert statement.startswith("No interaction is needed: anchored says as much")
+    values = found.fits[found.best].values
+    assert (values["anchored"], values["back"]) == (pytest.approx(0.7, abs=0.1), pytest.approx(0.6, abs=0.1))
 
 
 @pytest.mark.parametrize("models", [("voter",), ("voter", "degroot")])

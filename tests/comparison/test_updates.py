@@ -150,9 +150,9 @@ def test_bands_are_clustered_by_block() -> None:
     assert (found["changed"], found["changed_low"]) == (0.5, pytest.approx(max(0.5 - half, 0)))
 
 
-def test_each_opinion_before_may_have_its_curve_and_one_block_has_no_band() -> None:
-    found = response_curve(_updates([("a", 0, 1, 1), ("a", 1, 2, 1), ("a", 0, np.nan, 1)]), by_start=True)
-    assert found[["before", "change"]].to_numpy().tolist() == [[0, 1], [1, 0]]
+def test_one_block_has_no_band() -> None:
+    found = response_curve(_updates([("a", 0, 1, 1), ("a", 1, 2, 1), ("a", 0, np.nan, 1)]))
+    assert found[["discrepancy", "change"]].to_numpy().tolist() == [[1, 0.5]]
     assert found[["low", "high"]].isna().all(axis=None)
     with pytest.raises(MeasurementError, match="no update has an opinion before"):
         response_curve(_updates([("a", np.nan, 1, 1)]))

@@ -95,7 +95,7 @@ def candidate(model: str | None, **fixed: float) -> Candidate:
 
 def rated(
     study: Updates,
-    model: str | None,
+    model: str | Candidate | None,
     parameters: Mapping[str, float],
     error: float,
     seed: int,
@@ -105,7 +105,8 @@ def rated(
     grid = Grid(study.points)
     low, high = start or (grid.low, grid.high)
     prior = ((grid.nodes >= low) & (grid.nodes <= high)).astype(float)
-    rule = candidate(model).rule({"jump": 0.0, "stay": 0.0, **parameters}, grid)
+    one = model if isinstance(model, Candidate) else candidate(model)
+    rule = one.rule({"jump": 0.0, "stay": 0.0, **parameters}, grid)
     misread, rng = misreading(len(study.points), error, 0.8), np.random.default_rng(seed)
     return study.rated(draw(study, grid, prior / prior.sum(), rule, misread, rng)[1])
 
