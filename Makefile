@@ -12,7 +12,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test whole check format site verify constraints clean
+.PHONY: help demo test whole versions check format site verify constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ test: .venv/.ready-test ## run the tests but for those of `whole` and `verify`, 
 
 whole: .venv/.ready-test ## tests of every page, study and kernel, where `test` takes some
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile brief -m "whole and not long" tests
+
+versions: ## the core with the lowest and with the newest versions of libraries that pyproject.toml allows
+	$(PYTHON) tests/versions.py
 
 check: .venv/.ready-dev ## lint and type-check
 	$(BIN)/ruff check

@@ -134,7 +134,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
     determined = units.groupby(named, dropna=False)[list(by)].nunique(dropna=False).max() if named else units[list(by)]
     others = [axis for axis in by if axis not in named and not (named and determined[axis] == 1)]
     cell = units.groupby(list(by), dropna=False, sort=False).ngroup() if len(by) else pd.Series(0, index=units.index)
-    other = [key_of(row) for row in units[others].itertuples(index=False, name=None)]
+    other = [key_of(row) for row in units[others].to_numpy(dtype=object).tolist()]
     sides: list[pd.Series[Any]] = []
     compared: list[set[tuple[Any, ...]]] = []
     chosen = np.zeros(len(units), dtype=bool)
@@ -282,7 +282,7 @@ def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str
     axes = [axis for axis in default_axes(usable) if axis not in ("framing", "topic", FRAMING)]
     levels = in_order(usable[axes].drop_duplicates(), axes, usable) if axes else pd.DataFrame([{}])
     for measure in ("truth-pull", "agreement-bias"):
-        for row in levels.itertuples(index=False, name=None):
+        for row in levels.to_numpy(dtype=object).tolist():
             side: dict[str, Level | tuple[Level, ...]] = {}
             side |= {axis: NOT_SET if pd.isna(level) else str(level) for axis, level in zip(axes, row, strict=True)}
             name = ": ".join([measure.replace("-", " "), *([", ".join(map(str, side.values()))] if side else [])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,7 +108,7 @@ def _at_terminal(experiment: Experiment, url: str) -> None:
     from opinionsim.foundation import background
     from opinionsim.running import Invocation, under_way
     from opinionsim.specification import require_protocol, seat_numbers
-    from opinionsim.store import SeatRow, open_store
+    from opinionsim.store import open_store
 
     require_protocol(experiment)
     with open_store(url) as opened:
@@ -116,7 +117,7 @@ def _at_terminal(experiment: Experiment, url: str) -> None:
         if not left:
             return note(f"all sessions are over; see: opinionsim show {url}")
         for agent in seat_numbers(left[0].spec):
-            opened.save_seat(SeatRow(left[0].run_id, agent, trial=True))
+            opened.change_seat(left[0].run_id, agent, lambda seat: replace(seat, trial=True))
     context = under_way(Invocation(experiment, url, only=[left[0].run_id], people=_Terminal()))
     with stop_requests("stopping; the same command goes on from here") as stopping, context as (runner, future):
         summary = attended(future, lambda: background.call_soon(runner.stop) if stopping() else None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import platform
-import re
 import shutil
 import tomllib
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,8 +19,9 @@ from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson
 from opinionsim.errors import OpinionSimError
 
-#: The package that a requirement names, and the extra it belongs to.
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:.*extra == \W(\w+))?")
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
 #: Packages and variables of the environment by what they are to the check.
 _KNOWN: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("doctor.toml").read_text(encoding="utf-8"))
 _DATA = ("experiments", "personas", "topics")
@@ -38,7 +39,9 @@ def doctor(
     full
         Load torch to see which devices it can use; takes seconds.
     """
-    packages = _packages()
+    packages: dict[str, dict[str, str | None]] = {}
+    for extra, requirement in _required():
+        packages.setdefault(extra, {})[requirement.name] = _installed(requirement.name)
     nvidia = Path("/proc/driver/nvidia").exists() or shutil.which("nvidia-smi") is not None
     found = {
         "opinionsim": opinionsim.__version__,
@@ -66,14 +69,16 @@ def doctor(
         raise typer.Exit(OpinionSimError.exit_code)
 
 
-def _packages() -> dict[str, dict[str, str | None]]:
-    """Versions of what the package requires, under no name, and of what each of its extras does."""
-    found: dict[str, dict[str, str | None]] = {}
-    for requirement in metadata.requires("opinionsim") or ():
-        name, extra = _REQUIREMENT.match(requirement).groups("")  # type: ignore[union-attr]
-        if extra != "all":
-            found.setdefault(extra, {})[name] = _installed(name)
-    return found
+def _required() -> Iterator[tuple[str, Requirement]]:
+    """What the package requires, under no name, and what each of its extras does, under the name of the extra."""
+    from packaging.requirements import Requirement
+
+    extras = [extra for extra in metadata.metadata("opinionsim").get_all("Provides-Extra") or () if extra != "all"]
+    for line in metadata.requires("opinionsim") or ():
+        requirement = Requirement(line)
+        for extra in extras if requirement.marker else [""]:
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                yield extra, requirement
 
 
 def _installed(package: str) -> str | None:
@@ -132,6 +137,12 @@ def _problems(found: dict[str, Any]) -> list[str]:
     """Problems that keep the package from working."""
     return [
         *(f"the package {name} is not installed" for name, version in found["packages"].items() if version is None),
+        *(
+            f"{each.name} {version} is installed, and opinionsim works with {each.specifier}; "
+            f'pip install "{each.name}{each.specifier}"'
+            for each in {each.name: each for _, each in _required()}.values()
+            if (version := _installed(each.name)) and not each.specifier.contains(version, prereleases=True)
+        ),
         *(f"the {kind} of the package are missing; install it again" for kind, at in found["data"].items() if not at),
         *(
             f"{name} makes LangChain refuse every call; unset it"

@@ -41,17 +41,11 @@ class GraphInteraction(Structure):
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """One answer of each agent, in topological order."""
-        rank = self._ranks(setting)
-        order, before = self._sorted(setting)
+        rank, order, before = self._sorted(setting)
         place = {agent: index for index, agent in enumerate(order)}
         for agent in order:
             read = sorted(before[agent], key=rank.__getitem__)
             yield Turn(place[agent], 1, agent, RESPOND.name, tuple(place[each] for each in read))
-
-    def _ranks(self, setting: Setting) -> dict[int, int]:
-        """Place of each agent in the order of the run."""
-        _, order = next(self.orders(setting))
-        return {agent: rank for rank, agent in enumerate(order)}
 
     def _pairs(self, setting: Setting) -> list[tuple[int, int]]:
         """The edges by number, in their order."""
@@ -76,18 +70,19 @@ class GraphInteraction(Structure):
             raise SpecError(f"{lacks} {end!r}; valid: {valid}", where)
         return places[0]
 
-    def _sorted(self, setting: Setting) -> tuple[list[int], dict[int, list[int]]]:
-        """Agents in topological order (Kahn 1962), and the predecessors of each.
+    def _sorted(self, setting: Setting) -> tuple[dict[int, int], list[int], dict[int, list[int]]]:
+        """Place of each agent in the order of the run, agents in topological order (Kahn 1962), and all predecessors.
 
         Ties follow the order of the run among agents that nobody leads to, and the order of the edges otherwise.
         """
         before: dict[int, list[int]] = {agent: [] for agent in range(setting.size)}
-        sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(self._ranks(setting), ()))
+        rank = {agent: place for place, agent in enumerate(next(self.orders(setting))[1])}
+        sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(rank, ()))
         for one, other in self._pairs(setting):
             before[other].append(one)
             sorter.add(other, one)
         try:
-            return list(sorter.static_order()), before
+            return rank, list(sorter.static_order()), before
         except CycleError as error:
             names = (str(setting.names[each] if setting.names else each) for each in error.args[1])
             raise SpecError(f"they close a cycle: {' -> '.join(names)}", "interaction.edges") from None

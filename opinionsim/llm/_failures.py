@@ -39,6 +39,11 @@ _FILTER_TEXT = re.compile(r"content filter|content management policy|content pol
 _BUSY_TEXT = re.compile(r"overloaded|too many (pending )?requests|maximum pending requests|server busy", re.IGNORECASE)
 _ACCOUNT_TEXT = re.compile(r"credit balance is too low|api key not valid", re.IGNORECASE)
 
+_ROLES_TEXT = re.compile(_KNOWN["texts"]["roles"], re.IGNORECASE)
+
+#: What mends a request that the model refuses for the order of its messages.
+_JOINED = "; no two messages of one role may stand in a row there: model.options.roles: alternate joins them"
+
 _PAGE = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
 
 #: Statuses below 500 that another try may mend: time-out, conflict, too early.
@@ -95,16 +100,17 @@ def classify_failure(error: BaseException, *, networked: bool = False) -> Failur
         Rate-limited: status 429, and 503 or 529 that speak of overload. Transient: statuses 408, 409, 425, 5xx,
         replies that cannot be read, time-outs and lost connections. Content filter: a provider's own refusal of the
         content. Any request: statuses 3xx, 401, 402, 404, 405, 407, 410, 501 and 505, an account that is used up, words
-        for a key, model or option that is not accepted, certificates and addresses that cannot be used. This request:
-        everything else, unknown errors included, since a single prompt must not stop the others.
+        for a key, model, option or order of roles that is not accepted, certificates and addresses that cannot be used.
+        This request: everything else, unknown errors included, since a single prompt must not stop the others.
     """
     chain = list(_chain(error))
-    kind = _kind(chain, networked)
+    advice = _JOINED if any(_ROLES_TEXT.search(_text(each)) for each in chain) else ""
+    kind = "any-request" if advice else _kind(chain, networked)
     retry_after_s = None
     if kind in ("rate-limited", "transient"):
         retry_after_s = next((seconds for each in chain if (seconds := _retry_after_s(each)) is not None), None)
     where = "" if (found := part_at(error)) is None else f" (in {found[0].name}, {found[1]})"
-    return Failure(kind, _reason(chain, networked) + where, retry_after_s)
+    return Failure(kind, _reason(chain, networked) + where + advice, retry_after_s)
 
 
 def wait_s(n_failures: int, failure: Failure, *, first_s: float, longest_s: float, rng: np.random.Generator) -> float:

@@ -11,22 +11,32 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from langchain_core.globals import get_llm_cache
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatResult
 from langsmith.run_helpers import tracing_context
 from langsmith.utils import tracing_is_enabled
 from pydantic import ValidationError
 
-from opinionsim.errors import ModelCallError, SpecError, packages
+from opinionsim.errors import ModelCallError, SpecError, in_short
 from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import load_own_model, own_model
-from opinionsim.llm._providers import check_request, connected, endpoint_of, lengthened, prepared, provider_of, seeding
+from opinionsim.llm._providers import (
+    check_request,
+    connected,
+    endpoint_of,
+    lacking,
+    lengthened,
+    prepared,
+    provider_of,
+    seeding,
+)
 from opinionsim.llm._transport import MAX_REPLY_BYTES, ReplyTooLong
 from opinionsim.llm.scripted._script import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
@@ -37,6 +47,8 @@ _VALID = (
     "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' for one of Hugging Face in this process, or "
     "the import path of one of your own, package.module:Name; an equation is {classic: NAME}"
 )
+#: Value of the option `roles` that joins consecutive messages of one role.
+_ALTERNATE = "alternate"
 #: Option that limits the reply, of providers that do not call it max_tokens.
 _LENGTH = {"ollama": "num_predict"}
 #: Variables of a retired tracing: with one of them set, LangChain refuses every call.
@@ -63,6 +75,7 @@ def load_chat_model(
         Further arguments of the model: parameters of :class:`ScriptedChatModel`, or those of the provider's
         LangChain class, such as ``base_url`` of a local server or ``reasoning_effort``. ``api_key_env`` names the
         environment variable of the key where it is not the provider's usual one; keys themselves are refused.
+        ``roles="alternate"`` joins consecutive messages of one role, for servers whose chat template demands it.
 
     Returns
     -------
@@ -77,8 +90,6 @@ def load_chat_model(
     """
     _check_numbers(temperature, max_tokens)
     provider, _, model = name.partition(":")
-    if own_model(name):
-        return load_own_model(name, {"temperature": temperature, "max_tokens": max_tokens}, options)
     if name == "scripted":
         if temperature is not None:
             options["temperature"] = temperature
@@ -86,14 +97,23 @@ def load_chat_model(
             return ScriptedChatModel(**options)
         except (TypeError, ValueError, SpecError) as error:
             raise SpecError(f"model.options: {error}") from None
-    if not provider or not model:
+    roles = options.pop("roles", None)
+    if roles not in (None, _ALTERNATE):
+        raise SpecError(f"model.options: roles must be {_ALTERNATE!r}, or left out; got {roles!r}")
+    settings = {"temperature": temperature, "max_tokens": max_tokens}
+    found: BaseChatModel
+    if own_model(name):
+        found = load_own_model(name, settings, options)
+    elif not provider or not model:
         raise SpecError(f"model.name: unknown model {name!r}; valid: {_VALID}")
-    if provider == "hf":
-        local: BaseChatModel = importlib.import_module("opinionsim.llm._local").load_local(
-            model, temperature=temperature, max_tokens=max_tokens, **options
-        )
-        return local
-    return _load_from_provider(name, temperature, max_tokens, options)
+    elif provider == "hf":
+        found = importlib.import_module("opinionsim.llm._local").load_local(model, **settings, **options)
+    else:
+        found = _load_from_provider(name, temperature, max_tokens, options)
+    if roles is not None:
+        # LangChain keeps this beside a model for tracing: it is neither sent, nor lost when the model is copied.
+        found.metadata = {**(found.metadata or {}), "roles": roles}
+    return found
 
 
 def _check_numbers(temperature: object, max_tokens: object) -> None:
@@ -110,11 +130,11 @@ def _load_from_provider(
     name: str, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
 ) -> BaseChatModel:
     provider, _, model_name = name.partition(":")
-    (langchain,) = packages(f"model.name: {name!r}", "llm", "langchain.chat_models", kind=SpecError)
     given = connected(name, options, max_tokens)
-    asked = {**given, "temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens}
+    asked = {"temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens, **given}
     asked = {option: value for option, value in asked.items() if option in given or value is not None}
     try:
+        langchain = importlib.import_module("langchain.chat_models")
         with warnings.catch_warnings():
             # LangChain only warns of options it does not know; below they are errors.
             warnings.simplefilter("ignore", UserWarning)
@@ -122,8 +142,10 @@ def _load_from_provider(
                 model_name, model_provider=provider, max_retries=0, cache=False, **asked
             )
     except ImportError as error:
-        extra = "; install with pip install 'opinionsim[llm]'" if provider in ("openai", "azure_openai") else ""
-        raise SpecError(f"model.name: {name!r} cannot be loaded: {_first_line(error)}{extra}") from None
+        ours = provider in ("openai", "azure_openai") or (error.name or "").partition(".")[0] == "langchain"
+        remedy = "; install with pip install 'opinionsim[llm]'" if ours else ""
+        lacking(SpecError(f"model.name: {name!r} cannot be loaded: {in_short(error)}{remedy}"))
+        return FakeListChatModel(responses=[])  # to plan with: it answers nothing
     except Exception as error:  # every client has error classes of its own, for instance for a missing key
         raise SpecError(f"model.name: {name!r} cannot be loaded: {_reason(error)}") from None
     check_request(name, model, temperature, max_tokens, given)
@@ -156,11 +178,7 @@ def _reason(error: Exception) -> str:
     """What an error says, without credentials and without the values it was given."""
     if isinstance(error, ValidationError):
         return "; ".join(": ".join([*map(str, each["loc"]), each["msg"]]) for each in error.errors())
-    return redacted(_first_line(error))
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return redacted(in_short(error))
 
 
 def _langchain_message(message: ChatMessage) -> BaseMessage:
@@ -168,12 +186,18 @@ def _langchain_message(message: ChatMessage) -> BaseMessage:
     return _MESSAGE_TYPES[message.role](content=message.content)
 
 
-def _own_messages(prompt: Prompt) -> list[BaseMessage]:
+def _own_messages(prompt: Iterable[ChatMessage]) -> list[BaseMessage]:
     """The LangChain form of a prompt, made for one call."""
     return [_langchain_message(message) for message in prompt]
 
 
-def _marked_messages(prompt: Prompt) -> list[BaseMessage]:
+def _joined(prompt: Iterable[ChatMessage]) -> list[ChatMessage]:
+    """The messages of a prompt, consecutive ones of one role as one, with a blank line between their texts."""
+    together = groupby(prompt, lambda message: message.role)
+    return [ChatMessage(role, "\n\n".join(each.content for each in messages)) for role, messages in together]
+
+
+def _marked_messages(prompt: Iterable[ChatMessage]) -> list[BaseMessage]:
     """The same, with marks at the ends of what the agent's other prompts begin with, for Anthropic's prompt cache.
 
     These are the system message and the last message before the task of the call.
@@ -262,6 +286,9 @@ class ModelClient:
         # Other integrations may change the messages they are given, so each call gets its own.
         self._own_messages = _marked_messages if provider == "anthropic" else _own_messages
         self._messages = _shared_messages if leaves_messages(type(model)) else self._own_messages
+        if (model.metadata or {}).get("roles") == _ALTERNATE:
+            convert = self._own_messages
+            self._messages = self._own_messages = lambda prompt: convert(_joined(prompt))
         self._seeding = "call" if scripted else seeding(self.model)
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 

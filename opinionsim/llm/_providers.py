@@ -53,7 +53,6 @@ _ADDRESS = re.compile(r"(^|_)(url|api_base|endpoint|host)$")
 _ELSEWHERE = {
     **dict.fromkeys(("max_retries",), "retries belong to execution.retry"),
     **dict.fromkeys(("timeout", "request_timeout", "default_request_timeout"), "time-outs are execution.timeout_s"),
-    **dict.fromkeys(("max_completion_tokens", "max_tokens_to_sample", "num_predict"), "write it as model.max_tokens"),
     "cache": "replies are kept by call, never by prompt: replicates would be copies of each other",
     "seed": "every call has a seed of its own, derived from the run",
     "n": "one reply is asked for at a time",
@@ -63,7 +62,12 @@ _ELSEWHERE = {
 }
 
 #: What models and providers call the longest reply.
-_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
+_LENGTHS = {"max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample"}
+_LENGTHS |= {"num_predict", "max_new_tokens"}
+#: Names of models whose chat templates take no two messages of one role in a row.
+_ALTERNATING = re.compile(
+    r"(?<![a-z])(gemma-?(1\.1|[237])|mi[sx]tral-.*instruct|llama-?2-.*chat|codellama-.*instruct)", re.IGNORECASE
+)
 
 
 @contextmanager
@@ -124,7 +128,7 @@ def require_weights(what: str, name: str, revision: str | None, *modules: str, o
 
 
 def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
-    """The options of a model with its address and its key made explicit.
+    """The options of a model with its address, its key, and the name that its longest reply has there, made explicit.
 
     A provider's key goes to the provider's own hosts, or to the address in the provider's environment variable. Any
     other address in a specification receives a key only through ``api_key_env``, and only a pair of key and host that
@@ -145,7 +149,7 @@ def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> 
         If an option is set elsewhere, a key is missing, or a key would go to another host.
     """
     provider = name.partition(":")[0]
-    _check_options(options)
+    _check_options(options, max_tokens)
     options = dict(options)
     variable = options.pop("api_key_env", None)
     if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
@@ -177,7 +181,7 @@ def _elsewhere(home: _Home) -> str:
     return next((each for each in home.elsewhere if os.environ.get(each)), "")
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any], max_tokens: int | None) -> None:
     for inside in (options, options.get("extra_body"), options.get("model_kwargs")):
         for option in set(inside or ()) & _ELSEWHERE.keys():
             raise SpecError(f"model.options: {option}: {_ELSEWHERE[option]}")
@@ -185,6 +189,11 @@ def _check_options(options: Mapping[str, Any]) -> None:
             raise SpecError("model.options: temperature: write it as model.temperature")
     kept(options)  # what is not kept is not shown either
     for option, value in all_options(options):
+        if option in _LENGTHS and max_tokens not in (None, value):
+            raise SpecError(
+                f"model.options: {option} is {value!r} and model.max_tokens {max_tokens}; write one number in both, to "
+                "send it under this name, or model.max_tokens: null"
+            )
         if is_digest(value):
             raise SpecError(f"model.options: {option}: only the digest of its value is on record; state it with --set")
     if problem := secret_in(options, strict=True):
@@ -243,10 +252,13 @@ def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | 
         # The Responses API keeps requests with the provider unless told not to.
         added["store"] = False
     if not is_at(address, provider_hosts()[_HOMES["openai"].key]):
-        if max_tokens is not None:
-            # LangChain sends max_completion_tokens only, which some servers ignore (Ollama, LM Studio): replies
-            # would have no limit.
-            added["extra_body"] = {"max_tokens": max_tokens, **(options.get("extra_body") or {})}
+        stated = {"use_responses_api", "max_completion_tokens"} & {name for name, value in options.items() if value}
+        if max_tokens is not None and not stated:
+            # LangChain would send max_completion_tokens, which some servers ignore (Ollama, LM Studio), so that replies
+            # had no limit; relays refuse the pair.
+            body = options.get("extra_body") or {}
+            named = {} if any(name in body for name in _LENGTHS) else {"max_tokens": max_tokens}
+            added |= {"max_tokens": None, "extra_body": {**named, **body}}
         if os.environ.keys() & {"OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"}:
             blank = {"OpenAI-Organization": "", "OpenAI-Project": ""}
             added["default_headers"] = blank | dict(options.get("default_headers") or {})
@@ -426,13 +438,19 @@ def warnings_for(name: str, options: Mapping[str, Any] | None = None) -> list[st
     Returns
     -------
     list of str
-        One sentence where only an environment variable gives the model's address; else empty.
+        A sentence where only an environment variable gives the model's address, and one where its chat template is
+        known to demand that roles alternate and no option says so.
     """
+    given, found = options or {}, []
     home = _HOMES.get(name.partition(":")[0])
-    moved = "" if home is None or (options or {}).get("base_url") else _elsewhere(home)
-    if not moved:
-        return []
-    return [
-        f"model.name: {name!r} is asked at {urlsplit(os.environ[moved]).hostname}, for {moved} is set; "
-        "a base_url among the model's options would put it on record"
-    ]
+    if home is not None and not given.get("base_url") and (moved := _elsewhere(home)):
+        found.append(
+            f"model.name: {name!r} is asked at {urlsplit(os.environ[moved]).hostname}, for {moved} is set; "
+            "a base_url among the model's options would put it on record"
+        )
+    if not given.get("roles") and _ALTERNATING.search(name):
+        found.append(
+            f"model.name: the chat template of {name!r} takes no two messages of one role in a row, which prompts with "
+            "a memory have; model.options.roles: alternate joins them"
+        )
+    return found

@@ -131,7 +131,8 @@ def named_conditions(
     worded = {axis: [level_name(axis, level, titles) if known else "" for level, known in
                      zip(runs[axis], runs[axis].notna(), strict=True)] for axis in shown}  # fmt: skip
     factors = pd.DataFrame(worded, runs.index, dtype=object)
-    names = [", ".join(filter(None, row)) or "all runs" for row in factors.itertuples(index=False)]
+    # Not by itertuples: before pandas 3 it finds no row where there is no column.
+    names = [", ".join(filter(None, row)) or "all runs" for row in factors.to_numpy().tolist()]
     named = runs.assign(condition=pd.Series(names, index=runs.index, dtype=object))
     if axes is None:
         # Cells that differ in their instrument alone are named by their labels.

@@ -234,7 +234,7 @@ async def _measure_again(context: Shared, planned: PlannedRun) -> None:
         return context.settle(run_id)
     if context.stopped:
         return context.settle(run_id, Stopped())
-    epoch = await context.in_store(store.lease_complete, run_id, context.owner)
+    epoch = await context.in_store(partial(store.lease, complete=True), run_id, context.owner)
     if epoch is None:
         raise HeldElsewhereError(f"run {run_id} is held by somebody else")
     try:

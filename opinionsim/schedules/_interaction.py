@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -120,6 +121,9 @@ class Setting:
     seats: frozenset[int] = frozenset()
     read: Sequence[tuple[int, int, Sequence[str]]] = ()
     record: Sequence[Any] = ()
+    _streams: dict[tuple[Any, ...], np.random.Generator] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if len(self.opinions) not in (0, self.size):
@@ -145,13 +149,19 @@ class Setting:
 
         return cls(joined.n, draws, None if joined.complete else joined, **others)
 
+    def begun(self) -> Setting:
+        """The same settings with all random streams at their beginnings, for a pass over the turns."""
+        anew = copy(self)
+        object.__setattr__(anew, "_streams", {})
+        return anew
+
     @property
     def rng(self) -> np.random.Generator:
-        """A generator at the beginning of the run's random stream: the same draws each time."""
-        return self.draws()
+        """The random stream of the run's turns: asked for again, it goes on."""
+        return self.stream("schedule")
 
     def stream(self, purpose: str, *keys: int) -> np.random.Generator:
-        """A generator at the beginning of a random stream of the run.
+        """A random stream of the run, which begins with each pass over the turns; asked for again, it goes on.
 
         Parameters
         ----------
@@ -160,12 +170,15 @@ class Setting:
         *keys : int
             Numbers that separate streams of one purpose, such as those of a round and an agent.
         """
-        return self.draws(purpose, *keys)
+        name = (purpose, *keys)
+        if name not in self._streams:
+            self._streams[name] = self.draws(*name)
+        return self._streams[name]
 
     @property
     def seed(self) -> int:
-        """The first draw of :attr:`rng`, for generators of one's own."""
-        return int(self.rng.integers(2**32))
+        """The first draw of the stream of :attr:`rng`, for generators of one's own."""
+        return int(self.draws().integers(2**32))
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -455,11 +468,11 @@ class _Made(Schedule):
 
 class _Known(_Made):
     def turns(self) -> Iterator[Turn]:
-        return self._interaction.turns(self._setting)
+        return self._interaction.turns(self._setting.begun())
 
     @cached_property
     def _closing(self) -> Mapping[int, tuple[Ref, ...]]:
-        return self._interaction.closing(self._setting)
+        return self._interaction.closing(self._setting.begun())
 
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
         return self._closing
@@ -473,13 +486,13 @@ class _Decided(_Made):
     _closing: Mapping[int, tuple[Ref, ...]] | None = None
 
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
-        return self._interaction.closing(self._setting) if self._closing is None else self._closing
+        return self._interaction.closing(self._setting.begun()) if self._closing is None else self._closing
 
     async def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
         # A list of each call, so that one begun anew takes nothing from one that others still read.
         self.changes = changes = list[TieChange]()
         self._closing = None
-        async for each in self._interaction.decide(self._setting, outcomes):
+        async for each in self._interaction.decide(self._setting.begun(), outcomes):
             if isinstance(each, TieChange):
                 changes.append(each)
             elif isinstance(each, Closing):
@@ -488,7 +501,7 @@ class _Decided(_Made):
                 yield each
 
     def outline(self) -> Iterator[Turn]:
-        return self._interaction.outline(self._setting)
+        return self._interaction.outline(self._setting.begun())
 
 
 class SteppedInteraction(Interaction):

@@ -122,7 +122,7 @@ def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None =
     """
     return Setting(
         spec.size,
-        **{"draws": np.random.default_rng, **drawn},
+        **{"draws": lambda *_: np.random.default_rng(), **drawn},
         messages=resources.messages,
         given=spec.given,
         position="" if claim is None else claim.statement,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select, union, update
 
 from opinionsim.errors import OpinionSimError, StoreError
-from opinionsim.store import _counts, _queries, _schema
+from opinionsim.store import _counts, _queries, _schema, _stored
+from opinionsim.store._rows import SeatRow
 from opinionsim.store._workers import Heartbeat, lives
 
 _run = _schema.runs.c
@@ -104,7 +106,8 @@ class Leases:
         """Delete what a person said in a run and all that came after it, but what other people said themselves.
 
         What is kept are texts, without calls and prompts, of turns before the first of the person, and of other people;
-        texts and prompts that no run needs any more are deleted. The run is withdrawn for good.
+        texts and prompts that no run needs any more are deleted. What it reported of harm loses its words, and stays
+        otherwise. The run is withdrawn for good.
         """
         turn, member = _schema.turns, _schema.agents
         cast = list(connection.execute(select(member).where(member.c.run_id == run_id)))
@@ -121,8 +124,8 @@ class Leases:
         _schema.upsert(connection, _schema.counts, [counts.sealed(run_id)])
         error = OpinionSimError("a person has withdrawn what it wrote", code="withdrawn")
         set_run(connection, run_id, status="withdrawn", error=error)
-        for table in (_schema.waits, _schema.labels):
-            connection.execute(delete(table).where(table.c.run_id == run_id))
+        connection.execute(delete(_schema.labels).where(_schema.labels.c.run_id == run_id))
+        _stored.change_seat(connection, run_id, agent, _wordless)
         drop_unused(connection)
 
     def _is_elsewhere(self, connection: Connection, run: Any) -> bool:
@@ -130,6 +133,11 @@ class Leases:
         if self._heartbeat is None or not run.held or self._heartbeat.is_own(run.owner):
             return False
         return lives(connection, run.owner)
+
+
+def _wordless(seat: SeatRow) -> SeatRow:
+    """A seat without the words of its person."""
+    return replace(seat, events=tuple({**event, "text": ""} for event in seat.events))
 
 
 def drop_unused(connection: Connection) -> None:

@@ -94,10 +94,12 @@ def waits(connection: Connection, run_id: str | None = None) -> list[WaitRow]:
 
 def seats(connection: Connection, run_id: str | None = None) -> list[SeatRow]:
     """Who sits where, in a run or by default in all, by run and agent."""
-    rows = _of_run(connection, _schema.seats, run_id, "run_id", "agent")
-    return [
-        _schema.made(SeatRow, _schema.seats, row, trial=bool(row.trial), publishes=bool(row.publishes)) for row in rows
-    ]
+    return [seat_of(row) for row in _of_run(connection, _schema.seats, run_id, "run_id", "agent")]
+
+
+def seat_of(row: Any) -> SeatRow:
+    """A seat, from its row."""
+    return _schema.made(SeatRow, _schema.seats, row, trial=bool(row.trial), publishes=bool(row.publishes))
 
 
 def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:

@@ -504,8 +504,8 @@ class SeatRow:
         Hash of what lets a person in: of an invitation until somebody has sat down, then of what that person shows.
     joined_at, consented_at : float or None
         Unix times of sitting down and of consenting; None before.
-    name : str or None
-        Pseudonym.
+    link : str or None
+        Hash of the link by which the person sat down.
     consent : str or None
         Hash of the text that was consented to.
     withdrawal : str or None
@@ -514,21 +514,23 @@ class SeatRow:
         Whether it is the owner, who only tries.
     publishes : bool
         Whether the person has consented that what it writes is published.
-    wants : tuple of str
-        What the person wanted out of turn, in order; signal turns take it up.
+    events : tuple of mapping
+        What happened out of turn, in order: `at`, a Unix time; `what`, which is ``analysis``, ``pause``, ``end`` or
+        ``harm`` where the person wanted something, and ``link`` where a new link ended the way in of who sat there;
+        `text` of a report of harm, empty once it is withdrawn; and `done`, how the owner has dealt with it.
     """
 
     run_id: str
     agent: int
     token: str | None = None
     joined_at: float | None = None
-    name: str | None = None
+    link: str | None = None
     consent: str | None = None
     consented_at: float | None = None
     withdrawal: str | None = None
     trial: bool = False
     publishes: bool = False
-    wants: tuple[str, ...] = ()
+    events: tuple[Mapping[str, Any], ...] = ()
 
 
 class Mark(NamedTuple):

@@ -208,12 +208,12 @@ reservations = _table(
 #: Questions to persons that have no answer yet. A row ends with the answer on record, and is written anew when the run
 #: goes on after a stop; `deadline` is NULL where there is no end.
 waits = _table("waits", "run_id turn:int call attempt:int", "agent:int question:json asked_at:float deadline:float?")
-#: Who sits where: `token`, `consent` and `withdrawal` are hashes; `trial` is 1 for an owner who sits down to try,
-#: `publishes` for a person who lets its words be published. `wants` is all that the person wanted out of turn.
+#: Who sits where: `token`, `link`, `consent` and `withdrawal` are hashes; `trial` is 1 for an owner who sits down to
+#: try, `publishes` for a person who lets its words be published. `events` is all that happened out of turn.
 seats = _table(
     "seats",
     "run_id agent:int",
-    "token? joined_at:float? name? consent? consented_at:float? withdrawal? trial:int? publishes:int? wants:json",
+    "token? joined_at:float? link? consent? consented_at:float? withdrawal? trial:int? publishes:int? events:json",
 )
 #: `context` is 0 or 1.
 instruments = _table(

@@ -180,20 +180,23 @@ class Store(StoreReader):
         """
         self._write(lambda connection: _sweep_rows.save(connection, rows, keys))
 
-    def save_seat(self, seat: SeatRow) -> None:
-        """Save who sits at a seat; a row without a token frees it.
+    def change_seat(self, run_id: str, agent: int, change: Callable[[SeatRow], SeatRow]) -> None:
+        """Change a seat of a registered run in one transaction: changes at once see each other.
 
-        Raises
-        ------
-        StoreError
-            If somebody else has taken it.
+        Parameters
+        ----------
+        run_id, agent : str, int
+            The seat.
+        change : callable
+            Returns what comes in the place of the seat as it is then, a bare :class:`SeatRow` at first. An error that
+            it raises leaves the seat as it is.
         """
-        self._write(lambda connection: _stored.save_seat(connection, seat))
+        self._write(lambda connection: _stored.change_seat(connection, run_id, agent, change))
 
     # Leases
 
-    def lease(self, run_id: str, owner: str) -> int | None:
-        """Take a run over to carry it out; journals of earlier leases can append no more.
+    def lease(self, run_id: str, owner: str, *, complete: bool = False) -> int | None:
+        """Take a run over to carry it out, or a complete one to add opinions; earlier leases can append no more.
 
         A file has one writer at a time, so any earlier owner is gone. In a shared database, the owner gives a
         sign of life every 5 s until the store is closed; a run that is held can be taken over when its owner
@@ -205,37 +208,25 @@ class Store(StoreReader):
             A registered run.
         owner : str
             Name of the worker, for messages and to tell workers apart: host, process and something unique.
+        complete : bool
+            True takes complete runs only, whose status and error stay as they are; False takes all others.
 
         Returns
         -------
         int or None
-            The new epoch, one more than the last; None if the run is complete, or held elsewhere
-            (:meth:`states` says which). The run is then running, and held until :meth:`finish`.
+            The new epoch, one more than the last; None if the run is held elsewhere, or not of the kind that is taken
+            (:meth:`states` says which). The run is then held until :meth:`finish` or :meth:`release`.
 
         Raises
         ------
         StoreError
             If the run is not registered.
         """
-        return self._lease(run_id, owner, complete=False)
-
-    def lease_complete(self, run_id: str, owner: str) -> int | None:
-        """Take over a complete run to add opinions to it, as :meth:`lease` takes a run over to carry it out.
-
-        Its status and its error stay as they are.
-
-        Returns
-        -------
-        int or None
-            The new epoch; None if the run is not complete, or held elsewhere. The run is then held until
-            :meth:`release`.
-
-        Raises
-        ------
-        StoreError
-            If the run is not registered.
-        """
-        return self._lease(run_id, owner, complete=True)
+        take = partial(self._leases.take, run_id=run_id, owner=owner, complete=complete)
+        epoch = self._write(take)
+        if epoch is not None and self._heartbeat is not None:
+            self._heartbeat.keep(owner)
+        return epoch
 
     def release(self, run_id: str, epoch: int) -> None:
         """Give a run back as it stands, after its record is durable: other workers can lease it at once.
@@ -400,13 +391,6 @@ class Store(StoreReader):
     def _give_back(self, run_id: str, epoch: int, **state: Any) -> None:
         self.flush()
         self._change(run_id, epoch, lambda connection: set_run(connection, run_id, held=0, **state))
-
-    def _lease(self, run_id: str, owner: str, *, complete: bool) -> int | None:
-        take = partial(self._leases.take, run_id=run_id, owner=owner, complete=complete)
-        epoch = self._write(take)
-        if epoch is not None and self._heartbeat is not None:
-            self._heartbeat.keep(owner)
-        return epoch
 
     def _require_open(self) -> None:
         if not self._finalizer.alive:

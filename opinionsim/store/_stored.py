@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -77,16 +77,14 @@ def _cell(run: ExperimentRun) -> dict[str, Any]:
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 
-def save_seat(connection: Connection, seat: SeatRow) -> None:
-    """Insert or replace a seat, unless somebody else has taken it."""
-    table, row = _schema.seats, _schema.sealed_row(_schema.seats, seat)
-    # The insertion makes a second taker of the same seat wait for the first.
-    _schema.insert_new(connection, table, [row])
-    own = select(table).where(table.c.run_id == seat.run_id, table.c.agent == seat.agent).with_for_update()
+def change_seat(connection: Connection, run_id: str, agent: int, change: Callable[[SeatRow], SeatRow]) -> None:
+    """Put in the place of a seat what `change` makes of it; it is bare before its first change."""
+    table = _schema.seats
+    # The insertion makes a second change of the same seat wait for the first.
+    _schema.insert_new(connection, table, [_schema.sealed_row(table, SeatRow(run_id, agent))])
+    own = select(table).where(table.c.run_id == run_id, table.c.agent == agent).with_for_update()
     (known,) = _schema.sealed(connection, table, own)
-    if None not in (known.joined_at, seat.token) and known.token != seat.token:
-        raise StoreError(f"seat {seat.agent} of run {seat.run_id} is taken already; take another one")
-    _schema.upsert(connection, table, [row])
+    _schema.upsert(connection, table, [_schema.sealed_row(table, change(_queries.seat_of(known)))])
 
 
 def end_waits(connection: Connection, run_id: str, keys: Sequence[EntryKey]) -> None:

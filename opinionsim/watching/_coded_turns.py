@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import load_prices
+from opinionsim.messages import spelled_out
 from opinionsim.store import AbsentError
 from opinionsim.watching._run_view import OneRun, coded_turns, picked, plain
 
@@ -134,7 +135,7 @@ class Lines:
         turns = {row.turn: row for row in reader.turns(run, only=shown)}
         refs = dict.fromkeys(ref for row in turns.values() for ref in row.reads)
         earlier = {row.turn: row for row in reader.turns(run, only=[ref for ref in refs if isinstance(ref, int)])}
-        names = {row.agent: row.name or f"agent {row.agent}" for row in reader.agents(run)}
+        names = {row.agent: spelled_out(row.name) or f"agent {row.agent}" for row in reader.agents(run)}
         codes: dict[int, list[dict[str, Any]]] = {turn: [] for turn in shown}
         for row in reader.opinions(run, only=shown):
             code = {"instrument": row.instrument_id, "about": row.about, "value": plain(row.value)}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opinionsim.errors import SpecError
+from opinionsim.messages import spelled_out
 from opinionsim.metrics import evidence_statement
 from opinionsim.store import AbsentError, marks_of
 from opinionsim.watching._run_states import state_of
@@ -154,7 +155,8 @@ def _notices(row: dict[str, Any], state: str) -> list[str]:
 
 def agent_of(row: AgentRow, *, persona: bool = False) -> dict[str, Any]:
     """An agent in few words, or with the attributes of its persona."""
-    told = {**picked(row, "agent name role evidence model"), "assigned": plain(row.assigned_opinion)}
+    words = {name: spelled_out(text) for name, text in picked(row, "name role evidence model").items()}
+    told = {"agent": row.agent, **words, "assigned": plain(row.assigned_opinion)}
     return {**told, "persona": dict(row.persona)} if persona else told
 
 

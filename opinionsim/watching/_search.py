@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from opinionsim.messages import spelled_out
 from opinionsim.metrics import evidence_statement
 from opinionsim.store import find_design
 from opinionsim.watching._run_view import picked
@@ -62,7 +63,7 @@ def search(
         listed = [(row, each) for row, each in enumerate(every) if cell in ("", each.cell)]
         rows = {each.run_id: row for row, each in reversed(listed)}
         names = {
-            (run, each.agent): each.name or f"agent {each.agent}"
+            (run, each.agent): spelled_out(each.name) or f"agent {each.agent}"
             for run, cast in moment.casts(run_ids).items()
             for each in cast
         }

@@ -7,11 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from opinionsim.foundation import background
-from opinionsim.llm import Question
+from opinionsim.llm import EntryKey, Question
 from opinionsim.schedules import CONSENT
-
-#: A question: run, turn, call, attempt.
-Key = tuple[str, int, str, int]
 
 
 class Desk:
@@ -23,7 +20,8 @@ class Desk:
     evidence = "human"
 
     def __init__(self) -> None:
-        self._waiting: dict[Key, asyncio.Future[str]] = {}
+        #: The last question to each seat of a run, whose questions follow each other, and its answer.
+        self._asked: dict[tuple[str, int], tuple[EntryKey, asyncio.Future[str]]] = {}
         #: Gives what the person at a seat of a run wants out of turn; set by the room.
         self.wanted: Callable[[str, int], Iterable[str]] = lambda run_id, agent: ()
         self._open: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -35,13 +33,11 @@ class Desk:
             return str(question.form.items[0])
         if question.form.kind == "signal":
             return "\n".join(await asyncio.to_thread(self.wanted, question.run_id, question.agent))
-        key = question.run_id, question.turn, question.call, question.attempt
-        self._waiting[key] = future = asyncio.get_running_loop().create_future()
-        try:
-            text: str = await future
-            return text
-        finally:
-            self._waiting.pop(key, None)
+        future = asyncio.get_running_loop().create_future()
+        key = EntryKey(question.turn, question.call, question.attempt)
+        self._asked[question.run_id, question.agent] = key, future
+        text: str = await future
+        return text
 
     async def ready(self, run_id: str) -> None:
         """Wait until the session of a run may begin."""
@@ -49,15 +45,16 @@ class Desk:
 
     # From other threads
 
-    async def give(self, key: Key, text: str) -> bool:
-        """Hand in an answer; returns whether somebody waits for it. The first one counts."""
+    async def give(self, run_id: str, agent: int, key: EntryKey, text: str) -> str | None:
+        """Hand in an answer of a seat; returns the first one, which counts, or None where the seat is not asked."""
 
-        async def hand_in() -> bool:
-            future = self._waiting.get(key)
-            if future is None or future.done():
-                return False
-            future.set_result(text)
-            return True
+        async def hand_in() -> str | None:
+            asked, future = self._asked.get((run_id, agent), (None, None))
+            if asked != key or future is None or future.cancelled():
+                return None
+            if not future.done():
+                future.set_result(text)
+            return future.result()
 
         return await asyncio.wrap_future(background.submit(hand_in()))
 

@@ -66,6 +66,9 @@ class Guard:
         request = Request(scope, receive)
         if problem := self._problem(request):
             return await Response(problem[1], problem[0], headers=HEADERS)(scope, receive, send)
+        if request.method == "HEAD":
+            # Programs that look at a link ahead of a person ask for its head, which uses up and opens nothing.
+            return await Response(headers=HEADERS)(scope, receive, send)
         taken = 0
 
         async def bounded() -> Message:

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 from opinionsim.errors import StoreError
 from opinionsim.foundation.templates import templates
+from opinionsim.messages import spelled_out
 from opinionsim.schedules import CONSENT, SIGNAL
 from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
@@ -102,7 +103,7 @@ class Room:
         """The name of a seat."""
         spec = self.planned(run_id).spec
         names = participant_names(spec)
-        return names[agent] if agent < len(names) else f"Seat {agent}"
+        return spelled_out(names[agent]) if agent < len(names) else f"Seat {agent}"
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A page made from a template."""
@@ -115,23 +116,29 @@ class Room:
         return self.keys.visitor(cookie, self.reader.seats() if cookie else [])
 
     def invite(self, run_id: str, agent: int) -> str:
-        """The key of a new link to a seat that nobody has taken; earlier links to it end.
+        """The key of a new link to a seat; earlier links to it, and the way in of who sits there, end.
 
         Raises
         ------
         StoreError
-            If the seat is taken.
+            If the session is over, is tried by the owner, or has no text to consent to.
         """
-        if agent not in self.seats(run_id):
-            raise HTTPException(404, "There is no such seat.")
         if self.consent_text is None:
             raise StoreError(
                 "To invite people, the specification needs ethics: {consent: FILE}, the text to which they consent; "
                 "/static/consent.yaml is a template. Without one you can only try it yourself."
             )
-        self._require_free(run_id, agent)
         link = new_key()
-        self.store.save_seat(SeatRow(run_id, agent, token=hashed(link)))
+
+        def invited(seat: SeatRow) -> SeatRow:
+            if seat.trial:
+                raise StoreError("You try this session yourself, so that nobody else can sit there.")
+            # Who has consented comes back to its own seat; the next person at another one is asked anew.
+            kept = SeatRow(run_id, agent, events=seat.events) if seat.consented_at is None else seat
+            ended = () if seat.joined_at is None else (_event("link"),)
+            return replace(kept, token=hashed(link), link=None, joined_at=None, events=(*seat.events, *ended))
+
+        self._change(run_id, agent, invited)
         return link
 
     def take(self, link: str, key: str) -> str:
@@ -140,11 +147,18 @@ class Room:
         Raises
         ------
         StoreError
-            If the link is not valid, or its seat is taken.
+            If the link is not valid, or another browser has used it.
         """
-        seat = invited(link, self.reader.seats())
-        self._sit(SeatRow(seat.run_id, seat.agent, token=key, joined_at=time.time()))
-        return seat.run_id
+        found = invited(link, key, self.reader.seats())
+
+        def taken(seat: SeatRow) -> SeatRow:
+            if (seat.token, seat.joined_at) != (found.token, None):
+                raise StoreError("This seat is taken.")
+            return replace(seat, token=key, link=seat.token, joined_at=time.time())
+
+        if found.joined_at is None:
+            self._change(found.run_id, found.agent, taken)
+        return found.run_id
 
     def sit(self, run_id: str, agent: int, key: str) -> None:
         """Seat the owner in a session to try it: alone, so that the run is marked as a trial.
@@ -156,30 +170,46 @@ class Room:
         """
         if list(self.seats(run_id)) != [agent]:
             raise StoreError("Only where there is one seat can you try it alone; send links to the others.")
-        self._sit(SeatRow(run_id, agent, token=key, joined_at=time.time(), trial=True))
 
-    def _sit(self, row: SeatRow) -> None:
-        self._require_free(row.run_id, row.agent)
-        self.store.save_seat(row)
-        self._begin_if_taken(row.run_id)
+        def taken(seat: SeatRow) -> SeatRow:
+            if (seat.joined_at, seat.consented_at) != (None, None):
+                raise StoreError("This seat is taken.")
+            return replace(seat, token=key, joined_at=time.time(), trial=True)
 
-    def _require_free(self, run_id: str, agent: int) -> None:
+        self._change(run_id, agent, taken)
+
+    def _change(self, run_id: str, agent: int, change: Callable[[SeatRow], SeatRow]) -> None:
+        """Change who sits at a seat of a session that is not over; the last one to come lets it begin."""
         if standing(self.reader, run_id)[0] in CLOSED:
             raise StoreError("This session is over.")
-        if any(row.agent == agent for row in self._joined(run_id)):
-            raise StoreError("This seat is taken.")
+        self.store.change_seat(run_id, agent, change)
+        self._begin_if_taken(run_id)
 
-    def want(self, run_id: str, agent: int, signal: str) -> None:
+    def want(self, run_id: str, agent: int, what: str, text: str = "") -> None:
         """Put on record what a person wants out of turn; the next signal turn of its seat takes it up."""
-        row = next(each for each in self._joined(run_id) if each.agent == agent)
-        if signal not in self.wanted(run_id, agent):
-            self.store.save_seat(replace(row, wants=(*row.wants, signal)))
+        if self.owes_consent(run_id, agent):
+            raise StoreError("You are asked for your consent first.")
+        wanted = _event(what, text)
+        self.store.change_seat(run_id, agent, lambda seat: replace(seat, events=(*seat.events, wanted)))
+
+    def handle(self, run_id: str, agent: int, number: int, done: str) -> None:
+        """Keep how a report of harm was dealt with; `number` is its place among the events of the seat."""
+
+        def handled(seat: SeatRow) -> SeatRow:
+            events = [
+                {**event, "done": done} if place == number and event["what"] == "harm" else event
+                for place, event in enumerate(seat.events)
+            ]
+            return replace(seat, events=tuple(events))
+
+        self.store.change_seat(run_id, agent, handled)
 
     def wanted(self, run_id: str, agent: int) -> tuple[str, ...]:
         """What a person wants that no signal turn on record has taken up."""
-        wants = next((row.wants for row in self.store.seats(run_id) if row.agent == agent), ())
+        events = next((row.events for row in self.store.seats(run_id) if row.agent == agent), ())
+        wants = [": ".join(filter(None, (event["what"], event["text"]))) for event in events if event["what"] != "link"]
         told = (entry for entry in self.store.entries(run_id) if (entry.agent, entry.act) == (agent, SIGNAL.name))
-        return wants[sum(len(entry.text.splitlines()) for entry in told) :]
+        return tuple(wants[sum(len(entry.text.splitlines()) for entry in told) :])
 
     def owes_consent(self, run_id: str, agent: int) -> bool:
         """Whether the person at a seat has still to be asked for its consent; an owner who tries alone has not."""
@@ -202,19 +232,21 @@ class Room:
         StoreError
             If it has consented already: the code is shown once.
         """
-        if not self.owes_consent(run_id, agent):
-            raise StoreError("You are not asked for your consent (any more); a code is shown once, and not kept.")
-        row = next(each for each in self._joined(run_id) if each.agent == agent)
         code = new_code()
-        given = replace(row, consent=text_hash, consented_at=time.time(), publishes=publishes)
-        self.store.save_seat(replace(given, withdrawal=hashed(code)))
-        self._begin_if_taken(run_id)
+
+        def consenting(seat: SeatRow) -> SeatRow:
+            if seat.joined_at is None or seat.trial or seat.consented_at is not None:
+                raise StoreError("You are not asked for your consent (any more); a code is shown once, and not kept.")
+            given = replace(seat, consent=text_hash, consented_at=time.time(), publishes=publishes)
+            return replace(given, withdrawal=hashed(code))
+
+        self._change(run_id, agent, consenting)
         return "-".join(code[place : place + 4] for place in range(0, len(code), 4))
 
     def decline(self, run_id: str, agent: int) -> None:
         """Free the seat of a person that does not consent."""
         if self.owes_consent(run_id, agent):
-            self.store.save_seat(SeatRow(run_id, agent))
+            self.store.change_seat(run_id, agent, lambda seat: SeatRow(run_id, agent, events=seat.events))
 
     async def withdraw(self, code: str) -> None:
         """Withdraw what the person with a code wrote, and end its session for good.
@@ -252,6 +284,12 @@ class Room:
         open_ = [row for row in self.reader.waits(run_id) if row.agent == agent and row.question["act"] != CONSENT.name]
         return next((row for row in open_ if key in (None, (row.turn, row.call, row.attempt))), None)
 
-    def entry(self, run_id: str, key: EntryKey) -> Entry | None:
-        """What is on record under a key."""
-        return next((entry for entry in self.reader.entries(run_id) if entry.key == key), None)
+    def entry(self, run_id: str, agent: int, key: EntryKey) -> Entry | None:
+        """What is on record of a seat under a key."""
+        own = (entry for entry in self.reader.entries(run_id) if entry.agent == agent)
+        return next((entry for entry in own if entry.key == key), None)
+
+
+def _event(what: str, text: str = "") -> dict[str, Any]:
+    """Something that happens at a seat now."""
+    return {"at": time.time(), "what": what, "text": text, "done": ""}

@@ -20,10 +20,10 @@ from opinionsim.dialogue import analyses
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.foundation.forms import Form
 from opinionsim.llm import EntryKey
-from opinionsim.messages import printable
+from opinionsim.messages import printable, spelled_out
 from opinionsim.planning import plan
 from opinionsim.specification import Experiment, PlannedRun
-from opinionsim.store import TurnRow
+from opinionsim.store import SeatRow, TurnRow
 from opinionsim.web._live import events
 from opinionsim.web._open_room import Room
 from opinionsim.web._session_view import CLOSED, Sight, as_csv, export, name_of, stamp, standing
@@ -55,6 +55,7 @@ def enter(room: Room, request: Request) -> Response:
         return room.page("enter.html", title="Come in", link=link)
     run_id = room.keys.enter(link, key)
     if run_id is None:
+        # The browser that has used a link already comes back by it.
         run_id = room.take(link, key)
     return RedirectResponse(request.url_for("session", run=run_id) if run_id else request.url_for("home"), 303)
 
@@ -71,8 +72,7 @@ def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], st
             {
                 "agent": agent,
                 "name": room.seat_name(run_id, agent),
-                "taken": agent in rows and rows[agent].joined_at is not None,
-                "trial": agent in rows and rows[agent].trial,
+                "row": rows.get(agent, SeatRow(run_id, agent)),
                 "link": links.get((run_id, agent)),
             }
             for agent in room.seats(run_id)
@@ -84,14 +84,20 @@ def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], st
         )  # fmt: skip
     if not listed and not visitor.owner:
         return room.page("notice.html", title="The room", notice=SIGN_IN)
-    return room.page("home.html", title=room.experiment.spec.name, sessions=listed, owner=visitor.owner)
+    title = room.experiment.spec.name
+    return room.page("home.html", title=title, sessions=listed, owner=visitor.owner, told=_told)
+
+
+def _told(at: float) -> str:
+    """A Unix time in words."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
 
 
 def invite(room: Room, request: Request) -> Response:
     """Make a link: to a seat, or for somebody who looks on."""
     run_id, given = request.path_params["run"], request.state.given
     room.planned(run_id)
-    agent = None if given.get("seat") == "none" else _number(given, "seat")
+    agent = None if given.get("seat") == "none" else _seat(room, request)
     link = room.keys.link(run_id) if agent is None else room.invite(run_id, agent)
     return home(room, request, {(run_id, agent): str(request.url_for("enter", key=link))})
 
@@ -99,8 +105,15 @@ def invite(room: Room, request: Request) -> Response:
 def sit(room: Room, request: Request) -> Response:
     """Seat the owner, alone, to try a session."""
     run_id = request.path_params["run"]
-    room.sit(run_id, _number(request.state.given, "seat"), request.state.key)
+    room.sit(run_id, _seat(room, request), request.state.key)
     return RedirectResponse(request.url_for("session", run=run_id), 303)
+
+
+def handle(room: Room, request: Request) -> Response:
+    """Keep how the owner has dealt with a report of harm."""
+    run_id, given = request.path_params["run"], request.state.given
+    room.handle(run_id, _seat(room, request), _number(given, "report"), _line(given) or "dealt with")
+    return RedirectResponse(request.url_for("home"), 303)
 
 
 def consent(room: Room, request: Request) -> Response:
@@ -142,7 +155,7 @@ def debriefing(room: Room, request: Request) -> Response:
         "debriefing.html",
         run_id=run_id,
         title=f"{planned.spec.name}: about this study",
-        speakers=[row.name for row in room.reader.agents(run_id) if row.evidence in ("model", "scripted")],
+        speakers=[spelled_out(row.name) for row in room.reader.agents(run_id) if row.evidence in ("model", "scripted")],
         false_claim=claim.statement if wrong and claim is not None else "",
         open=standing(room.reader, run_id)[0] in ("", "pending", "running"),
     )
@@ -204,7 +217,7 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
     kept = request.state.given
     if asked is not None and asked.attempt and not kept:
         # What could not be used is put back, to be mended.
-        before = room.entry(run_id, EntryKey(asked.turn, asked.call, asked.attempt - 1))
+        before = room.entry(run_id, asked.agent, EntryKey(asked.turn, asked.call, asked.attempt - 1))
         kept = {"text": "" if before is None else before.text}
     own = room.reader.turns(run_id, sight.seat) if sight.seat is not None else []
     return {
@@ -264,33 +277,32 @@ async def answer(room: Room, request: Request) -> Response:
             return JSONResponse({"problem": problem}, status)
         return await run_in_threadpool(session, room, request, problem)
 
-    asked = await run_in_threadpool(room.asked, run_id, agent, key)
-    if asked is None:
-        # A repeated request, or one from a second tab: what is on record stands.
-        entry = await run_in_threadpool(room.entry, run_id, key)
-        if entry is None or entry.finish_reason:
-            raise HTTPException(409, "This question is not open any more: its time was over. Nothing was taken.")
-        if given.get("text", entry.text).split() != entry.text.split():
-            raise HTTPException(409, "This question was answered already, with another text. This one was not taken.")
-        return _sent(request, "already", "#now")
-    try:
-        text = _written(Form.of_json(asked.question["form"]), given)
-    except SpecError as error:
-        return await refused(str(error), 400)
-    until = time.monotonic() + _DURABLE_S
-    # After a restart the question is on record before the run has come to it again.
-    while not (taken := await room.desk.give((run_id, *key), text)) and not room.error and time.monotonic() < until:
-        await asyncio.sleep(_LOOK_S)
-    if not taken:
-        return await refused(
-            "The session is not being carried out at the moment, so nothing was taken. Please send it again later.", 503
-        )
+    text, first, until = given.get("text"), None, time.monotonic() + _DURABLE_S
     # The question ends in the transaction that stores the answer.
-    while await run_in_threadpool(room.asked, run_id, agent, key) is not None:
-        if time.monotonic() > until:
+    while (asked := await run_in_threadpool(room.asked, run_id, agent, key)) is not None:
+        try:
+            text = _written(Form.of_json(asked.question["form"]), given)
+        except SpecError as error:
+            return await refused(str(error), 400)
+        # After a restart the question is on record before the run has come to it again.
+        first = await room.desk.give(run_id, agent, key, text) if first is None else first
+        if time.monotonic() > until and first is not None:
             raise HTTPException(503, "It was taken, and cannot be put on record yet; please look again in a minute.")
+        if time.monotonic() > until or (room.error and first is None):
+            problem = (
+                "The session is not being carried out at the moment, so nothing was taken. Please send it again later."
+            )
+            return await refused(problem, 503)
         await asyncio.sleep(_LOOK_S)
-    return _sent(request, "sent", "#now")
+    # A repeated request, or one from a second tab: what is on record stands.
+    entry = await run_in_threadpool(room.entry, run_id, agent, key)
+    if entry is None or entry.finish_reason:
+        raise HTTPException(409, "This question is not open any more: its time was over. Nothing was taken.")
+    if text is None or text.split() != entry.text.split():
+        raise HTTPException(
+            409, "This question was answered already, and the first answer stands. This one was not taken."
+        )
+    return _sent(request, "already" if first is None else "sent", "#now")
 
 
 def _sent(request: Request, what: str, place: str) -> Response:
@@ -323,18 +335,18 @@ def _written(form: Form, given: Mapping[str, str]) -> str:
 
 
 def signal(room: Room, request: Request) -> Response:
-    """Take in what a person wants out of turn; the next step takes it up."""
+    """Take in what a person wants out of turn; the next step takes it up, and the owner sees every report of harm."""
     run_id, given = request.path_params["run"], request.state.given
     wanted = given.get("want", "")
     if wanted not in _SIGNALS:
         raise SpecError(f"What is wanted must be one of: {', '.join(_SIGNALS)}.")
-    if wanted == "harm":
-        text = " ".join(printable(given.get("text", "")).split())[:MOST_CHARACTERS]
-        wanted = f"harm: {text or 'reported without words'}"
-    if room.planned(run_id).spec.interaction.kind != "room" or standing(room.reader, run_id)[0] in CLOSED:
+    harm = wanted == "harm"
+    ended = room.planned(run_id).spec.interaction.kind != "room" or standing(room.reader, run_id)[0] in CLOSED
+    if ended and not harm:
         raise SpecError("This session takes nothing out of turn (any more).")
-    room.want(run_id, request.state.visitor.seats[run_id], wanted)
-    return _sent(request, "wanted", "?wanted=1#now")
+    text = (_line(given) or "reported without words") if harm else ""
+    room.want(run_id, request.state.visitor.seats[run_id], wanted, text)
+    return _sent(request, "reported" if harm else "wanted", "#now")
 
 
 # -- what the owner takes away -------------------------------------------------------------------------------
@@ -424,6 +436,19 @@ def _number(given: Mapping[str, str], name: str) -> int:
     if not (value.isascii() and value.isdecimal() and len(value) < 10):
         raise HTTPException(400, "What was sent cannot be read.")
     return int(value)
+
+
+def _seat(room: Room, request: Request) -> int:
+    """The seat that a form names."""
+    agent = _number(request.state.given, "seat")
+    if agent not in room.seats(request.path_params["run"]):
+        raise HTTPException(404, "There is no such seat.")
+    return agent
+
+
+def _line(given: Mapping[str, str]) -> str:
+    """The text of a form as one line."""
+    return " ".join(printable(given.get("text", "")).split())[:MOST_CHARACTERS]
 
 
 def _wants_json(request: Request) -> bool:

@@ -18,7 +18,7 @@ RIGHTS: Mapping[str, frozenset[str]] = {
         "anybody": "static enter home withdrawal",
         "owner seat observer": "session live analysis",
         "seat": "seat consent answer signal debriefing",
-        "owner": "invite sit download settings",
+        "owner": "invite sit handle download settings",
     }.items()
     for route in routes.split()
 }
@@ -120,16 +120,16 @@ class Keys:
         return Visitor("" in known, taken, frozenset(known - {""}))
 
 
-def invited(link: str, seats: Sequence[SeatRow]) -> SeatRow:
-    """The seat that a link invites to.
+def invited(link: str, key: str, seats: Sequence[SeatRow]) -> SeatRow:
+    """The seat that a link invites to, or has given to the browser whose cookie has the hash `key`.
 
     Raises
     ------
     StoreError
-        If the link invites to none, or its seat is taken.
+        If the link invites to none, or has given its seat to another browser.
     """
-    key = hashed(link)
+    token = hashed(link)
     for row in seats:
-        if row.token == key and row.joined_at is None:
+        if (row.token == token and row.joined_at is None) or (row.link, row.token) == (token, key):
             return row
     raise StoreError("This link is not valid, or it has been used already: a link opens a seat once, in one browser.")

@@ -61,6 +61,7 @@ def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Star
             route(f"{own}/signal", _pages.signal, "POST"),
             route(f"{own}/invite", _pages.invite, "POST"),
             route(f"{own}/sit", _pages.sit, "POST"),
+            route(f"{own}/handle", _pages.handle, "POST"),
             route(f"{own}/download/{{form}}", _pages.download),
             route("/settings", _pages.settings, "GET", "POST"),
             static(),

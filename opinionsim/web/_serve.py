@@ -50,6 +50,24 @@ def _bound(host: str, port: int) -> socket.socket:
     return listening
 
 
+def _require_certificate(certificate: Path, key: Path | None) -> None:
+    """Refuse files that are no certificate and its key, before anybody is told that pages are open.
+
+    Raises
+    ------
+    SpecError
+        If one of them cannot be read, or they do not belong together.
+    """
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:
+        files = f"{certificate}" if key is None else f"{certificate} with the key {key}"
+        problem = f"the certificate {files} cannot be used: {error.strerror or error}"
+        raise SpecError(f"{problem}; give files in PEM form that belong together") from None
+
+
 class _Served:
     """A socket that listens, and the addresses under which it is reached.
 
@@ -128,7 +146,8 @@ def serve(
     Raises
     ------
     SpecError
-        If the extra ``web`` is missing, the port is in use, or another host is named without a certificate.
+        If the extra ``web`` is missing, the port is in use, another host is named without a certificate, or the
+        certificate cannot be used.
     StoreError
         If the store cannot be opened, or another process writes it.
     """
@@ -142,6 +161,8 @@ def serve(
 
     if host not in _LOOPBACK and (certificate is None or key is None):
         raise SpecError(f"--host {host} is open to other machines, which needs a certificate and its key for TLS")
+    if certificate is not None:
+        _require_certificate(certificate, key)
     require_protocol(experiment)
     scheme = "http" if certificate is None else "https"
     with ExitStack() as closing:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.messages import SPOKEN
+from opinionsim.messages import SPOKEN, spelled_out
 from opinionsim.metrics import evidence_statement
 from opinionsim.schedules import PARTICIPANT
 from opinionsim.store import TurnRow
@@ -114,7 +114,7 @@ class Sight:
         who = self._agents.get(row.agent)
         unheard = "" if row.status in SPOKEN else _WORDLESS.get(row.status, "gave no answer")
         wordless = _ENDED.get(row.text, "") if row.kind == "ending" else unheard
-        name, role, model = ("", "", "") if who is None else (who.name, who.role, who.model)
+        name, role, model = ("", "", "") if who is None else map(spelled_out, (who.name, who.role, who.model))
         return Line(
             turn=row.turn,
             name=name or f"Agent {row.agent}",

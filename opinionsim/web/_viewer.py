@@ -193,8 +193,7 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
 
     async def enter(request: Request) -> Response:
         response = RedirectResponse("/", 303)
-        if request.method == "GET" and not may(request):
-            # Programs that look at a link ahead of a person ask for its head.
+        if not may(request):
             key = new_key()
             if viewer.keys.enter(request.path_params["key"], hashed(key)) is None:
                 raise HTTPException(404, f"This link is not valid, or it has been used already. {_SIGN_IN}")

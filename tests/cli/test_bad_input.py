@@ -121,6 +121,28 @@ def test_what_is_missing_leaves_the_forecast_standing(
     assert invoke("plan", spec, "--strict").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("openai:gpt-4o-mini", "install with pip install 'opinionsim[llm]'"),
+        ("anthropic:claude-sonnet-4-5", "pip install langchain-anthropic"),
+    ],
+)
+def test_a_provider_whose_package_is_missing_leaves_the_forecast_standing(
+    invoke: Invoke, spec: Path, model: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for provider in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{provider}_API_KEY", "none")
+    for module in ("langchain.chat_models",) if "llm" in said else ("langchain_anthropic",):
+        monkeypatch.setitem(sys.modules, module, None)
+    change = ("--set", f"model={{name: '{model}', max_tokens: 9}}")
+    refused = invoke("run", spec, *change)
+    _is_one_clear_error(refused, [said])
+    forecast, strict = (invoke("plan", spec, *change, *more) for more in ((), ("--strict",)))
+    assert (forecast.exit_code, strict.exit_code) == (0, 2)
+    assert " ".join(refused.stderr.removeprefix("error: ").split()) in " ".join(forecast.stdout.split())
+
+
 def test_runs_without_a_step_have_a_report(invoke: Invoke, spec: Path) -> None:
     assert invoke("run", spec, "--set", "interaction.steps=0", "--store", "none.sqlite").exit_code == 0
     assert invoke("report", "none.sqlite", "--out", "none.html").exit_code == 0

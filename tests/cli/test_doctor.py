@@ -89,6 +89,21 @@ def test_retired_variables_and_a_file_where_stores_go_are_problems(
     assert "results cannot be written" in result.stdout
 
 
+def test_versions_outside_the_bounds_are_problems(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = metadata.version
+
+    def older(name: str) -> str:
+        return {"typer": "0.18.0", "sacrebleu": "2.0.0", "numpy": "99.1rc1"}.get(name) or version(name)
+
+    monkeypatch.setattr(metadata, "version", older)
+    result = invoke("doctor")
+    assert result.exit_code == 2
+    assert [line for line in result.stdout.splitlines() if line.startswith("PROBLEM")] == [
+        'PROBLEM: typer 0.18.0 is installed, and opinionsim works with >=0.19; pip install "typer>=0.19"',
+        'PROBLEM: sacrebleu 2.0.0 is installed, and opinionsim works with >=2.4; pip install "sacrebleu>=2.4"',
+    ]
+
+
 def test_telemetry_of_others_is_told(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_HUB_DISABLE_TELEMETRY", raising=False)
     assert "nothing beyond downloads" in lines(invoke)["telemetry"]

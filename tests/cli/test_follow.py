@@ -244,7 +244,7 @@ def test_experiments_under_way_are_looked_at_and_then_those_that_were(rewritten:
     osim.run(load_experiment(changed(SPEC, name="other", seed=9)), "s.sqlite")
     assert _look("s.sqlite").design.name == "other"
     with open_store("s.sqlite") as store:
-        assert store.lease_complete(rewritten.cell.run_id, "host 1")
+        assert store.lease(rewritten.cell.run_id, "host 1", complete=True)
         seen = look_at("s.sqlite")
         assert [each.design.name for each in seen.values()] == ["small"]
     assert look_at("s.sqlite", seen).keys() == seen.keys()

@@ -329,7 +329,7 @@ def test_who_begins_a_debate_changes_from_replicate_to_replicate() -> None:
 
 
 def _setting(size: int, replicate: int = 0, seed: int = 0, network: Any = None, names: Any = ()) -> Setting:
-    return Setting(size, lambda: np.random.default_rng(seed), network, names=tuple(names), replicate=replicate)
+    return Setting(size, lambda *_: np.random.default_rng(seed), network, names=tuple(names), replicate=replicate)
 
 
 def _shown_in_a_chain(said: list[int], last_n: int | None, **_: Any) -> list[int]:

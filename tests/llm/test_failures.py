@@ -38,7 +38,7 @@ EXPECTED = {
     # The server says that it is overloaded.
     **dict.fromkeys(("rate-limited", "http-503"), "rate-limited"),
     "blocked": "content-filter",
-    **dict.fromkeys(("quota", "unauthorized", "unknown-model"), "any-request"),
+    **dict.fromkeys(("quota", "unauthorized", "unknown-model", "roles"), "any-request"),
     "too-long": "this-request",
 }
 
@@ -152,6 +152,25 @@ def test_a_body_that_is_empty_is_called_so(stub: StubProvider) -> None:
 def test_what_was_wrong_is_said(stub: StubProvider, fault: str, options: dict[str, Any], kind: str, said: str) -> None:
     failure = _failure(stub, fault, **options)
     assert (failure.kind, said in failure.reason, "sk-live" in failure.reason) == (kind, True, False)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "After the optional system message, conversation roles must alternate user and assistant roles",
+        'messages: roles must alternate between "user" and "assistant", but found multiple "user" roles in a row',
+        "deepseek-reasoner does not support successive user or assistant messages (messages[1] and messages[2])",
+        "user or tool message(s) should alternate with assistant message(s)",
+        "Please ensure that multiturn requests alternate between user and model.",
+        "Unexpected role 'user' after role 'user'",
+    ],
+)
+def test_an_order_of_roles_that_is_refused_is_told_with_what_mends_it(said: str) -> None:
+    failure = classify_failure(_error("BadRequestError", said, status_code=400), networked=True)
+    assert failure.kind == "any-request"
+    assert failure.reason.endswith("model.options.roles: alternate joins them")
+    other = _error("BadRequestError", "Unexpected role 'user' after role 'assistant'", status_code=400)
+    assert classify_failure(other).kind == "this-request"
 
 
 def test_an_option_the_model_does_not_take_concerns_every_request() -> None:

@@ -25,7 +25,7 @@ from opinionsim.foundation import background
 from opinionsim.llm import ModelClient, allow_keys, load_chat_model, planning, warnings_for
 from opinionsim.llm._providers import endpoint_of, request_of, seeding
 from opinionsim.llm._transport import ReplyTooLong
-from opinionsim.messages import ChatMessage
+from opinionsim.messages import ChatMessage, Prompt
 from tests.support.loopback import Loopback
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults
@@ -93,8 +93,6 @@ def test_a_foreign_address_gets_no_key_and_no_account(server: Loopback, monkeypa
     assert not [secret for secret in (KEY, "of-mine", "sk-admin") if secret in shown]
     (body,) = server.bodies
     assert (body["temperature"], body["seed"]) == (0.2, 5)
-    # Servers differ in which of the two they heed.
-    assert (body["max_tokens"], body["max_completion_tokens"]) == (9, 9)
     assert client.account == f"openai@{server.base_url.split('/')[2]}"
     assert (client.networked, client.name, client.evidence) == (True, "openai:m", "model")
 
@@ -261,6 +259,74 @@ def test_options_of_the_server_itself_pass_through(server: Loopback) -> None:
     assert (found["top_k"], found["top_p"], found["max_tokens"]) == (5, 0.9, 9)
     assert found["chat_template_kwargs"] == {"enable_thinking": False}
     assert body == {"top_k": 5, "chat_template_kwargs": {"enable_thinking": False}}
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "options", "sent", "longer"),
+    [
+        (9, {}, {"max_tokens": 9}, {"max_tokens": 18}),
+        (9, {"max_completion_tokens": 9}, {"max_completion_tokens": 9}, {"max_completion_tokens": 18}),
+        (9, {"extra_body": {"max_completion_tokens": 9}}, {"max_completion_tokens": 9}, {"max_completion_tokens": 18}),
+        (9, {"extra_body": {"max_tokens": 9}}, {"max_tokens": 9}, {"max_tokens": 18}),
+        (None, {}, {}, {}),
+        (None, {"max_completion_tokens": 5}, {"max_completion_tokens": 5}, {"max_completion_tokens": 18}),
+        (None, {"extra_body": {"max_tokens": 5}}, {"max_tokens": 5}, {"max_tokens": 18}),
+    ],
+)
+def test_a_foreign_address_gets_the_longest_reply_under_one_name(
+    server: Loopback, max_tokens: int | None, options: dict[str, Any], sent: dict[str, int], longer: dict[str, int]
+) -> None:
+    """Relays refuse the pair of names, and some servers know only the older one."""
+    client = ModelClient(load_chat_model("openai:m", base_url=server.base_url, max_tokens=max_tokens, **options))
+    for longest in (None, 18):
+        asyncio.run(client.call(PROMPT, 1, longest))
+    limits = [{name: value for name, value in body.items() if name.startswith("max")} for body in server.bodies]
+    assert limits == [sent, longer]
+
+
+@pytest.mark.parametrize("options", [{"max_completion_tokens": 5}, {"extra_body": {"max_tokens": 5}}])
+def test_two_lengths_of_a_reply_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=r"max_\w+ is 5 and model\.max_tokens 9; write one number in both, .*null"):
+        load_chat_model("openai:m", max_tokens=9, **SERVER, **options)
+
+
+def test_a_limit_of_a_provider_s_own_name_counts_where_max_tokens_is_null() -> None:
+    assert sent(load_chat_model("openai:gpt-4o", max_completion_tokens=7))["max_completion_tokens"] == 7
+    model = load_chat_model("openai:gpt-5", use_responses_api=True, max_tokens=60, **SERVER)
+    assert {name for name in sent(model) if name.startswith("max")} == {"max_output_tokens"}
+
+
+# --- the order of roles ---
+
+
+def test_messages_of_one_role_in_a_row_are_joined_where_the_options_say_so(server: Loopback) -> None:
+    prompt = [ChatMessage(role, text) for role, text in zip(("system", "user", "user", "user"), "abcd", strict=True)]
+    for options in ({}, {"roles": "alternate"}):
+        model = load_chat_model("openai:m", base_url=server.base_url, **options)
+        asyncio.run(ModelClient(model).call(Prompt.of(prompt), 1))
+    asked = [[(each["role"], each["content"]) for each in body["messages"]] for body in server.bodies]
+    assert asked == [[tuple(each) for each in prompt], [("system", "a"), ("user", "b\n\nc\n\nd")]]
+    assert "metadata" not in server.bodies[1]
+    with pytest.raises(SpecError, match=r"model\.options: roles must be 'alternate', or left out; got 'merge'"):
+        load_chat_model("openai:m", **SERVER, roles="merge")
+
+
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [
+        ("openai:mistralai/Mistral-7B-Instruct-v0.3", True),
+        ("openai:mistralai/Mixtral-8x7B-Instruct-v0.1", True),
+        ("openai:google/gemma-2-9b-it", True),
+        ("hf:meta-llama/Llama-2-7b-chat-hf", True),
+        ("openai:meta-llama/Llama-3.1-8B-Instruct", False),
+        ("openai:Qwen/Qwen3-8B", False),
+        ("openai:gpt-4o-mini", False),
+    ],
+)
+def test_a_template_that_is_known_to_need_it_is_warned_of(name: str, needed: bool) -> None:
+    found = warnings_for(name, SERVER)
+    assert ["model.options.roles: alternate joins them" in each for each in found] == [True] * needed
+    assert warnings_for(name, {**SERVER, "roles": "alternate"}) == []
 
 
 def test_null_options_are_none_at_all() -> None:

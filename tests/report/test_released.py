@@ -128,8 +128,9 @@ def test_words_of_a_person_who_consents_are_passed_on(tmp_path: Path) -> None:
     results = carried_out(ASKED, tmp_path, seats={1: Seat(Speaking("I am for it, as in {run}."))})
     first, second = results.run_ids
     with open_store(results.url) as store:
-        store.save_seat(SeatRow(first, 1, consent="hash", consented_at=1.0, publishes=True))
-        store.save_seat(SeatRow(second, 1, consent="hash", consented_at=1.0))
+        for run_id, publishes in ((first, True), (second, False)):
+            seat = SeatRow(run_id, 1, consent="hash", consented_at=1.0, publishes=publishes)
+            store.change_seat(run_id, 1, lambda _, seat=seat: seat)
     shown = released(osim.load(results.url))
     said = shown.turns[shown.turns["agent"] == 1].set_index("run_id")["message"]
     assert said[first] == f"I am for it, as in {first}."

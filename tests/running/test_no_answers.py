@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,9 @@ from opinionsim.messages import ChatMessage
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
-from tests.support.running import SMALL, carry_out, changed, finished
+from tests.support.provider import StubProvider
+from tests.support.provider_faults import Faults, StubRequest
+from tests.support.running import SMALL, carry_out, changed, ended, finished
 
 TRUE = "I strongly believe that Theory XYZ is true."
 CUT = AIMessage("I strongly reject Theory XYZ, and", response_metadata={"finish_reason": "length"})
@@ -192,3 +195,24 @@ def test_cells_that_share_runs_agree_on_what_ends_them_and_may_count_differently
     assert counted.to_dict()["model.replies.truncated.then=measure"] == 12
     with pytest.raises(SpecError, match="which one of them ends where the other goes on"):
         load_experiment(changed(SPEC, sweep={"model.replies.truncated.then": ["missing", "fail"]}))
+
+
+def test_an_order_of_roles_that_a_server_refuses_stops_the_sweep_and_is_mended_by_an_option() -> None:
+    """Prompts with a memory have several messages of the user in a row; the first one says so for all runs."""
+
+    def in_a_row(request: StubRequest) -> str | None:
+        roles = [message.role for message in request.messages]
+        return "roles" if any(one == other for one, other in pairwise(roles)) else None
+
+    with StubProvider(faults=Faults(plan=in_a_row)) as stub:
+        model = {"name": "openai:stub", "options": {"base_url": stub.base_url}}
+        spec = changed(SPEC, replicates=3, model=model, execution__max_concurrency=1)
+        summary = ended(spec, "s.sqlite")
+        assert len(summary.errors) == 3
+        assert {"model.options.roles: alternate joins them" in error for error in summary.errors.values()} == {True}
+        assert [each.fault for each in stub.log].count("roles") == 1
+        assert stub.log[-1].fault == "roles"
+        joined = changed(spec, model__options={**model["options"], "roles": "alternate"})
+        assert ended(joined, "s.sqlite").errors == {}
+    one, other = ({run.run_id for run in load_experiment(each).runs} for each in (spec, joined))
+    assert not one & other

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opinionsim as osim
 from opinionsim.engine import Direction, critical_path, relayed
 from opinionsim.errors import ScheduleError
 from opinionsim.messages import ChatMessage, Message, Numbers, Said
@@ -23,6 +24,7 @@ from opinionsim.schedules import (
     Interaction,
     Schedule,
     Setting,
+    SteppedInteraction,
     Turn,
     named,
     with_probes,
@@ -245,15 +247,39 @@ def test_nobody_asks_those_whose_texts_were_written_beforehand() -> None:
 # -- streams ---------------------------------------------------------------------------------------------------
 
 
-def test_streams_are_told_apart_by_purpose_and_keys_and_are_new_each_time() -> None:
+def test_streams_are_told_apart_by_purpose_and_keys_and_begin_with_each_pass() -> None:
     setting = Setting.of(3, seed=7)
     keys: list[tuple[Any, ...]] = [("schedule",), ("drafts",), ("drafts", 1), ("drafts", 2), ("drafts", 1, 2)]
     keys += [("drafts", 2, 1), ("drafts", 12), ("ballots", 1)]
     drawn = {key: tuple(setting.stream(*key).integers(0, 2**32, 4)) for key in keys}
     assert len(set(drawn.values())) == len(keys)
-    assert all(tuple(setting.stream(*key).integers(0, 2**32, 4)) == numbers for key, numbers in drawn.items())
-    assert drawn["schedule",] == tuple(setting.rng.integers(0, 2**32, 4))
+    again = setting.begun()
+    assert all(tuple(again.stream(*key).integers(0, 2**32, 4)) == numbers for key, numbers in drawn.items())
+    assert drawn["schedule",] == tuple(setting.begun().rng.integers(0, 2**32, 4))
+    assert setting.seed == setting.seed == drawn["schedule",][0]
     assert drawn["drafts",] != tuple(Setting.of(3, seed=8).stream("drafts").integers(0, 2**32, 4))
+
+
+@osim.part("interaction")
+class Drawing(SteppedInteraction):
+    """A way of interacting that asks for the random numbers of its run anew in every step."""
+
+    acts = named(WRITE)
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        for step in range(self.steps_for(setting.size)):
+            agent = int((setting.rng if step % 2 else setting.stream("schedule")).integers(setting.size))
+            yield Turn(step, step + 1, agent, "write")
+
+
+def test_a_stream_goes_on_however_often_it_is_asked_for() -> None:
+    setting = Setting.of(5, seed=7)
+    schedule: Any = Drawing(steps=40).schedule(setting)
+    authors = [turn.agent for turn in schedule.turns()]
+    assert authors == Setting.of(5, seed=7).rng.integers(5, size=40).tolist()
+    # A pass that was begun and left takes nothing from the next one.
+    assert next(schedule.turns()).agent == authors[0]
+    assert [turn.agent for turn in schedule.turns()] == authors
 
 
 def test_numbers_of_two_streams_do_not_follow_each_other() -> None:

@@ -21,7 +21,7 @@ from tests.support.rows import completed
 
 store = open_store(sys.argv[1])
 completed(store)
-print(store.lease_complete("r1", "child"), flush=True)
+print(store.lease("r1", "child", complete=True), flush=True)
 sys.stdin.read()
 """
 

@@ -70,7 +70,9 @@ def path(tmp_path: Path) -> Path:
         )
         asyncio.run(record.wait_for(Question("r1", 3, 1, 2, "rank", "reply", 0, "Which?", asked_at=1.0, timeout_s=2.0)))
         store.finish("r1", record.epoch, "complete")
-        store.save_seat(SeatRow("r1", 0, "t", 1.0, "Ann", "c", 2.0, "w", True))
+        store.change_seat(
+            "r1", 0, lambda _: SeatRow("r1", 0, "t", 1.0, "l", "c", 2.0, "w", True, False, ({"at": 3.0},))
+        )
         text = {"run_id": "r1", "turn": 0, "generation": 1}
         finding = {"instrument_id": "m1", "model": "scripted", "people": True, "text": "audited"}
         audit = AuditRow("a1", "e1", {"texts": [text]}, {"ann": "human"}, (finding,), 1.0)
@@ -112,7 +114,7 @@ def _load(path: Path) -> None:
 
 def _resume(path: Path) -> None:
     with open_store(str(path)) as store:
-        epoch = store.lease_complete("r1", "host 2")
+        epoch = store.lease("r1", "host 2", complete=True)
         store.record("r1", epoch)
 
 
@@ -155,7 +157,7 @@ def test_a_damaged_run_is_neither_leased_nor_begun_anew_unseen(path: Path) -> No
     _do(path, "UPDATE runs SET steps = 3")
     with open_store(str(path)) as store:
         for change in (
-            lambda: store.lease_complete("r1", "host 2"),
+            lambda: store.lease("r1", "host 2", complete=True),
             lambda: store.forget(["r1"]),
             lambda: store.save_error("r1", None),
         ):

@@ -191,18 +191,18 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
     with open_store(url) as one, open_store(url) as two:
         first = completed(one, owner="one", error="not coded yet", opinions=())
         assert ask("SELECT held FROM runs") == [(0,)]
-        epoch = one.lease_complete("r1", "one")
+        epoch = one.lease("r1", "one", complete=True)
         assert epoch == first + 1
         assert ask("SELECT held FROM runs") == [(1,)]
         record = one.record("r1", epoch)
         record.add_opinions([opinion_row(0)])
         record.flush()
         age(ask, EXPIRY_S - 5)
-        assert two.lease_complete("r1", "two") is None
+        assert two.lease("r1", "two", complete=True) is None
         with pytest.raises(StoreError, match="run r1 is being measured by one and cannot be started anew"):
             two.forget(["r1"])
         age(ask, 10)
-        assert two.lease_complete("r1", "two") == epoch + 1
+        assert two.lease("r1", "two", complete=True) == epoch + 1
         # It was only slow, and comes back.
         record.append(call(1, call="judge.m1"))
         record.add_opinions([opinion_row(1)])
@@ -220,24 +220,24 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
             "complete", epoch + 1, "two", "not coded yet", cause=Cause("store", "not coded yet")
         )
         assert [event.seq for event in two.follow("r1").poll()] == [1, 2, 3, 4]
-        assert one.lease_complete("r1", "one") == epoch + 2
+        assert one.lease("r1", "one", complete=True) == epoch + 2
 
 
 def test_a_killed_worker_that_measured_has_an_heir(url: str, ask) -> None:
     assert killed(MEASURER, url) == [2]
     with open_store(url) as store:
-        assert store.lease_complete("r1", "heir") is None
+        assert store.lease("r1", "heir", complete=True) is None
         age(ask, 100)
-        assert store.lease_complete("r1", "heir") == 3
+        assert store.lease("r1", "heir", complete=True) == 3
         assert store.states()["r1"] == RunState("complete", 3, "heir", "", held=True)
 
 
 def test_a_run_whose_measuring_store_is_closed_can_be_measured_at_once(url: str) -> None:
     with open_store(url) as one:
         completed(one, owner="one")
-        assert one.lease_complete("r1", "one") == 2
+        assert one.lease("r1", "one", complete=True) == 2
     with open_store(url) as two:
-        assert two.lease_complete("r1", "two") == 3
+        assert two.lease("r1", "two", complete=True) == 3
 
 
 def test_of_workers_that_would_measure_at_the_same_moment_one_wins(url: str) -> None:
@@ -245,9 +245,8 @@ def test_of_workers_that_would_measure_at_the_same_moment_one_wins(url: str) -> 
     with open_store(url) as one, open_store(url) as two:
         for run_id in runs:
             completed(one, run_id, "before")
-        won = [
-            at_once(partial(one.lease_complete, each, "one"), partial(two.lease_complete, each, "two")) for each in runs
-        ]
+        leases = {"one": partial(one.lease, complete=True), "two": partial(two.lease, complete=True)}
+        won = [at_once(*(partial(lease, run, owner) for owner, lease in leases.items())) for run in runs]
         assert [sorted(each, key=str) for each in won] == [[2, None]] * len(runs)
 
 

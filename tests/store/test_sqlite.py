@@ -227,7 +227,7 @@ def _foreign(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("INSERT INTO schema_version VALUES (13, 0.0)")
+        other.execute("INSERT INTO schema_version VALUES (14, 0.0)")
 
 
 def _truncated(path: Path) -> None:
@@ -240,7 +240,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 13, this version of opinionsim knows version 12"),
+        (_newer, "schema version 14, this version of opinionsim knows version 13"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],
@@ -302,7 +302,7 @@ def test_a_worker_that_dies_while_it_adds_opinions_leaves_the_run_to_the_next(tm
     with open_store(url) as store:
         assert store.states()["r1"] == RunState("complete", 2, "child", "", held=True)
         assert store.uncoded(["r1"], "m1", ["post", "report"]) == {"r1": [(1, None)]}
-        assert store.lease_complete("r1", "heir") == 3
+        assert store.lease("r1", "heir", complete=True) == 3
         store.forget(["r1"])
         assert store.lease("r1", "heir") == 5
 

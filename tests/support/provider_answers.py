@@ -32,6 +32,8 @@ def error_of(kind: str | None, model: str, retry_after_s: float | None) -> web.R
             return error(401, "Incorrect API key provided.", "invalid_api_key")
         case "unknown-model":
             return error(404, f"There is no model {model!r}.", "model_not_found", param="model")
+        case "roles":
+            return error(500, "Conversation roles must alternate user/assistant/user/assistant/...", None)
         case "too-long":
             return error(400, "The prompt exceeds the context of the model.", "context_length_exceeded")
         case "blocked":

@@ -61,8 +61,9 @@ class Faults:
     - ``Faults.HARMLESS`` leaves the reply true: ``trickle`` (in small pieces, slowly), ``reasoning-tags`` (reasoning
       before it, in the text), ``reasoning-field`` (in a field ``reasoning_content``).
     - ``Faults.ANY_REQUEST`` and ``Faults.THIS_REQUEST`` are the same at every try. A client expects the former at every
-      request: ``quota`` (429 ``insufficient_quota``), ``unauthorized`` (401), ``unknown-model`` (404). The latter
-      concern one prompt: ``too-long`` (400 ``context_length_exceeded``).
+      request: ``quota`` (429 ``insufficient_quota``), ``unauthorized`` (401), ``unknown-model`` (404), ``roles`` (500,
+      from a chat template that takes no two messages of one role in a row). The latter concern one prompt:
+      ``too-long`` (400 ``context_length_exceeded``).
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class Faults:
         *("empty", "truncated", "refused", "declined", "filtered", "blocked", "endless-thought"),
     )
     HARMLESS: ClassVar[tuple[str, ...]] = ("trickle", "reasoning-tags", "reasoning-field")
-    ANY_REQUEST: ClassVar[tuple[str, ...]] = ("quota", "unauthorized", "unknown-model")
+    ANY_REQUEST: ClassVar[tuple[str, ...]] = ("quota", "unauthorized", "unknown-model", "roles")
     THIS_REQUEST: ClassVar[tuple[str, ...]] = ("too-long",)
     KINDS: ClassVar[tuple[str, ...]] = (*TRANSPORT, *CONTENT, *HARMLESS, *ANY_REQUEST, *THIS_REQUEST)
 

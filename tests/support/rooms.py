@@ -7,10 +7,12 @@ import re
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from tests.support.processes import Command
 
@@ -67,9 +69,12 @@ class RoomServer:
         The link that signs the owner in.
     address : str
         Scheme, host and port.
+    folder : Path
+        Where it runs.
     """
 
     def __init__(self, spec: str | Path, folder: Path, *options: str, command: str = "room") -> None:
+        self.folder = folder
         self.process = Command(command, spec, "--no-browser", *options, folder=folder)
         self.said: list[str] = []
         self._linked = threading.Event()
@@ -124,3 +129,82 @@ def room(spec: str | Path, folder: Path, *options: str, command: str = "room") -
         yield server
     finally:
         server.kill()
+
+
+class Browser:
+    """A browser without scripts: it keeps its cookie, and sends forms as the server's own pages do.
+
+    Attributes
+    ----------
+    run : str
+        Path of the session that it came in to; empty for the owner.
+    """
+
+    def __init__(self, server: RoomServer, cookie: str = "") -> None:
+        self._server = server
+        self._cookie = cookie
+        self.run = ""
+
+    def ask(self, path: str, form: dict[str, Any] | None = None, **headers: str) -> Answer:
+        """A page, or the answer to a form."""
+        given = {"cookie": self._cookie, "origin": self._server.address, **headers}
+        if form is None:
+            answer = self._server.ask(path, **given)
+        else:
+            kind = "application/x-www-form-urlencoded"
+            answer = self._server.ask(path, method="POST", body=urlencode(form), content_type=kind, **given)
+        self._cookie = answer.headers.get("set-cookie", self._cookie).partition(";")[0]
+        return answer
+
+    def come_in(self, link: str) -> Answer:
+        """Open a link, and come in by its button where it has one."""
+        path = link.removeprefix(self._server.address)
+        answer = self.ask(path)
+        answer = self.ask(path, {}) if answer.status == 200 else answer
+        self.run = answer.headers.get("location", "").removeprefix(self._server.address).rstrip("/")
+        return answer
+
+    def sessions(self) -> list[str]:
+        """Paths of the sessions that it has to do with."""
+        return list(dict.fromkeys(re.findall(r"/sessions/\w+", self.ask("/").text)))
+
+    def invite(self, run: str, seat: int) -> str:
+        """Make a link to a seat, as the owner."""
+        page = self.ask(f"{run}/invite", {"seat": seat}).text
+        found = re.search(r"http://[\w.:]+/enter/[\w-]+", page)
+        assert found is not None, page
+        return found[0]
+
+    def report(self, text: str) -> tuple[str, str]:
+        """Number of the report of harm with a text that waits for the owner, and its seat."""
+        page = self.ask("/").text.partition(text)[2]
+        seat, number = re.findall(r'name="(?:seat|report)" value="(\d+)"', page)[:2]
+        return number, seat
+
+    def consent(self) -> str:
+        """Consent to taking part; returns the private code."""
+        page = self.ask(f"{self.run}/consent").text
+        text = dict(re.findall(r'name="(text)" value="([^"]*)"', page))
+        told = self.ask(f"{self.run}/consent", {**text, "age": "yes", "agree": "yes"}).text
+        found = re.search(r'class="code"[^>]*>([^<]+)<', told)
+        assert found is not None, told
+        return found[1]
+
+    def until(self, text: str, part: str = "/seat") -> str:
+        """The part of the page where it answers, or another one, once that holds a text."""
+        until = time.monotonic() + 30
+        while text not in (page := self.ask(f"{self.run}{part}").text):
+            assert time.monotonic() < until, page
+        return page
+
+    def question(self) -> dict[str, str]:
+        """The key of the question that is open, once there is one."""
+        return dict(re.findall(r'name="(turn|call|attempt)" value="([^"]*)"', self.until('id="answer"')))
+
+    def answer(self, question: dict[str, str], text: str) -> Answer:
+        """Answer a question; the server says in JSON what became of it."""
+        return self.ask(f"{self.run}/answer", {**question, "text": text}, accept="application/json")
+
+    def want(self, what: str, text: str = "") -> Answer:
+        """Want something out of turn."""
+        return self.ask(f"{self.run}/signal", {"want": what, "text": text}, accept="application/json")

@@ -216,7 +216,7 @@ def completed(
 
 def measured(store: Store, run_id: str, opinions: Iterable[OpinionRow], owner: str = "host 1") -> int:
     """Epoch under which opinions were added to a complete run."""
-    epoch = store.lease_complete(run_id, owner)
+    epoch = store.lease(run_id, owner, complete=True)
     assert epoch is not None
     store.record(run_id, epoch).add_opinions(opinions)
     store.release(run_id, epoch)

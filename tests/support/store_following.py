@@ -119,7 +119,7 @@ class FollowingContract(StoreCase):
         store.finish("r1", record.epoch, "complete")
         assert seen + follower.poll() == _events(rows)
         # Opinions that are added to a complete run come too, and meanwhile it is not over.
-        epoch = store.lease_complete("r1", "host 3")
+        epoch = store.lease("r1", "host 3", complete=True)
         assert epoch is not None
         assert follower.poll() == []
         assert not follower.over

@@ -47,9 +47,9 @@ class LeaseContract(StoreCase):
         assert store.states(["r1"])["r1"].status == "running"
 
     def test_a_run_must_be_registered_to_be_leased(self, store: Store) -> None:
-        for lease in (store.lease, store.lease_complete):
+        for complete in (False, True):
             with pytest.raises(StoreError, match="run nope is not registered"):
-                lease("nope", "host 1")
+                store.lease("nope", "host 1", complete=complete)
 
     def test_a_complete_run_is_not_leased_and_an_incomplete_one_is(self, store: Store) -> None:
         epoch = completed(store, status="incomplete", error="stopped")
@@ -68,17 +68,17 @@ class LeaseContract(StoreCase):
         begun(store)
         assert store.lease("r1", "host 1") == 2
         store.finish("r1", 2, "complete")
-        assert [store.lease_complete("r1", "host 1") for _ in range(2)] == [3, 4]
+        assert [store.lease("r1", "host 1", complete=True) for _ in range(2)] == [3, 4]
 
     def test_only_a_complete_run_is_leased_to_add_opinions(self, store: Store) -> None:
         store.register([run_row()])
-        assert store.lease_complete("r1", "host 1") is None
+        assert store.lease("r1", "host 1", complete=True) is None
         assert store.states()["r1"] == RunState("pending", 0, "", "")
         epoch = leased(store)
-        assert store.lease_complete("r1", "host 1") is None
+        assert store.lease("r1", "host 1", complete=True) is None
         assert store.states()["r1"] == RunState("running", epoch, "host 1", "", held=True)
         store.finish("r1", epoch, "incomplete", StoreError("stopped"))
-        assert store.lease_complete("r1", "host 1") is None
+        assert store.lease("r1", "host 1", complete=True) is None
         assert store.states()["r1"] == RunState(
             "incomplete", epoch, "host 1", "stopped", cause=Cause("store", "stopped")
         )
@@ -86,7 +86,7 @@ class LeaseContract(StoreCase):
     def test_adding_opinions_leaves_the_status_and_the_error_alone(self, store: Store) -> None:
         first = completed(store, error="could not be coded", opinions=())
         late = store.record("r1", first)
-        assert store.lease_complete("r1", "host 2") == first + 1
+        assert store.lease("r1", "host 2", complete=True) == first + 1
         cause = Cause("store", "could not be coded")
         state = RunState("complete", first + 1, "host 2", "could not be coded", cause=cause)
         assert store.states()["r1"] == state._replace(held=True)
@@ -108,25 +108,25 @@ class LeaseContract(StoreCase):
             completed(one, "wanted")
             one.register([run_row("begun")])
             leased(one, "begun")
-            measuring = one.lease_complete("done", "one")
+            measuring = one.lease("done", "one", complete=True)
             assert measuring is not None
             if not one.shared:
                 with pytest.raises(StoreError, match="in use"):
                     open_store(self.url(tmp_path))
                 return
             with open_store(self.url(tmp_path)) as two:
-                assert two.lease_complete("done", "two") is None
+                assert two.lease("done", "two", complete=True) is None
                 assert two.lease("done", "two") is None
                 assert two.lease("begun", "two") is None
                 with pytest.raises(HeldElsewhereError, match="run done is being measured by one and cannot be"):
                     two.forget(["wanted", "done"])
-                wanted = two.lease_complete("wanted", "two")
+                wanted = two.lease("wanted", "two", complete=True)
                 assert wanted is not None
-                assert one.lease_complete("wanted", "one") is None
+                assert one.lease("wanted", "one", complete=True) is None
                 two.release("wanted", wanted)
-                assert one.lease_complete("wanted", "one") == wanted + 1
+                assert one.lease("wanted", "one", complete=True) == wanted + 1
                 one.release("done", measuring)
-                assert two.lease_complete("done", "two") == measuring + 1
+                assert two.lease("done", "two", complete=True) == measuring + 1
                 assert {state.status for state in two.states(["done", "wanted"]).values()} == {"complete"}
 
     def test_a_run_that_was_released_goes_on_from_where_it_stood(self, store: Store, record: RunRecord) -> None:
@@ -185,7 +185,7 @@ class LeaseContract(StoreCase):
             first = begun_at(store)
             assert first is not None
             store.finish("r1", leased(store, owner="host 2"), "complete")
-            store.lease_complete("r1", "host 3")
+            store.lease("r1", "host 3", complete=True)
             assert begun_at(store) == first
             store.forget(["r1"])
             assert begun_at(store) is None
@@ -207,7 +207,7 @@ class LeaseContract(StoreCase):
         store.finish("r1", 1, "complete")
         store.release("r3", 1)
         assert under_way() == set()
-        assert store.lease_complete("r1", "host 1") == 2
+        assert store.lease("r1", "host 1", complete=True) == 2
         assert under_way() == {"r1"}
         store.close()
         # The process that held it is gone.

@@ -159,7 +159,7 @@ class RecordContract(StoreCase):
             store.finish("r1", record.epoch, "complete")
             assert repr(numbered(store)) == _counted(_ROWS)
             assert seqs(store) == list(range(1, len(_ROWS) + 1))
-            epoch = store.lease_complete("r1", "host 4")
+            epoch = store.lease("r1", "host 4", complete=True)
             assert epoch is not None
             store.record("r1", epoch).add_opinions([opinion_row(1, "m3"), opinion_row(0)])
             store.release("r1", epoch)

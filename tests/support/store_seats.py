@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,20 +77,27 @@ class SeatContract(StoreCase):
         assert [row.run_id for row in store.waits()] == ["r2"]
 
     def test_a_seat_comes_back_as_saved(self, store: Store, record: RunRecord) -> None:
-        bare, whole = SeatRow("r1", 2), SeatRow("r1", 3, "t", 1.5, "Ann", "c", 2.5, "w", True, True)
-        for row in (whole, bare):
-            store.save_seat(row)
+        event = {"at": 3.5, "what": "harm", "text": "Unkind.\x00", "done": ""}
+        bare, whole = SeatRow("r1", 2), SeatRow("r1", 3, "t", 1.5, "l", "c", 2.5, "w", True, True, (event,))
+        store.change_seat("r1", 3, lambda seat: whole)
+        store.change_seat("r1", 2, lambda seat: seat)
         assert store.seats() == store.seats("r1") == [bare, whole]
         assert store.seats("r2") == []
         assert list(store.damage()) == []
 
-    def test_a_taken_seat_is_taken_until_it_is_freed(self, store: Store, record: RunRecord) -> None:
-        mine = SeatRow("r1", 2, "mine", 1.0)
-        store.save_seat(mine)
-        with pytest.raises(StoreError, match="seat 2 of run r1 is taken already"):
-            store.save_seat(SeatRow("r1", 2, "yours", 2.0))
-        store.save_seat(replace(mine, consent="c"))
-        assert store.seats() == [replace(mine, consent="c")]
-        store.save_seat(SeatRow("r1", 2))
-        store.save_seat(SeatRow("r1", 2, "yours", 2.0))
-        assert [row.token for row in store.seats()] == ["yours"]
+    def test_changes_of_a_seat_at_once_see_each_other(self, store: Store, record: RunRecord) -> None:
+        def one_more(seat: SeatRow) -> SeatRow:
+            return replace(seat, events=(*seat.events, {"at": float(len(seat.events))}))
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: store.change_seat("r1", 2, one_more), range(20)))
+        (seat,) = store.seats()
+        assert [event["at"] for event in seat.events] == list(range(20))
+
+        def refused(seat: SeatRow) -> SeatRow:
+            raise StoreError("taken")
+
+        for agent in (2, 3):
+            with pytest.raises(StoreError, match="taken"):
+                store.change_seat("r1", agent, refused)
+        assert store.seats() == [seat]

@@ -358,7 +358,7 @@ class StoreContract(
                 lambda: store.save_inputs("r1", "", None, {}),
                 lambda: store.save_error("r1", None),
                 lambda: store.lease("r1", "host 1"),
-                lambda: store.lease_complete("r1", "host 1"),
+                lambda: store.lease("r1", "host 1", complete=True),
                 lambda: store.release("r1", 0),
                 lambda: store.finish("r1", 0, "complete"),
                 lambda: store.forget(["r1"]),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 import opinionsim as osim
 from opinionsim import watching
 from opinionsim.classic.sweeps import load_sweep, run_sweep
-from opinionsim.store import EdgeRow, SeatRow, Store, TurnRow, open_store
+from opinionsim.store import EdgeRow, Store, TurnRow, open_store
 from tests.support.running import SMALL, changed
 
 SPEC = changed(
@@ -116,8 +118,22 @@ def _state(written: _Written) -> tuple[str, str, list[str]]:
     return record["state"], listed["state"], record["about"]["notices"]
 
 
+def test_characters_that_turn_a_line_are_spelled_out_in_names(written: _Written) -> None:
+    written.agents = [replace(each, name=f"{each.name}\u202edesrever") for each in written.agents]
+    written.begin()
+    written.say(0, "Well said.")
+    with open_store(written.store.url, write=False) as reader:
+        found = [
+            watching.run_record(reader, written.run)["agents"],
+            watching.search(reader, experiment="small", text="Well")["hits"],
+            watching.run_agent(reader, written.run, 0),
+        ]
+    assert all("\\\\u202edesrever" in json.dumps(each, ensure_ascii=False) for each in found)
+    assert "\u202e" not in json.dumps(found, ensure_ascii=False)
+
+
 def test_trials_and_withdrawn_runs_say_what_they_are(written: _Written) -> None:
-    written.store.save_seat(SeatRow(written.run, 1, trial=True))
+    written.store.change_seat(written.run, 1, lambda seat: replace(seat, trial=True))
     state, listed, (notice,) = _state(written)
     assert (state, listed) == ("trial", "trial")
     assert "counts in no table" in notice

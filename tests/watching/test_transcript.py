@@ -165,7 +165,7 @@ def test_codes_are_of_texts_by_themselves_and_of_the_cells_own_instrument() -> N
         assert connection.execute("select count(distinct instrument_id) from opinions").fetchone() == (1,)
     connection.close()
     with open_store("coded.sqlite") as store:
-        epoch = store.lease_complete(run_id, "another")
+        epoch = store.lease(run_id, "another", complete=True)
         assert epoch is not None
         record = store.record(run_id, epoch)
         others = [OpinionRow(own, turn, 7.0, 0.0, (1.0,), about=0), OpinionRow("a9", turn, 6.0, 0.0, (1.0,))]

@@ -104,7 +104,7 @@ def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing
         # The first tab sends for the same question.
         answer = sent(page, served, **{**held, "text": "From the first tab."})
         assert answer.status == 409
-        assert "answered already, with another text" in answer.text()
+        assert "the first answer stands" in answer.text()
         assert sent(page, served, **{**held, "text": "From the other tab."}).json() == {"sent": "already"}
         assert texts(tmp_path)[:1] == ["From the other tab."]
         assert "From the first tab." not in texts(tmp_path)
@@ -315,7 +315,7 @@ def test_what_was_wanted_out_of_turn_survives_the_server(
         page.locator(".wants summary").click()
         page.fill("#harm", "This was unkind.")
         page.get_by_role("button", name="Report it").click()
-        page.wait_for_selector("#seat .status:text('taken up')")
+        page.wait_for_selector("#seat .status:text('report is on record')")
         page.get_by_role("button", name="Pause").click()
         page.wait_for_selector("#seat .status:text('taken up')")
         first.kill()

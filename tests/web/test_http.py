@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 import pytest
 
 import opinionsim as osim
+from opinionsim.errors import SpecError
+from opinionsim.web import serve
 from tests.support.rooms import Answer, RoomServer, room
 
 
@@ -30,7 +32,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoomServer]:
 @pytest.fixture(scope="module")
 def owner(server: RoomServer) -> str:
     """The owner's cookie."""
-    answer = server.ask(server.link.removeprefix(server.address))
+    path = server.link.removeprefix(server.address)
+    # Programs that look at a link ahead of a person do not use it up.
+    assert (server.ask(path, method="HEAD").status, server.ask("/settings", method="HEAD").text) == (200, "")
+    answer = server.ask(path)
     assert answer.status == 303
     return answer.headers["set-cookie"].partition(";")[0]
 
@@ -213,6 +218,18 @@ def test_settings_take_no_import_path_and_write_no_other_place(server: RoomServe
     assert osim.load_experiment(path[1]).spec.interaction.steps == 9  # type: ignore[attr-defined]
     again = _post(server, "/settings", owner, urlencode({"do": "save", "name": "longer"}))
     assert "already" in again.text
+
+
+@pytest.mark.parametrize("certificate", ["absent.pem", "small.yaml"])
+def test_a_certificate_that_cannot_be_used_is_said_before_the_room_opens(
+    server: RoomServer, tmp_path: Path, certificate: str
+) -> None:
+    told: list[str] = []
+    experiment = osim.load_experiment(server.folder / "small.yaml")
+    with pytest.raises(SpecError, match=rf"the certificate \S*{certificate} with the key \S*key.pem cannot be used"):
+        serve(experiment, str(tmp_path / "s.sqlite"), certificate=server.folder / certificate,
+              key=tmp_path / "key.pem", told=told.append)  # fmt: skip
+    assert (told, list(tmp_path.iterdir())) == ([], [])
 
 
 @pytest.mark.whole

@@ -67,14 +67,17 @@ def test_guessed_links_open_nothing(guess: str) -> None:
     keys.link()
     assert keys.enter(guess, hashed("cookie")) is None
     with pytest.raises(StoreError, match="not valid"):
-        invited(guess, [SeatRow(OWN, 2, token=hashed("link"))])
+        invited(guess, hashed("cookie"), [SeatRow(OWN, 2, token=hashed("link"))])
 
 
 def test_an_invitation_is_a_seat_that_nobody_has_taken() -> None:
-    free, taken = SeatRow(OWN, 2, token=hashed("link")), SeatRow(OWN, 3, token=hashed("gone"), joined_at=1.0)
-    assert invited("link", [taken, free]).agent == 2
-    with pytest.raises(StoreError, match="used already"):
-        invited("gone", [taken, free])
+    free, taken = SeatRow(OWN, 2, token=hashed("link")), SeatRow(OWN, 3, hashed("gone"), 1.0, hashed("used"))
+    assert invited("link", hashed("cookie"), [taken, free]).agent == 2
+    # The browser that has used a link comes back by it, and no other.
+    assert invited("used", hashed("gone"), [taken, free]).agent == 3
+    for link, key in (("used", hashed("cookie")), ("gone", hashed("gone")), ("gone", hashed("cookie"))):
+        with pytest.raises(StoreError, match="used already"):
+            invited(link, key, [taken, free])
     # The key of an invitation is no cookie: a seat is had by who sat down.
     assert Keys().visitor("link", [free]).seats == {}
     assert Keys().visitor("gone", [taken]).seats == {OWN: 3}

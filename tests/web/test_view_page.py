@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import yaml
 
 import opinionsim as osim
 from opinionsim.metrics import evidence_statement, kinds_in_order
-from opinionsim.store import SeatRow, open_store
+from opinionsim.store import open_store
 from tests.support.pages import HOSTILE, accessible
 from tests.support.processes import Command
 from tests.support.provider import StubProvider
@@ -49,8 +50,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finished(changed(SMALL, name="marked", replicates=3), str(path))
     trial, withdrawn = (run_of(path, "marked", row) for row in (1, 2))
     with open_store(str(path)) as opened:
-        opened.save_seat(SeatRow(trial, 1, trial=True))
-        opened.save_seat(SeatRow(withdrawn, 0))
+        opened.change_seat(trial, 1, lambda seat: replace(seat, trial=True))
         opened.withdraw(withdrawn, 0)
     return path
 

@@ -1,7 +1,8 @@
 """A sweep whose workers are killed over and over, and what its store and the model's own log say about it.
 
 Run as a program, this module supervises: it forks processes that carry the sweep out, kills one after a drawn number
-of durable calls, looks at the store, and goes on until nothing is left to do. Forking saves the imports of each
+of durable calls or has it die at a drawn write to the files of the store, looks at the store, and goes on until nothing
+is left to do. Forking saves the imports of each
 start. The chat model writes to a log what it is asked and what it answers, so that nothing rests on the word of the
 store.
 """
@@ -12,6 +13,7 @@ import asyncio
 import gc
 import json
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -56,6 +58,8 @@ _SLOTS = 6
 _PER_STORE = 10
 #: How long after its arrival a reply may still be lost, in seconds during which its process was let run.
 PROMISED_S = 0.2
+#: Pages that a process may write beyond the longest file of a store at most before it dies, where writes are counted.
+_PAGES, _PAGE_BYTES = 60, 4096
 #: Steps in which a process tells that it is let run.
 _TICK_S = 0.01
 
@@ -110,6 +114,8 @@ class Kill:
     ----------
     process : int
         Its number.
+    in_write : bool
+        Whether it died at a drawn write to a file of the store.
     at, read_at : float
         When it was killed, and when the store had been read after that, on the monotonic clock.
     stored : frozenset of int
@@ -117,6 +123,7 @@ class Kill:
     """
 
     process: int
+    in_write: bool
     at: float
     read_at: float
     stored: frozenset[int]
@@ -128,8 +135,8 @@ class Figures:
 
     Attributes
     ----------
-    kills : int
-        Deaths of a process.
+    kills, in_writes : int
+        Deaths of a process, and those of them at a drawn write to a file of the store.
     asked, repeated : int
         Calls the model was asked, and those of them it had been asked before.
     lost : int
@@ -145,6 +152,7 @@ class Figures:
     """
 
     kills: int = 0
+    in_writes: int = 0
     asked: int = 0
     repeated: int = 0
     lost: int = 0
@@ -156,6 +164,7 @@ class Figures:
     def __add__(self, other: Figures) -> Figures:
         return Figures(
             self.kills + other.kills,
+            self.in_writes + other.in_writes,
             self.asked + other.asked,
             self.repeated + other.repeated,
             self.lost + other.lost,
@@ -240,8 +249,18 @@ def _is_file(url: str) -> bool:
     return "://" not in url
 
 
-def _carry_out(experiment: Experiment, store: str, log: str, slots: int) -> None:
-    """The process that is killed."""
+def _die_at_write(store: str, pages: int) -> None:
+    """Have this process die at the write that makes a file of a store longer than all are now by so many pages."""
+    sizes = [each.stat().st_size for each in Path(store).parent.glob(f"{Path(store).name}*")]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes, default=0) + pages * _PAGE_BYTES, resource.RLIM_INFINITY))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+
+
+def _carry_out(experiment: Experiment, store: str, log: str, slots: int, pages: int) -> None:
+    """The process that is killed, or dies at a write if it may write so many pages."""
+    if pages:
+        _die_at_write(store, pages)
     model = _LoggingModel()
     model._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     threading.Thread(target=model.tick, daemon=True).start()
@@ -257,19 +276,19 @@ def _carry_out(experiment: Experiment, store: str, log: str, slots: int) -> None
 class _Workers:
     """Processes that carry one sweep out."""
 
-    def __init__(self, start: Callable[[], None]) -> None:
+    def __init__(self, start: Callable[[int], None]) -> None:
         self._start = start
         self.running: list[int] = []
         self.finished = False
 
-    def fill(self, wanted: int) -> None:
-        """Start workers until there are as many as wanted."""
+    def fill(self, wanted: int, pages: int = 0) -> None:
+        """Start workers until there are as many as wanted; they die at a write if they may write so many pages."""
         while len(self.running) < wanted:
             process = os.fork()
             if process == 0:
                 # Nothing of the supervisor may happen twice.
                 try:
-                    self._start()
+                    self._start(pages)
                     os._exit(0)
                 except BaseException:
                     traceback.print_exc()
@@ -285,6 +304,10 @@ class _Workers:
         """Kill one; whether that is what it died of."""
         os.kill(process, signal.SIGKILL)
         return self._note(process, 0) == -signal.SIGKILL
+
+    def wait(self, process: int) -> int | None:
+        """Wait for the end of one: its status, or less the signal it died of."""
+        return self._note(process, 0)
 
     def end(self) -> None:
         """Leave none behind."""
@@ -303,33 +326,42 @@ class _Workers:
         return status
 
 
+def _wait_for(witness: _Witness, workers: _Workers, rng: np.random.Generator) -> None:
+    """Wait for a drawn number of durable calls, or the end of the sweep."""
+    wanted = witness.durable() + int(rng.integers(1, 30))
+    # The count moves with each commit; the kill must meet any moment between commits, however rare they are.
+    pause = float(rng.uniform(0.0, 0.3))
+    while not workers.finished and witness.durable() < wanted:
+        time.sleep(0.005)
+        workers.reap()
+    time.sleep(pause)
+    workers.reap()
+
+
 def _supervise(experiment: Experiment, store: str, log: str, n: int, kills: int, seed: int) -> Iterator[Kill]:
     rng = np.random.default_rng(seed)
     witness: _Witness = _FileWitness(store) if _is_file(store) else _ServerWitness(store)
-    workers = _Workers(lambda: _carry_out(experiment, store, log, _SLOTS // n))
+    workers = _Workers(lambda pages: _carry_out(experiment, store, log, _SLOTS // n, pages))
     try:
         # A sweep is complete when one of its workers says so.
         while kills and not workers.finished:
-            # The dead are succeeded at once, or only when nobody is left.
+            # The dead are succeeded at once, or only when nobody is left. A file has one worker.
+            pages = int(rng.integers(0, 2) * rng.integers(1, _PAGES + 1)) if _is_file(store) else 0
             if not workers.running or rng.random() < 0.5:
-                workers.fill(n)
-            wanted = witness.durable() + int(rng.integers(1, 30))
-            # The count moves with each commit; the kill must meet any moment between commits, however rare they are.
-            pause = float(rng.uniform(0.0, 0.3))
-            while not workers.finished and witness.durable() < wanted:
-                time.sleep(0.005)
-                workers.reap()
-            time.sleep(pause)
-            workers.reap()
-            if workers.finished:
-                break
+                workers.fill(n, pages)
             process = int(rng.choice(workers.running))
-            # It does nothing more from here on, though the system takes its time to clear it away.
-            at = time.monotonic()
-            if workers.kill(process):
+            if pages:
+                died = workers.wait(process) == -signal.SIGXFSZ
+                at = time.monotonic()
+            else:
+                _wait_for(witness, workers, rng)
+                # It does nothing more from here on, though the system takes its time to clear it away.
+                at = time.monotonic()
+                died = not workers.finished and workers.kill(process)
+            if died:
                 kills -= 1
                 stored = witness.stored(process)
-                yield Kill(process, at, time.monotonic(), stored)
+                yield Kill(process, bool(pages), at, time.monotonic(), stored)
                 witness.bury(process)
         if not workers.finished:
             workers.fill(1 if workers.running else n)
@@ -349,7 +381,7 @@ def _serve() -> None:
     gc.freeze()
     for line in sys.stdin:
         for kill in _supervise(experiment, *json.loads(line)):
-            print(json.dumps([kill.process, kill.at, kill.read_at, sorted(kill.stored)]), flush=True)
+            print(json.dumps([kill.process, kill.in_write, kill.at, kill.read_at, sorted(kill.stored)]), flush=True)
         print(flush=True)
 
 
@@ -371,8 +403,8 @@ class Supervisor:
                 self._process.wait()
                 self._errors.seek(0)
                 raise AssertionError(self._errors.read())
-            process, at, read_at, stored = json.loads(line)
-            found.append(Kill(process, at, read_at, frozenset(stored)))
+            process, in_write, at, read_at, stored = json.loads(line)
+            found.append(Kill(process, in_write, at, read_at, frozenset(stored)))
         return found
 
 
@@ -447,7 +479,16 @@ def check(log: Path, kills: list[Kill]) -> Figures:
             lost += len(gone)
         in_flight += sum(process == kill.process and seed not in mine for seed in asked for _, process in asked[seed])
     n_asked = sum(map(len, asked.values()))
-    return Figures(len(kills), n_asked, n_asked - CALLS, lost, in_flight, oldest, oldest_let_run)
+    return Figures(
+        len(kills),
+        sum(kill.in_write for kill in kills),
+        n_asked,
+        n_asked - CALLS,
+        lost,
+        in_flight,
+        oldest,
+        oldest_let_run,
+    )
 
 
 def undisturbed(folder: Path) -> Results:
@@ -479,11 +520,11 @@ def study(supervisor: Supervisor, kind: Kind, folder: Path, kills: int, whole: R
 def describe(kind: Kind, figures: Figures) -> str:
     """One line for people."""
     return (
-        f"{kind.name}: {figures.kills} kills, {figures.asked} calls asked, {figures.repeated} of them again, none of "
-        f"which was in the store; {figures.in_flight} calls were in flight, {figures.lost} replies had arrived and "
-        f"were lost, the oldest {figures.oldest_lost_s:.3f} s old, {figures.oldest_let_run_s:.3f} s without those in "
-        f"which its process was not let run (bar {PROMISED_S} s); tables equal; a reader saw all {figures.read} rows "
-        "once and in order"
+        f"{kind.name}: {figures.kills} kills, {figures.in_writes} of them at a drawn write, {figures.asked} calls "
+        f"asked, {figures.repeated} of them again, none of which was in the store; {figures.in_flight} were in flight, "
+        f"{figures.lost} replies had arrived and were lost, the oldest {figures.oldest_lost_s:.3f} s old, "
+        f"{figures.oldest_let_run_s:.3f} s without those in which its process was not let run (bar {PROMISED_S} s); "
+        f"tables equal; a reader saw all {figures.read} rows once and in order"
     )
 
 

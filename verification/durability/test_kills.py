@@ -1,4 +1,4 @@
-"""The durability bar: 200 deaths of a worker over each kind of store, fired after a drawn number of durable calls."""
+"""The durability bar: 200 deaths of a worker over each kind of store, at drawn writes or after drawn calls."""
 
 from __future__ import annotations
 

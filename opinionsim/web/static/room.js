@@ -90,7 +90,10 @@ async function send(event) {
       return;
     }
     const notice = new DOMParser().parseFromString(content, "text/html").querySelector(".notice")?.textContent;
-    say(answer.ok ? "Noted; it is taken up with the next step." : told.problem ?? notice ?? "It was not taken.");
+    const noted = told.sent === "reported"
+      ? "Your report is on record, and the owner of the room sees it."
+      : "Noted; it is taken up with the next step.";
+    say(answer.ok ? noted : told.problem ?? notice ?? "It was not taken.");
   } catch {
     say("The connection is lost; nothing was sent. Your text stays here: please send it again.");
   }

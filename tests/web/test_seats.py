@@ -1,0 +1,165 @@
+"""What people at seats can learn and take back: whose answers count, reports of harm, and new links to seats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from tests.support.rooms import Browser, RoomServer, room
+
+YES, NO = "strongly positive", "strongly negative"
+CONSENT = {name: f"What is said of {name}." for name in
+           ("version", "purpose", "speakers", "provider", "observers", "keeping", "contact", "debriefing")}  # fmt: skip
+SPEC = {
+    "name": "seats",
+    "topic": {"definition": {
+        "name": "sundays", "title": "Sundays", "category": "policy",
+        "claims": {"for": "The library should open on Sundays", "against": "It should stay closed on Sundays"}},
+        "framing": "for"},
+    "cast": [{"name": "Ada\u202e"}, {"name": "Guest", "seat": {}}, {"name": "Visitor", "seat": {}}],
+    "roles": {"moderator": {}},
+    "interaction": {"kind": "room", "steps": 6, "every": 3, "analyze_every": 0},
+    "measurement": {"self_report": {"before": 1, "after": 0}},
+    "ethics": {"consent": "consent.yaml"},
+}  # fmt: skip
+
+
+class Session(NamedTuple):
+    """A session under way: its owner, and the people at its two seats with their private codes."""
+
+    owner: Browser
+    people: tuple[Browser, Browser]
+    codes: tuple[str, str]
+
+    @property
+    def run(self) -> str:
+        """Path of the session."""
+        return self.people[0].run
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoomServer]:
+    """A room of many sessions, for a session each."""
+    folder = tmp_path_factory.mktemp("seats")
+    (folder / "consent.yaml").write_text(yaml.safe_dump(CONSENT), encoding="utf-8")
+    (folder / "seats.yaml").write_text(yaml.safe_dump({**SPEC, "replicates": 12}), encoding="utf-8")
+    with room("seats.yaml", folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def owner(server: RoomServer) -> Browser:
+    owner = Browser(server)
+    owner.come_in(server.link)
+    return owner
+
+
+@pytest.fixture(scope="module")
+def free(owner: Browser) -> list[str]:
+    """Paths of the sessions that no test has taken."""
+    return owner.sessions()
+
+
+@pytest.fixture
+def session(server: RoomServer, owner: Browser, free: list[str]) -> Session:
+    run, people = free.pop(), (Browser(server), Browser(server))
+    for seat, person in enumerate(people, 1):
+        person.come_in(owner.invite(run, seat))
+    return Session(owner, people, (people[0].consent(), people[1].consent()))
+
+
+def test_nothing_about_a_foreign_question_can_be_told_from_the_reply(session: Session) -> None:
+    guest, visitor = session.people
+    asked = guest.question()
+    never = {**asked, "turn": "999999"}
+    for when in ("open", "answered"):
+        told = {(each.status, each.text) for key in (asked, never) for text in (YES, NO, "") for each in [
+            visitor.answer(key, text)]}  # fmt: skip
+        assert len(told) == 1, when
+        assert next(iter(told))[0] == 409
+        if when == "open":
+            assert guest.answer(asked, YES).status == 200
+    assert guest.answer(asked, NO).status == 409
+
+
+@pytest.mark.parametrize("texts", [[YES] * 8, [YES] * 4 + [NO] * 4])
+def test_answers_at_once_are_told_what_is_on_record(session: Session, texts: list[str]) -> None:
+    guest, _ = session.people
+    asked = guest.question()
+    with ThreadPoolExecutor(len(texts)) as pool:
+        told = list(pool.map(lambda text: guest.answer(asked, text), texts))
+    on_record = {text for text, each in zip(texts, told, strict=True) if each.status == 200}
+    assert len(on_record) == 1
+    for text, each in zip(texts, told, strict=True):
+        assert each.status == (200 if text in on_record else 409)
+
+
+def _stored(server: RoomServer, *words: str) -> dict[str, bool]:
+    """Whether words are in a byte of the store or its log."""
+    kept = b"".join(path.read_bytes() for path in server.folder.rglob("*.sqlite*"))
+    return {word: word.encode() in kept for word in words}
+
+
+def test_withdrawal_takes_every_word_and_leaves_that_harm_was_reported(server: RoomServer, session: Session) -> None:
+    guest, visitor = session.people
+    guest.answer(guest.question(), YES)
+    assert guest.want("harm", "Xylophone quagmire.").status == visitor.want("harm", "Kazoo.").status == 200
+    assert _stored(server, "Xylophone quagmire", "Kazoo") == {"Xylophone quagmire": True, "Kazoo": True}
+    number, seat = session.owner.report("Xylophone")
+    session.owner.ask(f"{session.run}/handle", {"seat": seat, "report": number, "text": "Spoke to both."})
+    guest.ask("/withdrawal", {"code": session.codes[0]})
+    assert _stored(server, "Xylophone", "quagmire", "Kazoo") == {"Xylophone": False, "quagmire": False, "Kazoo": True}
+    page = session.owner.ask("/").text
+    assert "the words are withdrawn" in page
+    assert "Spoke to both." in page
+
+
+def test_reports_of_harm_are_kept_whenever_they_come(session: Session) -> None:
+    guest, visitor = session.people
+    told = [f"Report number {number}." for number in range(20)]
+    with ThreadPoolExecutor(20) as pool:
+        assert {each.status for each in pool.map(lambda text: guest.want("harm", text), told)} == {200}
+    # The pause that was wanted at the same time is not lost either.
+    assert visitor.want("end").status == 200
+    for person in session.people:
+        person.answer(person.question(), YES)
+    guest.until("This session is over")
+    assert guest.want("pause").status == 400
+    assert visitor.want("harm", "After the last step.").status == 200
+    page = session.owner.ask("/").text
+    assert all(text in page for text in [*told, "After the last step."])
+
+
+def test_characters_that_turn_a_line_are_spelled_out_in_names(session: Session) -> None:
+    guest, _ = session.people
+    for person in session.people:
+        person.answer(person.question(), YES)
+    guest.answer(guest.question(), "A point.")
+    for part in ("", "/debriefing"):
+        assert "<strong>Ada\u202e" not in guest.until("Ada\\u202e", part)
+
+
+def test_a_seat_is_given_anew_and_its_person_comes_back(server: RoomServer, owner: Browser, free: list[str]) -> None:
+    run, opened, person, other = free.pop(), Browser(server), Browser(server), Browser(server)
+    link = owner.invite(run, 1)
+    opened.come_in(link)
+    assert opened.want("harm", "Too soon.").status == 400
+    # It never consents: a new link gives its seat to somebody else.
+    second = owner.invite(run, 1)
+    assert opened.ask(run).status == 401
+    assert opened.come_in(link).status == 400
+    person.come_in(second)
+    code = person.consent()
+    assert person.come_in(second).headers["location"].endswith(run)
+    assert other.come_in(second).status == 400
+    # It has lost its cookie: a third link keeps its consent and its code.
+    third = owner.invite(run, 1)
+    assert person.ask(run).status == 401
+    again = Browser(server)
+    again.come_in(third)
+    assert "Waiting for others" in again.ask(f"{run}/seat").text
+    assert "nobody" not in again.ask("/withdrawal", {"code": code}).text
