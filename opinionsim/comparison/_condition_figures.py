@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis import Table
-from opinionsim.comparison._response import response_curve
 from opinionsim.comparison._scores import standard_error
-from opinionsim.comparison._updates import updates_of
+from opinionsim.comparison._updates import response_curve, updates_of
 from opinionsim.foundation.streams import stream
 from opinionsim.metrics import evidence_statement
 

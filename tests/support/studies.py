@@ -37,7 +37,6 @@ from opinionsim.comparison._free_runs import free_runs as free_runs
 from opinionsim.comparison._grid import Grid as Grid, Steps as Steps, misreading as misreading
 from opinionsim.comparison._kept_fits import KeptFits as KeptFits
 from opinionsim.comparison._point_masses import ExactProblem as ExactProblem
-from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._scores import (
     by_run as by_run,
     folds as folds,
@@ -53,7 +52,7 @@ from opinionsim.comparison._trust import (
     strength as strength,
 )
 from opinionsim.comparison._update_arrays import Updates as Updates
-from opinionsim.comparison._updates import studies as studies
+from opinionsim.comparison._updates import response_curve as response_curve, studies as studies
 
 POINTS = np.arange(-2.0, 3.0)
 #: ``rule(own, said, heard before, step, rng)``: the next opinion of a listener.
