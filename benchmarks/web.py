@@ -236,8 +236,8 @@ def load(folder: Path, people: int) -> None:
             ask(server, "/", cookie)
             times.append(time.perf_counter() - began)
         print(
-            f"(g) the owner's page of {people} sessions: {statistics.median(times):.2f} s (median of 7; bar {OWNER_S:g} of "
-            f"100), {(cpu_s(server) - used) / 7:.2f} s of CPU"
+            f"(g) the owner's page of {people} sessions: {statistics.median(times):.2f} s (median of 7; bar "
+            f"{OWNER_S:g} of 100), {(cpu_s(server) - used) / 7:.2f} s of CPU"
         )
         asyncio.run(_crowd(server, crowd))
 

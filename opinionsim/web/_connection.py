@@ -7,37 +7,22 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-#: Most seconds from the beginning of a connection or request until the request is whole.
+#: Most seconds from the beginning of a connection, or of a later request, until the request is whole.
 _WHOLE_S = 10.0
 
 
 class PromptConnection(H11Protocol):
     """A connection of the server that is closed where a request is not whole in time."""
 
-    _late: asyncio.TimerHandle | None = None
-
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
-        self._await_rest()
+        self._late = self.loop.call_later(_WHOLE_S, transport.close)
 
     def data_received(self, data: bytes) -> None:
         """Take in a part of a request."""
         super().data_received(data)
-        self._await_rest()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
-        super().connection_lost(exc)
-        self._wait_no_longer()
-
-    def _await_rest(self) -> None:
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._wait_no_longer()
-        elif self._late is None:
-            self._late = self.loop.call_later(_WHOLE_S, self.transport.close)
-
-    def _wait_no_longer(self) -> None:
-        if self._late is not None:
             self._late.cancel()
-            self._late = None
+        elif self._late.cancelled():
+            self._late = self.loop.call_later(_WHOLE_S, self.transport.close)

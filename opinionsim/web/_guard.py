@@ -91,8 +91,7 @@ class Guard:
 
         cookie = request.cookies.get(cookie_name(request), "")
         if cookie and self._under_way[cookie] >= _MOST_AT_ONCE:
-            told = "Too many pages of this browser are open; close some, and try again."
-            return await Response(told, 429, headers=HEADERS)(scope, receive, send)
+            return await Response("Close some pages: too many are open.", 429, headers=HEADERS)(scope, receive, send)
         self._under_way[cookie] += 1
         try:
             await self._app(scope, bounded, headed)

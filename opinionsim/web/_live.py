@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
@@ -16,24 +15,21 @@ from opinionsim.store import TurnRow
 from opinionsim.web._session_view import Sight, name_of
 
 if TYPE_CHECKING:
-    from opinionsim.store import Follower
     from opinionsim.web._open_room import Room
 
-#: Seconds between two looks at the store: soon after something has happened, and at most.
-_OFTEN_S, _SELDOM_S = 0.1, 0.5
+#: Seconds between two looks at the store.
+_PAUSE_S = 0.15
 
 
 class Standing(NamedTuple):
     """Where a session stands."""
 
-    status: str
-    """Status of its run; empty before that is registered."""
-    generation: int
-    """How often the run was begun anew."""
-    seq: int
-    """Number of its last row."""
+    rows: tuple[int, int]
+    """How often its run was begun anew, and the number of the last row."""
     asked: Mapping[int, str]
     """What tells the questions that are open from all others, by seat."""
+    status: str
+    """Status of its run."""
     stopped: bool
     """Whether the room is not being carried out any more."""
 
@@ -49,11 +45,10 @@ class Watch:
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        #: Where the sessions stood at the last look.
+        #: Where the sessions that are on record stood at the last look.
         self.last: Mapping[str, Standing] = {}
         self._next: dict[str, asyncio.Future[None]] = {}
         self._looking: asyncio.Task[None] | None = None
-        self._wanted = asyncio.Event()
 
     async def after(self, run_id: str, known: Standing | None, within_s: float | None = None) -> Standing | None:
         """Where a session stands once that is not `known` any more, or when the time is over.
@@ -75,12 +70,7 @@ class Watch:
                 break
         return now
 
-    def hurry(self) -> None:
-        """Look again soon, since something is about to happen."""
-        self._wanted.set()
-
     async def _look(self) -> None:
-        pause = _OFTEN_S
         while True:
             found = await run_in_threadpool(self._standings)
             changed = [run_id for run_id, standing in found.items() if standing != self.last.get(run_id)]
@@ -88,55 +78,38 @@ class Watch:
             for run_id in changed:
                 if run_id in self._next:
                     self._next.pop(run_id).set_result(None)
-            pause = _OFTEN_S if changed or self._wanted.is_set() else min(1.5 * pause, _SELDOM_S)
-            self._wanted.clear()
-            await asyncio.sleep(_OFTEN_S)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), pause - _OFTEN_S)
+            await asyncio.sleep(_PAUSE_S)
 
     def _standings(self) -> dict[str, Standing]:
-        runs, asked = list(self._room.runs), defaultdict[str, dict[int, str]](dict)
+        asked, stopped = defaultdict[str, dict[int, str]](dict), bool(self._room.error)
         with self._room.reader.moment() as moment:
-            rows, extents = moment.registered(runs), moment.progress(runs)
+            rows, extents = moment.registered(self._room.runs), moment.progress(self._room.runs)
             for question in self._room.questions(moment):
                 asked[question.run_id].setdefault(question.agent, name_of(question))
-        stopped = bool(self._room.error)
         return {
-            run_id: Standing(
-                "" if (row := rows.get(run_id)) is None else row.status,
-                0 if row is None else row.generation,
-                extents[run_id].seq,
-                asked[run_id],
-                stopped,
-            )
-            for run_id in runs
+            run_id: Standing((row.generation, extents[run_id].seq), asked[run_id], row.status, stopped)
+            for run_id, row in rows.items()
         }
 
 
 class _Viewer:
-    """The state of one viewer: what it was told so far."""
+    """What one viewer is told of a session."""
 
     def __init__(self, room: Room, run_id: str, sight: Sight, known: tuple[int, int]) -> None:
-        self._room, self._run_id, self._sight = room, run_id, sight
-        self._generation, self._seq = known
-        self._rows = known
-        self._follower: Follower | None = None
-        self._told: dict[str, str] = {}
+        self._room, self._sight = room, sight
+        self._follower = room.reader.follow(run_id, after=known[1], generation=known[0])
+        if sight.seat is not None:
+            sight.heed(room.reader.turns(run_id, sight.seat))
 
-    def look(self, now: Standing) -> list[dict[str, str]]:
+    def look(self, before: Standing | None, now: Standing) -> list[dict[str, str]]:
         """What has happened since the last look, as events."""
-        room, run_id = self._room, self._run_id
         found: list[dict[str, str]] = []
-        if now.status and self._follower is None:
-            self._follower = room.reader.follow(run_id, after=self._seq, generation=self._generation)
-            self._sight.know(room.reader.agents(run_id))
-            if self._sight.seat is not None:
-                self._sight.heed(room.reader.turns(run_id, self._sight.seat))
-        same, self._rows = self._rows == (now.generation, now.seq), (now.generation, now.seq)
-        events = [] if same or self._follower is None else self._follower.poll()
-        rows = [event.row for event in events if isinstance(event.row, TurnRow)]
-        self._sight.heed(rows)
-        template = room.templates.get_template("_line.html")
+        events = self._follower.poll() if before is None or before.rows != now.rows else []
+        if events and not self._sight.agents:
+            # The cast is on record once the run has begun.
+            self._sight.know(self._room.reader.agents(self._follower.run_id))
+        self._sight.heed(event.row for event in events if isinstance(event.row, TurnRow))
+        template = self._room.templates.get_template("_line.html")
         for event in events:
             row = event.row
             if isinstance(row, TurnRow) and self._sight.sees(row):
@@ -144,16 +117,12 @@ class _Viewer:
                 found.append({"event": "line", "id": f"{event.generation}.{event.seq}", "data": json.dumps(content)})
             if isinstance(row, TurnRow) and row.kind == "analysis":
                 found.append({"event": "analysis", "data": str(row.turn)})
-        found += self._changed("state", f"{now.status or 'pending'}{' stopped' if now.stopped else ''}")
-        if self._sight.seat is not None:
-            found += self._changed("seat", now.asked.get(self._sight.seat, ""))
+        if before is None or before[2:] != now[2:]:
+            found.append({"event": "state", "data": f"{now.status}{' stopped' if now.stopped else ''}"})
+        seat = self._sight.seat
+        if seat is not None and (before is None or before.asked.get(seat) != now.asked.get(seat)):
+            found.append({"event": "seat", "data": now.asked.get(seat, "")})
         return found
-
-    def _changed(self, event: str, value: str) -> list[dict[str, str]]:
-        if self._told.get(event) == value:
-            return []
-        self._told[event] = value
-        return [{"event": event, "data": value}]
 
 
 async def events(room: Room, run_id: str, sight: Sight, known: tuple[int, int]) -> AsyncIterator[dict[str, Any]]:
@@ -176,11 +145,12 @@ async def events(room: Room, run_id: str, sight: Sight, known: tuple[int, int]) 
         `event`, `data` and `id`: ``line`` is a message, ``seat`` says that something else is asked of the person,
         ``analysis`` that there is a new one, ``state`` where the session stands, ``lost`` that it cannot be read.
     """
-    viewer, now = _Viewer(room, run_id, sight, known), None
+    viewer, now = None, None
     while True:
         try:
-            now = await room.watch.after(run_id, now)
-            found = [] if now is None else await run_in_threadpool(viewer.look, now)
+            before, now = now, await room.watch.after(run_id, now)
+            viewer = viewer or await run_in_threadpool(_Viewer, room, run_id, sight, known)
+            found = [] if now is None else await run_in_threadpool(viewer.look, before, now)
         except StoreError as error:
             yield {"event": "lost", "data": str(error)}
             return

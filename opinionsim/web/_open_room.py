@@ -212,10 +212,7 @@ class Room:
         """Keep how a report of harm was dealt with; `number` is its place among the events of the seat."""
 
         def handled(seat: SeatRow) -> SeatRow:
-            events = [
-                {**event, "done": done} if place == number and event["what"] == "harm" else event
-                for place, event in enumerate(seat.events)
-            ]
+            events = [{**event, "done": done} if place == number else event for place, event in enumerate(seat.events)]
             return replace(seat, events=tuple(events))
 
         self._save(run_id, agent, handled)

@@ -87,13 +87,8 @@ def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], st
         )  # fmt: skip
     if not listed and not visitor.owner:
         return room.page("notice.html", title="The room", notice=SIGN_IN)
-    title = room.experiment.spec.name
-    return room.page("home.html", title=title, sessions=listed, owner=visitor.owner, told=_told)
-
-
-def _told(at: float) -> str:
-    """A Unix time in words."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+    title, clock = room.experiment.spec.name, lambda at: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+    return room.page("home.html", title=title, sessions=listed, owner=visitor.owner, clock=clock)
 
 
 def invite(room: Room, request: Request) -> Response:
@@ -297,7 +292,6 @@ async def answer(room: Room, request: Request) -> Response:
                 "The session is not being carried out at the moment, so nothing was taken. Please send it again later."
             )
             return await refused(problem, 503)
-        room.watch.hurry()
         within_s = _LOOK_S if first is None else until - time.monotonic()
         known = await room.watch.after(run_id, known, within_s)
     what = "sent"
