@@ -9,7 +9,7 @@ from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson
 from opinionsim.cli._stores import how_far, reason_lines
 from opinionsim.errors import Cause, DamagedError, SpecError
-from opinionsim.metrics import named_models, several_answered
+from opinionsim.metrics import answered_otherwise, named_models
 from opinionsim.watching import (
     STATES,
     Replies,
@@ -80,7 +80,7 @@ def status(
             say(f"\n{each['experiment']}: runs with an error")
         for line in reason_lines(each["reasons"], _REASONS_SHOWN, "all of them with --json"):
             say(f"  {line}")
-        for line in several_answered(each["models"]):
+        for line in answered_otherwise(each["models"]):
             say(f"\n{each['experiment']}: {line}")
     _say_next(store, found)
     for text in listed:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         SELF_REPORT as SELF_REPORT,
         TO_MEASURE as TO_MEASURE,
         WITHOUT_FINDING as WITHOUT_FINDING,
+        answered_otherwise as answered_otherwise,
         chosen_kind as chosen_kind,
         evidence_of as evidence_of,
         evidence_statement as evidence_statement,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
         kinds_in_order as kinds_in_order,
         named_models as named_models,
         played_by as played_by,
-        several_answered as several_answered,
         validation_statement as validation_statement,
     )
     from opinionsim.metrics._in_words import (
