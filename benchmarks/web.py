@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import http.client
 import json
 import os
@@ -33,7 +34,6 @@ import opinionsim as osim
 from benchmarks import viewer
 from opinionsim.llm import Question
 from opinionsim.store import SeatRow, open_store
-from opinionsim.web._rights import hashed
 from tests.support.rooms import RoomServer, room
 
 SHOWN_S, OPENED_S, MEMORY_MB = 1.0, 1.0, 200.0
@@ -225,7 +225,9 @@ def load(folder: Path, people: int) -> None:
     runs = [run.run_id for run in osim.load_experiment(path).runs]
     with open_store(str(store)) as opened:
         for run_id in runs:
-            seat = SeatRow(run_id, 1, hashed(run_id), 1.0, consented_at=1.0)
+            # What a cookie is known by is its hash.
+            token = hashlib.sha256(run_id.encode()).hexdigest()
+            seat = SeatRow(run_id, 1, token, 1.0, consented_at=1.0)
             opened.change_seat(run_id, 1, lambda _, seat=seat: seat)
     with room(path, folder, "--store", str(store)) as server:
         _, _, cookie = ask(server, server.link.removeprefix(server.address), "")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PAUSE_S = 0.15
 
 
-class Standing(NamedTuple):
+class SessionState(NamedTuple):
     """Where a session stands."""
 
     rows: tuple[int, int]
@@ -46,11 +46,13 @@ class Watch:
     def __init__(self, room: Room) -> None:
         self._room = room
         #: Where the sessions that are on record stood at the last look.
-        self.last: Mapping[str, Standing] = {}
+        self.last: Mapping[str, SessionState] = {}
         self._next: dict[str, asyncio.Future[None]] = {}
         self._looking: asyncio.Task[None] | None = None
 
-    async def after(self, run_id: str, known: Standing | None, within_s: float | None = None) -> Standing | None:
+    async def after(
+        self, run_id: str, known: SessionState | None, within_s: float | None = None
+    ) -> SessionState | None:
         """Where a session stands once that is not `known` any more, or when the time is over.
 
         Raises
@@ -80,14 +82,14 @@ class Watch:
                     self._next.pop(run_id).set_result(None)
             await asyncio.sleep(_PAUSE_S)
 
-    def _standings(self) -> dict[str, Standing]:
+    def _standings(self) -> dict[str, SessionState]:
         asked, stopped = defaultdict[str, dict[int, str]](dict), bool(self._room.error)
         with self._room.reader.moment() as moment:
             rows, extents = moment.registered(self._room.runs), moment.progress(self._room.runs)
             for question in self._room.questions(moment):
                 asked[question.run_id].setdefault(question.agent, name_of(question))
         return {
-            run_id: Standing((row.generation, extents[run_id].seq), asked[run_id], row.status, stopped)
+            run_id: SessionState((row.generation, extents[run_id].seq), asked[run_id], row.status, stopped)
             for run_id, row in rows.items()
         }
 
@@ -101,7 +103,7 @@ class _Viewer:
         if sight.seat is not None:
             sight.heed(room.reader.turns(run_id, sight.seat))
 
-    def look(self, before: Standing | None, now: Standing) -> list[dict[str, str]]:
+    def look(self, before: SessionState | None, now: SessionState) -> list[dict[str, str]]:
         """What has happened since the last look, as events."""
         found: list[dict[str, str]] = []
         events = self._follower.poll() if before is None or before.rows != now.rows else []
@@ -145,14 +147,14 @@ async def events(room: Room, run_id: str, sight: Sight, known: tuple[int, int]) 
         `event`, `data` and `id`: ``line`` is a message, ``seat`` says that something else is asked of the person,
         ``analysis`` that there is a new one, ``state`` where the session stands, ``lost`` that it cannot be read.
     """
-    viewer, now = None, None
-    while True:
-        try:
-            before, now = now, await room.watch.after(run_id, now)
-            viewer = viewer or await run_in_threadpool(_Viewer, room, run_id, sight, known)
-            found = [] if now is None else await run_in_threadpool(viewer.look, before, now)
-        except StoreError as error:
-            yield {"event": "lost", "data": str(error)}
-            return
-        for each in found:
-            yield each
+    before = None
+    try:
+        # A viewer follows a run, which is on record then.
+        await room.watch.after(run_id, None)
+        viewer = await run_in_threadpool(lambda: _Viewer(room, run_id, sight, known))
+        while (now := await room.watch.after(run_id, before)) is not None:
+            for each in await run_in_threadpool(viewer.look, before, now):
+                yield each
+            before = now
+    except StoreError as error:
+        yield {"event": "lost", "data": str(error)}
