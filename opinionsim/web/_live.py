@@ -64,8 +64,7 @@ class Watch:
             self._looking = asyncio.create_task(self._look())
         while (now := self.last.get(run_id, known)) == known:
             changed = self._next.setdefault(run_id, asyncio.get_running_loop().create_future())
-            first = asyncio.FIRST_COMPLETED
-            done, _ = await asyncio.wait((self._looking, changed), timeout=within_s, return_when=first)
+            done, _ = await asyncio.wait((self._looking, changed), timeout=within_s, return_when="FIRST_COMPLETED")
             if self._looking in done:
                 self._looking.result()
             if not done:
