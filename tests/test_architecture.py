@@ -97,6 +97,7 @@ EXCUSED = {
     ("tests/report/test_study.py", "report._study_words"): "the design of runs whose process is gone, without a store",
     ("tests/web/test_rights.py", "web._routes"): "its routes, against the table of rights",
     ("tests/web/test_rights.py", "web._rights"): "every cell of that table, and keys that no page shows",
+    ("tests/web/test_http.py", "web._connection"): "a connection, without the ten seconds that it waits",
     ("benchmarks/replies.py", "llm._refusals"): "fits the weights of the signs that it finds",
     ("tests/watching/test_transcript.py", "watching._transcript"): "transcripts of meetings that no run here holds",
     ("tests/cli/test_app.py", "cli._app"): "every command's help beside its line in the table of commands",
