@@ -25,7 +25,7 @@ from opinionsim.foundation.documents import (
 )
 from opinionsim.foundation.frozen import Frozen
 from opinionsim.foundation.redaction import kept
-from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.foundation.streams import canonical_json, digest, run_name
 from opinionsim.measurement import STANCE
 from opinionsim.registry import known
 from opinionsim.specification import _identity
@@ -131,6 +131,11 @@ class PlannedRun:
             others["counterparts"] = cell.spec.interaction.counterpart(replicate, cell.spec.replicates)
         identity = _identity.run_id(cell.spec, cell.fields, replicate, others)
         return cls(cell, replicate, identity, _identity.block(cell.spec, cell.fields, replicate), redraw)
+
+    @property
+    def name(self) -> str:
+        """What it is called wherever runs are named."""
+        return run_name(self.cell.label, self.replicate, self.redraw)
 
     @property
     def spec(self) -> ExperimentSpec:
