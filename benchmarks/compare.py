@@ -1,7 +1,8 @@
 """What a comparison costs: passes over the turns of runs, and one condition with its trust report.
 
 The condition has ten runs of ten scripted agents over 60 meetings, and the usual candidates. A pass is the best of
-ten; CPU seconds halved are the time of the condition on two idle cores.
+ten; CPU seconds halved are the time of the condition on two idle cores. Friedkin-Johnsen, whose agents remember where
+they began, is timed by itself with eight runs of 50 meetings.
 Run: python benchmarks/compare.py
 """
 
@@ -22,7 +23,7 @@ from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
 from opinionsim.comparison._update_arrays import Updates
 
-PASS_EVENTS, FIXED_EVENTS, CONDITION_S, CONDITION_GB = 2e5, 2e6, 240.0, 1.0
+PASS_EVENTS, FIXED_EVENTS, CONDITION_S, CONDITION_GB, START_CPU_S = 2e5, 2e6, 240.0, 1.0, 60.0
 RUNS, AGENTS, STEPS = 20, 10, 100
 EXPERIMENT = {
     "name": "compare-benchmark",
@@ -34,6 +35,8 @@ EXPERIMENT = {
     "measurement": {"texts": ["post", "report"]},
     "model": {"name": "scripted"},
 }
+
+FEW = {"replicates": 8, "interaction": {"kind": "dyadic", "steps": 50}}
 
 
 def _meetings() -> Updates:
@@ -84,6 +87,10 @@ def main() -> int:
     print(f"one pass in which nothing that is read matters: {fixed:.3g} updates/s (bar {FIXED_EVENTS:.0e})")
     missed += deffuant < PASS_EVENTS or fixed < FIXED_EVENTS
     with tempfile.TemporaryDirectory() as folder:
+        few = osim.run(osim.load_experiment({**EXPERIMENT, "name": "few", **FEW}), Path(folder) / "few.sqlite")
+        begun = time.process_time()
+        compare(few, "friedkin-johnsen", threads=2)
+        going_back = time.process_time() - begun
         results = osim.run(osim.load_experiment(EXPERIMENT), Path(folder) / "store.sqlite")
         begun, wall = time.process_time(), time.perf_counter()
         found = compare(results, threads=2)
@@ -93,6 +100,8 @@ def main() -> int:
     print(
         f"one condition: {seconds:.0f} CPU s, {seconds / 2:.0f} s on two cores (bar {CONDITION_S:g}; {wall:.0f} s here)"
     )
+    print(f"Friedkin-Johnsen alone, 400 updates: {going_back:.0f} CPU s (bar {START_CPU_S:g})")
+    missed += going_back > START_CPU_S
     print(f"peak memory: {gigabytes:.2f} GB (bar {CONDITION_GB:g})")
     missed += seconds / 2 > CONDITION_S or gigabytes > CONDITION_GB
     return int(missed)

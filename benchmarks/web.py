@@ -3,15 +3,20 @@
 (a) Ten viewers follow a session whose speakers answer at once; for each message, the seconds from the arrival of its
 reply on record to its arrival at the last viewer. (b) A session of 2,000 turns on record: seconds to its whole page,
 and memory of the server beyond what it held idle. The server is the command `opinionsim room` in a process of its own.
-(c) to (f): see benchmarks/viewer.py.
-Run: python benchmarks/web.py [--turns N] [--only room|viewer] [--tables STORE]
+(c) to (f): see benchmarks/viewer.py. (g) Two hundred people, each at the seat of a session of its own: seconds to the
+owner's page of all of them, CPU of the server while all follow their pages and nothing happens, and seconds from an
+answer to the reply that it is on record where all answer at once. CPU time stands beside, for machines that are shared.
+Run: python benchmarks/web.py [--turns N] [--people N] [--only room|viewer|load] [--tables STORE]
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import hashlib
 import http.client
 import json
+import os
 import re
 import statistics
 import sys
@@ -28,11 +33,12 @@ import yaml
 import opinionsim as osim
 from benchmarks import viewer
 from opinionsim.llm import Question
-from opinionsim.store import open_store
+from opinionsim.store import SeatRow, open_store
 from tests.support.rooms import RoomServer, room
 
 SHOWN_S, OPENED_S, MEMORY_MB = 1.0, 1.0, 200.0
-_VIEWERS = 10
+OWNER_S, IDLE_CORES, ANSWERED_S = 0.5, 0.2, 1.0
+_VIEWERS, _IDLE_S, _ROUNDS = 10, 20.0, 5
 
 
 class Double:
@@ -137,17 +143,120 @@ def long_dialogue(folder: Path, turns: int) -> None:
         )
 
 
+def cpu_s(server: RoomServer) -> float:
+    """CPU time that a server has used."""
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Person:
+    """A person at a seat, its requests and the page that it follows."""
+
+    def __init__(self, server: RoomServer, run_id: str, cookie: str) -> None:
+        self._port, self._run = server.port, f"/sessions/{run_id}"
+        self._headers = f"host: 127.0.0.1:{server.port}\r\ncookie: {cookie}\r\norigin: {server.address}\r\n"
+
+    async def _send(
+        self, method: str, path: str, body: bytes = b""
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        kind = "content-type: application/x-www-form-urlencoded\r\naccept: application/json\r\nconnection: close\r\n"
+        head = f"{method} {self._run}{path} HTTP/1.1\r\n{self._headers}{kind}content-length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        return reader, writer
+
+    async def follow(self) -> None:
+        """Follow the page until cancelled."""
+        reader, _ = await self._send("GET", "/live?since=0.0")
+        while await reader.readline():
+            continue
+
+    async def question(self) -> bytes:
+        """The answer to the question that is open, once there is one, as its form is sent."""
+        while True:
+            reader, writer = await self._send("GET", "/seat")
+            page = (await reader.read()).decode()
+            writer.close()
+            if held := dict(re.findall(r'name="(turn|call|attempt)" value="([^"]*)"', page)):
+                return urlencode({**held, "text": "no" if 'type="radio"' in page else "Go on, please."}).encode()
+            await asyncio.sleep(0.5)
+
+    async def answer(self, form: bytes) -> float:
+        """Seconds until an answer is said to be on record."""
+        began = time.perf_counter()
+        reader, writer = await self._send("POST", "/answer", form)
+        assert b" 200 " in await reader.readline()
+        writer.close()
+        return time.perf_counter() - began
+
+
+async def _crowd(server: RoomServer, people: list[Person]) -> None:
+    forms = await asyncio.gather(*(each.question() for each in people))
+    pages = [asyncio.create_task(each.follow()) for each in people]
+    await asyncio.sleep(5)
+    began, used = time.perf_counter(), cpu_s(server)
+    await asyncio.sleep(_IDLE_S)
+    idle = (cpu_s(server) - used) / (time.perf_counter() - began)
+    print(f"    {len(people)} open pages: {idle:.3f} of a core while idle (bar {IDLE_CORES:g})")
+    for _ in range(_ROUNDS):
+        used = cpu_s(server)
+        took = await asyncio.gather(*(each.answer(form) for each, form in zip(people, forms, strict=True)))
+        print(
+            f"    {len(people)} answers at once: {statistics.median(took):.2f} s (median; bar {ANSWERED_S:g}), "
+            f"{max(took):.2f} s (most); {1000 * (cpu_s(server) - used) / len(people):.1f} ms of CPU each"
+        )
+        forms = await asyncio.gather(*(each.question() for each in people))
+    for page in pages:
+        page.cancel()
+
+
+def load(folder: Path, people: int) -> None:
+    """(g) Many people at once."""
+    path, store = folder / "load.yaml", folder / "load.sqlite"
+    document = {
+        "name": "load",
+        "replicates": people,
+        "task": "Should the library open on Sundays?",
+        "cast": [{"name": "Ada"}, {"name": "Guest", "seat": {}}],
+        "roles": {"moderator": {}},
+        "interaction": {"kind": "room", "steps": 40, "every": 2, "analyze_every": 0, "consent": False},
+    }
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    runs = [run.run_id for run in osim.load_experiment(path).runs]
+    with open_store(str(store)) as opened:
+        for run_id in runs:
+            # What a cookie is known by is its hash.
+            token = hashlib.sha256(run_id.encode()).hexdigest()
+            seat = SeatRow(run_id, 1, token, 1.0, consented_at=1.0)
+            opened.change_seat(run_id, 1, lambda _, seat=seat: seat)
+    with room(path, folder, "--store", str(store)) as server:
+        _, _, cookie = ask(server, server.link.removeprefix(server.address), "")
+        crowd = [Person(server, run_id, f"opinionsim-{server.port}={run_id}") for run_id in runs]
+        times, used = [], cpu_s(server)
+        for _ in range(7):
+            began = time.perf_counter()
+            ask(server, "/", cookie)
+            times.append(time.perf_counter() - began)
+        print(
+            f"(g) the owner's page of {people} sessions: {statistics.median(times):.2f} s (median of 7; bar "
+            f"{OWNER_S:g} of 100), {(cpu_s(server) - used) / 7:.2f} s of CPU"
+        )
+        asyncio.run(_crowd(server, crowd))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=2600)
-    parser.add_argument("--only", choices=("room", "viewer"))
+    parser.add_argument("--people", type=int, default=200)
+    parser.add_argument("--only", choices=("room", "viewer", "load"))
     parser.add_argument("--tables", type=Path, help="a store of chuang2024/tables")
     given = parser.parse_args()
-    room_, viewer_ = (given.only in (None, name) for name in ("room", "viewer"))
+    room_, viewer_, load_ = (given.only in (None, name) for name in ("room", "viewer", "load"))
     for measure in (
         *((on_screen, lambda folder: long_dialogue(folder, given.turns)) if room_ else ()),
         *((lambda folder: viewer.measure(folder, given.tables),) if viewer_ else ()),
+        *((lambda folder: load(folder, given.people),) if load_ else ()),
     ):
         with tempfile.TemporaryDirectory() as folder:
             measure(Path(folder))

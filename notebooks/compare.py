@@ -73,9 +73,9 @@ print(response_curve(found.events)[["cell", "discrepancy", "change", "low", "hig
 #
 # Candidates are scored on runs that they were not fitted to. `degroot` says that agents move a share of the way to what
 # they read. Beside it always stand candidates in which nobody influences anybody: opinions stay (`persistence`), all
-# move alike (`shift`), all are drawn to one point (`attractor`), or agents read others' messages than they did. The
-# share of ratings that are wrong is given here, with the ends of its interval, at which the finding is
-# repeated; else it is fitted as well.
+# move alike (`shift`), all are drawn to one point (`attractor`), some are drawn back to where they began (`anchored`),
+# or agents read others' messages than they did. The share of ratings that are wrong is given here, with the ends of its
+# interval, at which the finding is repeated; else it is fitted as well.
 
 # %%
 print(found.scores[["cell", "candidate", "score", "standard_error", "tie", "reached"]].round(3))

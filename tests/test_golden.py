@@ -173,7 +173,7 @@ def _shown(results: osim.Results) -> Iterator[tuple[str, str]]:
         yield command, _printed(command)
     for kind in sorted(results.metrics["kind"].unique()):
         yield f"table --json --kind {kind}", _printed("table --json", "--kind", kind)
-    firsts = results.runs.reset_index(drop=True).drop_duplicates("cell").index
+    firsts = [f"{run.cell}/{run.replicate}" for run in results.runs.drop_duplicates("cell").itertuples()]
     for command in ("show --run", "show --json --run"):
         yield command, "\n".join(_printed(command, run) for run in firsts)
     for what, counted in FIGURES.items():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from distributed import LocalCluster
 from typer.testing import CliRunner
 
@@ -685,6 +686,60 @@ def test_what_is_left_out_is_named_only_where_it_is_missing(astray: str) -> None
         name, *options = command.split()
         said = CliRunner().invoke(app, [name, astray, *options]).stderr
         assert ("left out parts of your own, which --allow-parts imports: astray:late, astray:most" in said) == lacks
+
+
+@pytest.fixture
+def contrasted(tmp_path: Path) -> Path:
+    """A file with a metric, beside the store `m.sqlite` of a study whose one contrast is of it."""
+    module = tmp_path / f"{tmp_path.name}.py"
+    text = 'import opinionsim as osim\n\n@osim.part("metric")\ndef most(opinions):\n    return max(opinions)\n'
+    module.write_text(text, encoding="utf-8")
+    axis, name = "cognition.confirmation_bias", f"{tmp_path.name}:most"
+    contrast = {"of": {axis: "strong"}, "less": {axis: "none"}, "measure": name}
+    spec = changed(
+        SMALL,
+        replicates=2,
+        sweep={axis: ["none", "strong"]},
+        measurement={"metrics": [name, "bimodality"]},
+        analysis={"primary": "most", "contrasts": {"most": contrast}},
+    )
+    (tmp_path / "m.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    _done(tmp_path, "run m.yaml --store m.sqlite")
+    return module
+
+
+def test_a_contrast_of_a_metric_of_ones_own_is_there_where_that_is_allowed_and_missed_in_archives(
+    contrasted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(contrasted.parent))
+    store, name = str(contrasted.with_name("m.sqlite")), f"{contrasted.stem}:most"
+    for options, there in (([], False), (["--allow-parts"], True)):
+        said = CliRunner().invoke(app, ["table", store, *options])
+        assert said.exit_code == 0, said.output
+        assert ("Contrasts" in said.stdout, name in said.stdout) == (there, there)
+        assert "bimodality" in said.stdout
+    refused = CliRunner().invoke(app, ["export", store, "without", "--archive"])
+    assert refused.exit_code == 2
+    assert f"analysis.contrasts, and an archive would have no table of them (left out: {name})" in refused.stderr
+    assert not Path("without").exists()
+    assert _invoke("export", store, "with", "--archive").exit_code == 0
+    assert verify("with").problems == ()
+    about = json.loads(Path("with", "archive.json").read_text(encoding="utf-8"))
+    about["tables"] = [each for each in about["tables"] if "contrasts" not in each["file"]]
+    Path("with", "archive.json").write_text(json.dumps(about), encoding="utf-8")
+    assert (
+        "analysis.contrasts: the study declares them, and the archive has no table of them" in verify("with").problems
+    )
+
+
+def test_a_metric_that_is_not_there_any_more_takes_nothing_else_along(contrasted: Path) -> None:
+    contrasted.unlink()
+    for command in ("table {} --csv t.csv", "report {} --out r.html"):
+        found = _invoke(*command.format(contrasted.with_name("m.sqlite")).split())
+        assert found.exit_code == 0, found.output
+        assert f"left out what failed: {contrasted.stem}:most: cannot import" in found.stderr
+    assert "bimodality" in Path("t-metrics.csv").read_text(encoding="utf-8")
+    assert "bimodality" in Path("r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,30 @@ def test_correction_removes_the_error_of_a_contrast_and_its_interval_covers(nois
     assert 0.93 <= covered <= 0.985
 
 
+@pytest.mark.parametrize("read", [-2.0, np.nan], ids=["as -2", "unread"])
+def test_texts_without_an_opinion_in_one_condition_leave_no_bias(read: float) -> None:
+    """30 % of the texts of one condition state none, whatever is read there; 100 of 300 of each have labels."""
+    rng, found, studies = np.random.default_rng(BIAS_SEED), [], 400
+    for _ in range(studies):
+        texts, labels = _study(rng, 0.1, False)
+        silent = (rng.random(len(texts)) < 0.3) & (texts["condition"] == "second")
+        texts.loc[silent, "value"] = read
+        labels = labels.assign(label=labels["label"].where(~silent))
+        row = bias_frames(texts, labels, ["condition"])[1].iloc[0]
+        stated = texts["true"].where(~silent).groupby([texts["condition"], texts["run_id"]]).mean()
+        truth = stated.groupby("condition").mean().diff().iloc[-1]
+        found.append((row["raw"] - truth, row["corrected"] - truth, row["corrected_ci_low"], row["corrected_ci_high"]))
+    raw, corrected, low, high = np.array(found).T
+    wide = np.random.default_rng(2).normal(-0.6, 0.4, 10**6), np.random.default_rng(2).normal(0.4, 0.4, 10**6)
+    of_all = [np.clip(np.rint(np.random.default_rng(1).normal(middle, 0.8)), -2, 2).mean() for middle in wide]
+    covered = float(((low < of_all[1] - of_all[0]) & (of_all[1] - of_all[0] < high)).mean())
+    error = corrected.std() / studies**0.5
+    print(f"\nno opinion read as {read:g}: error of a contrast raw {raw.mean():+.3f}, corrected "
+          f"{corrected.mean():+.3f} (SE {error:.3f}), coverage {covered:.1%}")  # fmt: skip
+    assert abs(corrected.mean()) < 4 * error
+    assert 0.93 <= covered <= 0.985
+
+
 @pytest.mark.parametrize("labels", [17, 100, 400])
 def test_the_half_width_of_a_plan_is_that_of_audits(labels: int) -> None:
     rng = np.random.default_rng(BIAS_SEED)

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
+from opinionsim.metrics import ANY
 
 Estimand = Literal["topics-like-these", "these-topics"]
 Design = Literal["nested", "crossed"]
@@ -80,15 +81,69 @@ def _units(values: np.ndarray, method: str) -> Spread:
 
 
 def _within(grid: np.ndarray) -> Spread:
-    """Nested blocks and the studied topics: pooled variance within topics. NaN stands for a block that is lacking."""
+    r"""Nested blocks and the studied topics. NaN stands for a block that is lacking.
+
+    The variance of the mean is :math:`\sum_t s_t^2/n_t / T^2`, each topic with a variance of its own, and it has
+    :math:`(\sum_t s_t^2/n_t)^2 / \sum_t (s_t^2/n_t)^2/(n_t - 1)` degrees of freedom (Satterthwaite 1946; of two topics,
+    Welch 1947, doi 10.2307/2332510).
+    """
     counts = (~np.isnan(grid)).sum(axis=-1)
-    means = np.nanmean(grid, axis=-1)
-    df = (counts - 1).sum(axis=-1)
-    squares = np.nansum((grid - means[..., None]) ** 2, axis=(-2, -1))
-    variance = np.where(df > 0, squares / np.maximum(df, 1), np.nan)
-    error = np.sqrt(variance * (1 / counts).sum(axis=-1)) / grid.shape[-2]
-    method = "t with the variance within topics pooled"
-    return Spread(means.mean(axis=-1), np.sqrt(variance), error[..., None], df[..., None].astype(float), (method,))
+    within = np.nanvar(grid, axis=-1, ddof=1)
+    parts = within / counts
+    total = parts.sum(axis=-1)
+    with np.errstate(invalid="ignore"):
+        df = total**2 / (parts**2 / (counts - 1)).sum(axis=-1)
+    error, method = np.sqrt(total) / grid.shape[-2], "t with the variance of each topic (Satterthwaite)"
+    mean, sd = np.nanmean(grid, axis=-1).mean(axis=-1), np.sqrt(within.mean(axis=-1))
+    return Spread(mean, sd, error[..., None], df[..., None], (method,))
+
+
+def _completed(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r"""Crossed grids (..., T, R) that lack the same values, with these put in by least squares.
+
+    What is put in is the effect of the topic and of the block, so that the mean of the grid is that of topics and
+    blocks as if each had all values, and its topic and block means are their effects.
+
+    Returns
+    -------
+    values : ndarray (..., T, R)
+        NaN throughout where the values do not connect all topics and blocks.
+    shares : ndarray (3,)
+        Variance that a rest of variance 1 gives the means of topics, those of blocks, and the mean of all, each over
+        that in a complete grid.
+
+    Notes
+    -----
+    Yates 1933, The analysis of replicated experiments when the field results are incomplete, for the values; unweighted
+    means for the variances: Burdick & Graybill 1992, Confidence intervals on variance components, chapter 4.
+    """
+    known = ~np.isnan(grid.reshape(-1, *grid.shape[-2:])[0])
+    if known.all():
+        return grid, np.ones(3)
+    (n, k), (row, column) = known.shape, np.indices(known.shape).reshape(2, -1)
+    cells = np.hstack([np.eye(n)[row], np.eye(k)[column]])
+    own = cells[known.ravel()]
+    if np.linalg.matrix_rank(own.T @ own, hermitian=True) < n + k - 1:
+        return np.full_like(grid, np.nan), np.ones(3)
+    effects = np.linalg.pinv(own.T @ own, hermitian=True) @ own.T
+    fitted = (grid[..., known] @ effects.T @ cells.T).reshape(grid.shape)
+    between = [np.var(each, axis=0, ddof=1).sum() for each in (effects[:n], effects[n:])]
+    mean = effects[:n].mean(axis=0) + effects[n:].mean(axis=0)
+    return np.where(known, grid, fitted), np.array([between[0] * k, between[1] * n, (mean**2).sum() * n * k])
+
+
+def _jackknife(grid: np.ndarray) -> Spread:
+    """Crossed grids with gaps and the studied topics: each block adds what the mean changes by without it.
+
+    Notes
+    -----
+    Tukey 1958; Miller 1974, The jackknife, doi 10.1093/biomet/61.1.1. In a complete grid the values are block means.
+    """
+    n = grid.shape[-1]
+    means = [_completed(each)[0].mean(axis=(-2, -1)) for each in
+             (grid, *(np.delete(grid, block, axis=-1) for block in range(n)))]  # fmt: skip
+    values = n * means[0][..., None] - (n - 1) * np.stack(means[1:], axis=-1)
+    return _units(values, "t over blocks by least squares and the jackknife")._replace(mean=means[0])
 
 
 def mean_squares(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -101,7 +156,13 @@ def mean_squares(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def of_mean_squares(
-    mean: ArrayLike, topics: ArrayLike, blocks: ArrayLike, rest: ArrayLike, shape: tuple[int, int]
+    mean: ArrayLike,
+    topics: ArrayLike,
+    blocks: ArrayLike,
+    rest: ArrayLike,
+    shape: tuple[int, int],
+    shares: ArrayLike = (1.0, 1.0, 1.0),
+    lacking: int = 0,
 ) -> Spread:
     r"""The spread of a mean over T topics crossed with R blocks, from mean squares of topics, blocks and the rest.
 
@@ -109,7 +170,9 @@ def of_mean_squares(
     :math:`\sigma_t^2 = \max(0, (MS_t - MS_e)/R)`, :math:`\sigma_b^2 = \max(0, (MS_b - MS_e)/T)` and
     :math:`\sigma_e^2 = MS_e`. It is a sum of mean squares :math:`\sum c_i MS_i`, with
     :math:`(\sum c_i MS_i)^2 / \sum (c_i MS_i)^2/f_i` degrees of freedom. Beside it stand :math:`MS_t/TR`, the t
-    interval over topics alone, and :math:`MS_b/TR`, that over blocks alone.
+    interval over topics alone, and :math:`MS_b/TR`, that over blocks alone. Where a grid has gaps, which least squares
+    fill, the mean squares and the mean contain `shares` of :math:`\sigma_e^2` in the place of 1 each, and the rest has
+    `lacking` degrees of freedom fewer.
 
     Notes
     -----
@@ -118,14 +181,17 @@ def of_mean_squares(
     """
     n_topics, n_blocks = shape
     squares = np.stack(np.broadcast_arrays(*(np.asarray(each, dtype=float) for each in (topics, blocks, rest))), -1)
-    larger = squares[..., :2] > squares[..., 2:]
-    parts = squares * np.concatenate([larger, 1 - larger.sum(axis=-1, keepdims=True)], axis=-1)
-    free = np.array([n_topics - 1, n_blocks - 1, (n_topics - 1) * (n_blocks - 1)], dtype=float)
+    held = np.asarray(shares, dtype=float) * squares[..., 2:]
+    larger = squares[..., :2] > held[..., :2]
+    rests = held[..., 2:] - (held[..., :2] * larger).sum(axis=-1, keepdims=True)
+    parts = np.concatenate([squares[..., :2] * larger, rests], axis=-1)
+    free = np.array([n_topics - 1, n_blocks - 1, (n_topics - 1) * (n_blocks - 1) - lacking], dtype=float)
     total = parts.sum(axis=-1)
     with np.errstate(invalid="ignore"):
         df = total**2 / (parts**2 / free).sum(axis=-1)
-    errors = np.sqrt(np.stack([total, squares[..., 0], squares[..., 1]], axis=-1) / (n_topics * n_blocks))
-    between = np.maximum(squares[..., :2] - squares[..., 2:], 0) / (n_blocks, n_topics)
+    alone = np.maximum(squares[..., :2] + held[..., 2:] - held[..., :2], 0)
+    errors = np.sqrt(np.concatenate([total[..., None], alone], axis=-1) / (n_topics * n_blocks))
+    between = np.maximum(squares[..., :2] - held[..., :2], 0) / (n_blocks, n_topics)
     components = np.concatenate([between, squares[..., 2:]], axis=-1)
     of_each = np.stack([df, *(np.full_like(df, each) for each in free[:2])], axis=-1)
     methods = ("Satterthwaite, topics crossed with blocks", "t over topics alone", "t over blocks alone")
@@ -139,22 +205,31 @@ def spread_of(grid: ArrayLike, design: Design, estimand: Estimand) -> Spread:
     ----------
     grid : array_like (..., T, R)
         A value for each topic and block. Of nested blocks, column r is the r-th block of every topic, and NaN stands
-        where a topic has fewer; of crossed ones it is the same block throughout, and none may be missing.
+        where a topic has fewer; of crossed ones it is the same block throughout, and grids lack the same values.
     design, estimand : str
         ``nested`` or ``crossed``; ``topics-like-these`` or ``these-topics``.
 
     Returns
     -------
     Spread
-        The interval that counts is :meth:`Spread.interval`.
+        The interval that counts is :meth:`Spread.interval`. All is NaN of a crossed grid whose values do not connect
+        all topics and blocks, or leave no rest.
     """
     values = np.asarray(grid, dtype=float)
     if design == "nested":
         like_these = estimand == "topics-like-these"
         return _units(np.nanmean(values, axis=-1), "t over topic means") if like_these else _within(values)
+    gaps = int(np.isnan(values.reshape(-1, *values.shape[-2:])[0]).sum())
+    if estimand == "these-topics" and gaps:
+        return _jackknife(values)
     if estimand == "these-topics":
         return _units(values.mean(axis=-2), "t over block means" if values.shape[-2] > 1 else "t over blocks")
-    return of_mean_squares(values.mean(axis=(-2, -1)), *mean_squares(values), values.shape[-2:])
+    values, shares = _completed(values)
+    topics, blocks, rest = mean_squares(values)
+    all_free = math.prod(side - 1 for side in values.shape[-2:])
+    # What was put in deviates from nothing.
+    rest = rest * (all_free / (all_free - gaps) if gaps < all_free else math.nan)
+    return of_mean_squares(values.mean(axis=(-2, -1)), topics, blocks, rest, values.shape[-2:], shares, gaps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,7 +253,7 @@ class Estimate:
     method : str
         The method of the interval; where several apply, that of the longest.
     left_out : int
-        Values that are missing or were left out to have the rest complete.
+        Values that are missing.
     reason : str
         Why there is no interval; empty where there is one.
     sd : float
@@ -186,7 +261,7 @@ class Estimate:
     spread : Spread or None
         The mean with its standard errors by every method; None where there is no interval.
     values : tuple of float, length n
-        The values of the units, where one dimension of them is independent; else empty.
+        The values of the units, where one dimension of them is independent and none is missing; else empty.
     """
 
     mean: float
@@ -294,6 +369,7 @@ def estimate(
     estimand: Estimand | None = None,
     level: float = 0.95,
     design: Design | None = None,
+    limits: tuple[float, float] = ANY,
 ) -> Estimate:
     r"""The mean of values of topics and blocks, each topic with equal weight, and its confidence interval.
 
@@ -310,6 +386,8 @@ def estimate(
         Confidence level.
     design : str, optional
         ``nested`` or ``crossed``; default as topics and blocks have it (:func:`design_of`).
+    limits : (float, float)
+        What the mean can be. An interval ends there, which takes nothing from its coverage; tests do not change.
 
     Returns
     -------
@@ -325,9 +403,10 @@ def estimate(
     -----
     ``topics-like-these``: nested, t over topic means; crossed, the longest of the intervals of Satterthwaite, over
     topics alone and over blocks alone (:func:`of_mean_squares`). ``these-topics``: crossed, t over block means; nested,
-    the variance within topics pooled, :math:`s^2 \sum_t n_t^{-1} / T^2`. A crossed grid must be complete: what is left
-    out is the block, or for topics like these the topic or block, that lacks most, until nothing is missing. Agents and
-    steps are never units, for those of one run influence one another.
+    the sum of the variances of topic means, each from its own blocks, with degrees of freedom by Satterthwaite. A
+    crossed grid with gaps keeps all its values: its mean is that of least squares, with effects of topics and blocks,
+    and about these topics its error that of a jackknife over blocks. Agents and steps are never units, for those of
+    one run influence one another.
     """
     if estimand is not None and estimand not in ESTIMANDS:
         raise MeasurementError(f"estimand must be one of {', '.join(ESTIMANDS)}; got {estimand!r}")
@@ -345,8 +424,9 @@ def estimate(
     arranged = design or design_of(given["topic"], given["block"])
     if given["topic"].nunique() == 1:
         arranged = "crossed"
-    table = _nested(kept) if arranged == "nested" else _complete(kept.unstack(), topics=chosen == "topics-like-these")
-    return _estimated(table, arranged, chosen, level, len(rows), kept)
+    table = _nested(kept) if arranged == "nested" else kept.unstack()
+    made = _estimated(table, arranged, chosen, level, len(rows), kept)
+    return replace(made, low=float(np.clip(made.low, *limits)), high=float(np.clip(made.high, *limits)))
 
 
 def _nested(values: pd.Series[Any]) -> pd.DataFrame:
@@ -355,17 +435,6 @@ def _nested(values: pd.Series[Any]) -> pd.DataFrame:
     return values.droplevel("block").to_frame("value").assign(place=place.to_numpy()).set_index(
         "place", append=True
     )["value"].unstack()  # fmt: skip
-
-
-def _complete(table: pd.DataFrame, *, topics: bool) -> pd.DataFrame:
-    """The table without the blocks that lack most, or topics where these may be left out, until nothing is missing."""
-    while table.size and (missing := table.isna()).to_numpy().any():
-        by_block, by_topic = missing.mean(axis=0), missing.mean(axis=1)
-        if topics and by_topic.max() > by_block.max():
-            table = table.drop(index=by_topic.idxmax())
-        else:
-            table = table.drop(columns=by_block.idxmax())
-    return table
 
 
 def _estimated(
@@ -387,21 +456,23 @@ def _estimated(
     bare = Estimate(float(by_topic.mean()), math.nan, math.nan, level, estimand, unit, n, units, "", n_values - known)
     if n_topics == 1 and estimand == "topics-like-these":
         return replace(bare, reason="one topic does not tell how topics differ")
-    if not known:
-        return replace(bare, reason="no block has a value of every topic")
     grid = table.to_numpy(dtype=float)
-    mean = float(np.nanmean(grid, axis=1).mean())
-    pooled = design == "nested" and estimand == "these-topics"
-    if n < LEAST_UNITS or (pooled and known - n_topics < LEAST_UNITS - 1):
-        few = f"{units} of {counts[0]}" if pooled else units
-        return replace(bare, mean=mean, reason=f"too few independent units ({few}), at least {LEAST_UNITS} are needed")
+    within = design == "nested" and estimand == "these-topics"
+    if within:
+        # The variance of a topic rests on its own blocks alone.
+        n = int(table.notna().sum(axis=1).min())
+    if n < LEAST_UNITS:
+        few = f"{n} block{'s' * (n != 1)} of a topic" if within else units
+        return replace(bare, reason=f"too few independent units ({few}), at least {LEAST_UNITS} are needed")
     found = spread_of(grid, design, estimand)
-    sd = float(found.sd)
+    sd, mean = float(found.sd), float(found.mean)
+    if math.isnan(sd):
+        return replace(bare, reason="too many values are missing for the others to connect topics and blocks")
     if not sd > 1e-12 * max(1.0, abs(mean)):
         return replace(bare, mean=mean, reason="all units have the same value")
     low, high = (float(end) for end in found.interval(level))
     method = found.methods[int(found.halves(level).argmax())]
-    one_way = unit != "topic and block" and not pooled
+    one_way = unit != "topic and block" and not within and (design == "nested" or known == table.size)
     values = tuple(np.nanmean(grid, axis=1 if unit == "topic" else 0).tolist()) if one_way else ()
     return replace(bare, mean=mean, low=low, high=high, method=method, sd=sd, spread=found, values=values)
 

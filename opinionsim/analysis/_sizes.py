@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._contrasts import declared_effects
-from opinionsim.analysis._means import Design, Estimate, Spread, design_of, of_mean_squares, usual_estimand
+from opinionsim.analysis._means import LEAST_UNITS, Design, Estimate, Spread, design_of, of_mean_squares, usual_estimand
 from opinionsim.analysis._printed_table import Table, finished
 from opinionsim.analysis._units import METRIC_KEYS
 from opinionsim.errors import SpecError
@@ -192,7 +192,7 @@ def _expected(
         # What blocks that topics share have in common stays unknown.
         raise SpecError("the pilot has blocks nested in topics, the study has not: list topic.name in independent_over")
 
-    def units(variance: float, n: int, df: int) -> Spread:
+    def units(variance: float, n: int, df: float) -> Spread:
         error = np.array([math.sqrt(variance / n)])
         return Spread(zero, np.sqrt(variance + zero), error, np.array([float(df)]), found.methods)
 
@@ -212,7 +212,15 @@ def _expected(
 
         return crossed
     if own.unit == "block" and "nested" in (of_pilot, design):
-        return lambda n_topics, n_blocks: units(within, n_topics * n_blocks, n_topics * (n_blocks - 1))
+        each = by_topic.var(ddof=1).to_numpy()
+        # Of topics that vary differently, few have most of the degrees of freedom (Satterthwaite).
+        even = float(each.sum() ** 2 / (each**2).sum() / len(each))
+
+        def of_each(n_topics: int, n_blocks: int) -> Spread:
+            df = n_topics * even * (n_blocks - 1) if n_blocks >= LEAST_UNITS else 0.0
+            return units(float(each.mean()), n_topics * n_blocks, df)
+
+        return of_each
     if own.unit == "block":
         return lambda n_topics, n_blocks: units(own.sd**2, n_blocks, n_blocks - 1)
     between = max(own.sd**2 - within * float((1 / counts).mean()), 0.0)

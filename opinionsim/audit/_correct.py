@@ -11,79 +11,115 @@ import pandas as pd
 from opinionsim.analysis import Estimand, Estimate, effect, no_estimate, with_intervals
 from opinionsim.audit._sample import KEYS
 from opinionsim.errors import SpecError
-from opinionsim.metrics import in_order, named_levels
+from opinionsim.metrics import in_order, named_levels, scale_of
 from opinionsim.specification import ContrastSpec
 
 #: What is estimated: as the instrument reads it, and as the labels correct it.
 BOTH = ("raw", "corrected")
 
 
-def mean_error(error: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
-    r"""Weighted mean of errors, and what each one adds to it beyond its expected part.
+#: What identifies an independent unit.
+_UNIT = ["topic", "block"]
+
+
+def mean_error(read: np.ndarray, label: np.ndarray, of_read: np.ndarray, of_label: np.ndarray) -> tuple[float, Any]:
+    r"""Mean of readings less mean of labels, each over the texts that have one, and what each text adds.
 
     Parameters
     ----------
-    error, weight : ndarray (n,)
-        Errors of labelled texts, and their weights; n at least 1.
+    read, label : ndarray (n,)
+        Readings and labels of labelled texts; NaN for a text without a reading, and for one without an opinion.
+    of_read, of_label : ndarray (n,)
+        Weights in either mean.
 
     Returns
     -------
-    mean : float
-        :math:`\bar e = \sum w_i e_i / \sum w_i`.
+    error : float
+        :math:`\bar v - \bar y` with the ratios :math:`\bar v = \sum a_i v_i / \sum a_i` over readings and
+        :math:`\bar y = \sum b_i y_i / \sum b_i` over labels. NaN without a reading or without a label.
     parts : ndarray (n,)
-        :math:`w_i (e_i - \bar e) / \sum w_i`, whose spread is that of the mean.
+        :math:`a_i (v_i - \bar v) / \sum a - b_i (y_i - \bar y) / \sum b`, whose spread is that of the error
+        (linearised).
 
     Notes
     -----
-    Särndal, Swensson and Wretman 1992, Model assisted survey sampling, sections 5.7 and 6.3.
+    Means of domains are ratios: Cochran 1977, Sampling techniques, sections 2.11 and 2.12; Särndal, Swensson and
+    Wretman 1992, Model assisted survey sampling, sections 5.6 to 5.8. Where each text has a reading and an opinion, and
+    equal weights in both means, this is the weighted mean of their differences.
     """
-    share = weight / weight.sum()
-    mean = float(share @ error)
-    return mean, share * (error - mean)
+    means, parts = [], []
+    for value, weight in ((read, of_read), (label, of_label)):
+        own = np.where(np.isnan(value), 0.0, weight)
+        if not own.any():
+            return np.nan, np.full(len(value), np.nan)
+        share, filled = own / own.sum(), np.nan_to_num(value)
+        means.append(float(share @ filled))
+        parts.append(share * (filled - means[-1]))
+    return means[0] - means[1], parts[0] - parts[1]
+
+
+def _weights(texts: pd.DataFrame, counted: pd.Series[float]) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Weight of each text in the mean of all, and of its unit, where texts count as much of a whole as `counted`.
+
+    Texts of a run weigh alike, as do runs of a unit, units of a topic and topics. NaN where no text of the run counts.
+    """
+    in_run = counted.groupby(texts["run_id"]).transform("sum")
+    own = texts[in_run > 0]
+    n_runs = own.groupby(_UNIT, dropna=False)["run_id"].transform("nunique")
+    n_blocks = own.groupby("topic", dropna=False)["block"].transform("nunique")
+    unit = (1 / (n_blocks * own["topic"].nunique(dropna=False))).reindex(texts.index)
+    return unit / (in_run * n_runs.reindex(texts.index)), unit
 
 
 def correct_bias(texts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     r"""Correct the mean opinion of one condition.
 
-    The difference estimator: :math:`\hat B = B - \sum_s u_i e_i / \sum_s u_i`, where the mean opinion B of all texts
-    is as read, :math:`e_i` is reading less label of a text of the sample s, and :math:`u_i` its share in B over its
-    inclusion probability. It is right whatever the instrument does, for errors are measured where they count and
-    nothing is assumed of them.
+    What is estimated is the mean that tables would have, had people read all texts: over the texts of a run that state
+    an opinion by their labels, then over runs, blocks and topics. It is the mean as read less the error in labelled
+    texts (:func:`mean_error`), each weighted by its weight in either mean over its inclusion probability. It is right
+    whatever the instrument does, for errors are measured where they count and nothing is assumed of them; with every
+    text labelled nothing is left to estimate.
 
     Parameters
     ----------
     texts : DataFrame
-        All texts of the condition that count: ``run_id, turn, topic, block, value``.
+        All texts of the condition that count: ``run_id, turn, topic, block, value``; NaN for one without a reading.
     labels : DataFrame
-        Labelled ones among them: ``run_id, turn, probability, label``; a NaN label has no part.
+        Labelled ones among them: ``run_id, turn, probability, label``; a NaN label is that of a text without an
+        opinion.
 
     Returns
     -------
     DataFrame
-        One row a topic and block: ``topic, block, raw, error, corrected``. The error of unit v with share
-        :math:`s_v` in B is :math:`\bar e + \sum_{s_v} u_i (e_i - \bar e) / s_v \sum_s u_i`, so that the spread of
-        corrected values is that of runs and audit together, and their mean has the interval of any mean
-        (:func:`opinionsim.analysis.estimate`).
+        One row a topic and block: ``topic, block, raw, error, corrected``. Corrected values are such that their spread
+        is that of runs and audit together, so that their mean has the interval of any mean
+        (:func:`opinionsim.analysis.estimate`): what a labelled text adds to the error stands in its own unit.
 
     Notes
     -----
-    Variance with units as first-stage samples: as for :func:`mean_error`, section 4.6.
+    Variance with units as first-stage samples: Särndal, Swensson and Wretman, section 4.6. How many texts of a run
+    state an opinion is known of labelled ones; one without a label counts as the share of labelled ones of the same
+    reading that do. This gives runs their weights alone.
     """
-    unit = ["topic", "block"]
     own = texts.merge(labels[[*KEYS, "probability", "label"]], on=KEYS, how="left")
-    n_texts = own.groupby("run_id")["value"].transform("size")
-    part = 1 / (n_texts * own.groupby(unit, dropna=False)["run_id"].transform("nunique"))
-    n_blocks = own.groupby("topic", dropna=False)["block"].transform("nunique")
-    share = 1 / (n_blocks * own["topic"].nunique(dropna=False))
-    own["raw"], own["error"] = part * own["value"], 0.0
-    known, mean = own["label"].notna(), np.nan
-    if known.any():
-        weight = (part * share / own["probability"])[known].to_numpy(float)
-        mean, parts = mean_error((own["value"] - own["label"])[known].to_numpy(float), weight)
-        own.loc[known, "error"] = parts / share[known]
-    found = own.groupby(unit, sort=False, dropna=False)[["raw", "error"]].sum().reset_index()
-    found["error"] += mean
-    return found.assign(corrected=found["raw"] - found["error"])
+    known, value = own["probability"].notna(), own["value"]
+    states = own["label"].notna().astype(float).where(known)
+    said = states
+    for alike in (value, value.isna()):
+        said = said.fillna(states.groupby(alike, dropna=False).transform("mean"))
+    of_read, unit_read = _weights(own, value.notna().astype(float))
+    of_label, unit = _weights(own, said.fillna(states.mean()))
+    drawn = own.loc[known, ["value", "label"]].to_numpy(float).T
+    weights = [(each / own["probability"])[known].to_numpy(float) for each in (of_read, of_label)]
+    error, parts = mean_error(*drawn, *weights)
+    mean = float((of_read * value).sum())
+    own["moved"] = (of_read * (value - mean)).fillna(0.0)
+    own.loc[known, "moved"] -= parts
+    own["moved"] /= unit
+    own["raw"] = of_read * value / unit_read
+    found = own.groupby(_UNIT, sort=False, dropna=False)[["raw", "moved"]].sum(min_count=1).reset_index()
+    found["corrected"] = mean - error + found["moved"]
+    return found.assign(error=found["raw"] - found["corrected"])[[*_UNIT, "raw", "error", "corrected"]]
 
 
 def bias_frames(
@@ -103,8 +139,8 @@ def bias_frames(
     Returns
     -------
     conditions : DataFrame
-        One row a condition: the columns `by`, ``evidence, labels``, and each of ``raw, corrected, error`` with its
-        interval and what that rests on, as in all tables.
+        One row a condition: the columns `by`, ``evidence, labels``, of which ``without`` find no opinion, and each of
+        ``raw, corrected, error`` with its interval and what that rests on, as in all tables.
     contrasts : DataFrame
         One row for each level but the first: ``contrast``, ``raw`` and ``corrected`` with their intervals, and why
         there is none; paired by topic and block. Topics themselves are not compared, since nothing pairs them.
@@ -114,9 +150,14 @@ def bias_frames(
     rows, parts = [], []
     for levels, group in conditions(texts, by):
         found = correct_bias(group, labels)
-        rows.append(levels | {"labels": len(group.merge(labels[labels["label"].notna()][KEYS], on=KEYS))})
+        given = group[KEYS].merge(labels[[*KEYS, "label"]], on=KEYS)["label"]
+        rows.append(levels | {"labels": len(given), "without": int(given.isna().sum())})
         parts.append(found.assign(**levels))
     units = pd.concat(parts, ignore_index=True)
+    if "scale" in texts.columns:
+        scale = scale_of(texts)
+        width = float(scale.highest - scale.lowest)
+        units.attrs["limits"] = dict.fromkeys(BOTH, (scale.lowest, scale.highest)) | {"error": (-width, width)}
     frame, estimates = with_intervals(pd.DataFrame(rows), units, by, estimand, (*BOTH, "error"))
     contrasts = []
     axis = by[0] if by else "topic"

@@ -57,9 +57,11 @@ def correction_tables(
     frame, contrasts, estimates = bias_frames(
         texts, labels, by, estimand or analysis_of(results.spec, results.left_out).estimand
     )
-    shown = {name: name for name in (*by, "labels", "error", *BOTH)}
+    shown = {name: name for name in (*by, "labels")} | {"without": "no opinion"}
+    shown |= {name: name for name in ("error", *BOTH)}
     late = int((texts["begun_at"] > sample.audit.made_at).sum())
-    told = {"n_labels": int(labels["label"].notna().sum()), "coders": people, "intervals": interval_notes(*estimates)}
+    told = {"n_labels": len(labels), "coders": people, "intervals": interval_notes(*estimates)}
+    told["without"] = int(labels["label"].isna().sum())
     made = [sample.table("bias", "Mean opinion as read and corrected", frame, shown, len(by), late=late, **told)]
     if len(contrasts):
         reasons = list(dict.fromkeys(filter(None, contrasts["no_interval"])))
@@ -72,7 +74,10 @@ def correction_tables(
 
 def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simulations: int, seed: int) -> Table:
     rows, by = [], axes_of(sample)
-    for levels, group in conditions(texts, by):
+    # Opinions alone have a spread: a text that is known to have none has no part, nor one without a reading.
+    silent = labels.loc[labels["label"].isna(), KEYS].assign(silent=True)
+    texts = texts[texts["value"].notna()].merge(silent, on=KEYS, how="left")
+    for levels, group in conditions(texts[texts["silent"].isna()], by):
         own = group.merge(labels[[*KEYS, "label"]], on=KEYS, how="left")
         row: dict[str, Any] = {**levels, "labels": int(own["label"].notna().sum())}
         for family in FAMILIES if row["labels"] else ():
@@ -83,4 +88,5 @@ def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simula
         rows.append(row)
     shown = {name: name for name in (*by, "labels", "raw")} | {"free": "free classes", "camps": "one or two camps"}
     rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
-    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), simulations=simulations)
+    counts = {"simulations": simulations, "without": len(silent), "n_labels": len(labels)}
+    return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), **counts)

@@ -193,7 +193,8 @@ def coefficients(
     Parameters
     ----------
     labels, points, weights
-        As for :func:`krippendorff_alpha`; texts with fewer than two labels have no part.
+        As for :func:`krippendorff_alpha`; texts with fewer than two labels have a part in ``kappa`` alone, for which
+        NaN, no opinion, is a category of its own.
     seed : int
         Seed of the resamples.
 
@@ -205,21 +206,20 @@ def coefficients(
     valid, table = np.asarray(points, dtype=float), np.asarray(labels, dtype=float)
     counts = label_counts(table, valid)
     known = _labelled(counts)
-    own = _weights(weights, known)[known]
-    each = coincidences(counts.sum(axis=0)[known])
-    measures: dict[str, tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]] = {
-        "alpha_ordinal": (each, lambda sums: _alphas(sums, valid, "ordinal")),
-        "alpha_interval": (each, lambda sums: _alphas(sums, valid, "interval")),
+    each = coincidences(counts.sum(axis=0))
+    measures: dict[str, tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]] = {
+        "alpha_ordinal": (each, known, lambda sums: _alphas(sums, valid, "ordinal")),
+        "alpha_interval": (each, known, lambda sums: _alphas(sums, valid, "interval")),
     }
     if len(table) == 2:
-        pairs = _pairs(counts[0], counts[1])[known]
-        measures["kappa"] = (pairs, lambda sums: _kappas(sums, "nominal"))
-        measures["weighted_kappa"] = (pairs, lambda sums: _kappas(sums, "quadratic"))
+        whole = label_counts(np.nan_to_num(table, nan=math.inf), [*valid, math.inf])
+        measures["kappa"] = (_pairs(*whole), np.ones_like(known), lambda sums: _kappas(sums, "nominal"))
+        measures["weighted_kappa"] = (_pairs(*counts), known, lambda sums: _kappas(sums, "quadratic"))
     found = {}
-    for name, (parts, measure) in measures.items():
-        weighted = parts * own[:, None, None]
+    for name, (parts, compared, measure) in measures.items():
+        weighted = (parts * _weights(weights, compared)[:, None, None])[compared]
         low, high = bootstrap(weighted, measure, seed=seed)
-        found[name] = _coefficient(measure(weighted.sum(axis=0)[None]), known.sum())._replace(low=low, high=high)
+        found[name] = _coefficient(measure(weighted.sum(axis=0)[None]), compared.sum())._replace(low=low, high=high)
     return found
 
 

@@ -22,6 +22,7 @@ from opinionsim.foundation.templates import filled, sentences
 from opinionsim.metrics import (
     SELF_REPORT,
     TO_MEASURE,
+    between_points,
     condition_axes,
     evidence_of,
     kinds_in_order,
@@ -98,7 +99,9 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     """The texts whose opinions count in tables, one row each, and their kind.
 
     They are the last text of each participant with a measured opinion, or all of them where no report depends on
-    another, in complete runs, as the instrument of stance that the runs name has read them.
+    another, in complete runs, as the instrument of stance that the runs name has read them. Of a participant without
+    a measured opinion the last text counts that was said and is not left out as cut off: it is no part of tables,
+    and has the value NaN, but may state an opinion that the instrument has missed.
 
     Parameters
     ----------
@@ -119,15 +122,21 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     rows = stance_rows(runs, results.opinions).merge(
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
     )
-    rows = rows[rows["value"].notna()]
-    present = [name for name in kinds_in_order(rows["kind"], runs["texts"]) if name != SELF_REPORT]
+    read = rows["value"].notna()
+    present = [name for name in kinds_in_order(rows.loc[read, "kind"], runs["texts"]) if name != SELF_REPORT]
     if not present or (kind is not None and kind not in present):
         valid = f"kind must be one of {', '.join(present)}; got {kind!r}" if present else TO_MEASURE
         raise SpecError(f"no text of a complete run to label: {valid}")
     chosen = kind or present[0]
-    rows = rows[rows["kind"] == chosen].sort_values(["run_id", "agent", "turn"], kind="stable")
+    words = results.turns.loc[results.turns["message"].fillna("").str.strip() != "", KEYS]
+    said = pd.MultiIndex.from_frame(rows[KEYS]).isin(pd.MultiIndex.from_frame(words)) & (rows["status"] != "truncated")
+    # A text with a reading comes behind those without, since it counts in their place.
+    rows = rows.assign(read=read)[(read | said) & (rows["kind"] == chosen)]
+    rows = rows.sort_values(["run_id", "agent", "read", "turn"], kind="stable").drop(columns="read")
     if rows["scale"].nunique() > 1:
         raise SpecError("the texts are read on several scales, and labels are on one: name a design with one scale")
+    if between_points(rows):
+        raise SpecError("the opinions are numbers between points; labels, kappa and alpha compare points of a scale")
     last = ~rows.duplicated(["run_id", "agent"], keep="last")
     return rows[last | rows["every_report"].astype(bool)].reset_index(drop=True), chosen
 

@@ -17,7 +17,7 @@ from opinionsim.audit._correct import mean_error
 from opinionsim.audit._diversity import misclassification
 from opinionsim.audit._label_agreement import coefficients, confusion
 from opinionsim.audit._labels import combined, labels_of
-from opinionsim.audit._sample import Sample, axes_of, sample_of
+from opinionsim.audit._sample import NO_OPINION, Sample, axes_of, sample_of
 from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
 from opinionsim.metrics import NOT_VALIDATED, named_levels, order_levels
@@ -79,14 +79,16 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
     people, kind = people_of(sample), sample.audit.sample["kind"]
     findings = []
     for (instrument, model), own in texts.groupby(["instrument_id", "model"], dropna=False):
-        known = own[own["label"].notna()]
+        without = int(own["label"].isna().sum())
         who = f"{len(used)} {'person' if len(used) == 1 else 'people'}" if people else f"the model {', '.join(used)}"
+        those = f", {without} of them without an opinion" if without else ""
         said = [
-            f"labels of {who} on {len(known)} texts of kind {kind}: mean error {number_text(_error(known), 'error')}"
+            f"labels of {who} on {len(own)} texts of kind {kind}{those}: mean error {number_text(_error(own), 'error')}"
         ]
-        if len(known) >= ENOUGH:
-            found = _coefficients(_pair(known, sample), known, sample, seed)
-            said.append(f"weighted kappa {number_text(found, 'weighted_kappa')}")
+        found = _coefficients(_pair(own, sample), own, sample, seed)
+        for name, mark in (("kappa", " with no opinion as a category"), ("weighted_kappa", "")):
+            if not math.isnan(found[name]) and (without or not mark):
+                said.append(f"{_COEFFICIENTS[name]} {number_text(found, name)}{mark}")
         text = ("audited by " if people else f"{NOT_VALIDATED}; consistency with ") + ", ".join(said)
         findings.append({"instrument_id": instrument, "model": model, "people": bool(people), "text": text})
     with open_store(results.url) as opened:
@@ -121,7 +123,7 @@ def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray,
 
     sample = sample_of(results, audit)
     texts, _ = judged(results, sample)
-    known = texts[texts["label"].notna()]
+    known = texts[texts[["label", "value"]].notna().all(axis=1)]
     if not people_of(sample) or known.empty:
         raise SpecError(f"audit {sample.audit.audit_id} has no labels of people; `opinionsim audit score` reads them")
     label, reading = _pair(known, sample)
@@ -139,22 +141,22 @@ def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray,
 
 
 def _error(texts: pd.DataFrame) -> dict[str, float]:
-    """Mean of reading less label, weighted by inverse inclusion probabilities, and its interval for these texts."""
-    known = texts[texts["label"].notna()]
-    if known.empty:
-        return {"n": 0, **dict.fromkeys(("error", "error_ci_low", "error_ci_high"), math.nan)}
-    mean, parts = mean_error((known["value"] - known["label"]).to_numpy(), 1 / known["probability"].to_numpy())
-    low, high = spread_of([mean + len(known) * parts], "crossed", "these-topics").interval()
-    return {"n": len(known), "error": mean, "error_ci_low": float(low), "error_ci_high": float(high)}
+    """Mean of readings less mean of labels, by inverse inclusion probabilities, and its interval for these texts."""
+    weights = 1 / texts["probability"].to_numpy(float)
+    mean, parts = mean_error(texts["value"].to_numpy(float), texts["label"].to_numpy(float), weights, weights)
+    low, high = spread_of([mean + len(texts) * parts], "crossed", "these-topics").interval()
+    return {"n": len(texts), "error": mean, "error_ci_low": float(low), "error_ci_high": float(high)}
 
 
 def _coefficients(labels: np.ndarray, texts: pd.DataFrame, sample: Sample, seed: int) -> dict[str, Any]:
-    """Coefficients of labels (coders, texts), the ends of their intervals, and reasons; only ``n`` below 50 texts."""
-    n = int(((~np.isnan(labels)).sum(axis=0) > 1).sum())
-    row: dict[str, Any] = {"n": n, **dict.fromkeys(_COEFFICIENTS, math.nan)}
+    """Coefficients of labels (coders, texts), ends of their intervals, and reasons; counts alone below 50 texts."""
+    n, placed = labels.shape[1], int(((~np.isnan(labels)).sum(axis=0) > 1).sum())
+    row: dict[str, Any] = {"n": n, "placed": placed, **dict.fromkeys(_COEFFICIENTS, math.nan)}
     weights = 1 / texts["probability"].to_numpy(float)
     for name, own in coefficients(labels, sample.scale.points, weights, seed).items() if n >= ENOUGH else ():
-        row |= {name: own.value, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high, f"{name}_reason": own.reason}
+        if name == "kappa" or placed >= ENOUGH:
+            row |= {name: own.value, f"{name}_ci_low": own.low, f"{name}_ci_high": own.high}
+            row[f"{name}_reason"] = own.reason
     return row
 
 
@@ -194,19 +196,22 @@ def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list
         "people": people_of(sample),
         "texts": len(texts),
         "without": int(texts["label"].isna().sum()),
+        "unread": int(texts["value"].isna().sum()),
     }
     told |= {"divided": divided, "enough": ENOUGH, "reasons": sorted(reasons - {""})}
-    shown = {"of": "between", "texts": "texts", "n": "n", **_COEFFICIENTS}
+    shown = {"of": "between", "texts": "texts", "n": "n", "placed": "on the scale", **_COEFFICIENTS}
     return sample.table("agreement", "Agreement of instrument and labels", rows, shown, 2, **told)
 
 
 def _matrices(sample: Sample, texts: pd.DataFrame) -> Table:
-    points = sample.scale.points
+    points = [*sample.scale.points, math.inf]
+    names = [*sample.scale.points, NO_OPINION]
     rows: list[dict[str, Any]] = []
     for stratum, own in _strata(sample, texts):
-        for point, counts in zip(points, confusion(_points(own["label"], sample), own["value"], points), strict=True):
-            read = {f"read {each}": int(count) for each, count in zip(points, counts, strict=True)}
-            rows.append({"texts": stratum, "label": point, **read})
+        both = np.nan_to_num(_pair(own, sample), nan=math.inf)
+        for name, counts in zip(names, confusion(both[0], both[1], points), strict=True):
+            read = {f"read {each}": int(count) for each, count in zip(names, counts, strict=True)}
+            rows.append({"texts": stratum, "label": name, **read})
     return sample.table("confusion", "Labels and readings", rows, {each: each for each in rows[0]}, 2)
 
 
@@ -247,8 +252,9 @@ def _mirrored(results: Results, sample: Sample) -> Table:
             found = coder.classify([Item(str(row.text), sides[row.run_id]) for row in own.itertuples()]).value
             texts.loc[own.index, "value"] = found
     rows = []
-    for stratum, own in _strata(sample, texts):
-        both, same = _error(own), float((own["label"] == own["value"])[own["label"].notna()].mean())
+    for stratum, every in _strata(sample, texts):
+        own = every.dropna(subset=["label", "value"])
+        both, same = _error(own), float((own["label"] == own["value"]).mean())
         ends = {f"yes{end}": both[f"error{end}"] / 2 for end in ("", "_ci_low", "_ci_high")}
         rows.append({"texts": stratum, "n": both["n"], "opposite": same, **ends})
     shown = {"texts": "texts", "n": "n", "opposite": "opposite", "yes": "towards yes"}

@@ -69,23 +69,29 @@ class Transition:
         """Probability of the continuous part, shape (T,)."""
         return np.asarray(np.clip(1.0 - self.probabilities.sum(axis=1), 0.0, 1.0))
 
-    def on_grid(self, nodes: np.ndarray) -> np.ndarray:
-        """Mass on the nodes of an even grid, (T, G), which sums to 1.
+    def around(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the mass goes on an even grid: places, counted from its first node, and the mass that goes there.
 
-        A point mass goes to the two nodes around it in such shares that their mean is its place; one beyond the ends
-        goes to the end. The continuous part goes to each node by its density there, half of it at the two ends.
+        Each (T, E), and what goes to one node may be in several parts. A point mass goes to the two nodes around it in
+        such shares that their mean is its place; one beyond the ends goes to the end. The continuous part goes to each
+        node by its density there, half of it at the two ends.
         """
         size, last = len(self.values), len(nodes) - 1
-        places = np.clip((self.values - nodes[0]) / (nodes[1] - nodes[0]), 0, last)
-        below = np.minimum(places.astype(np.int64), last - 1)
-        upper = places - below
-        cell = np.arange(size)[:, None] * (last + 1) + below
-        cells = np.concatenate([cell, cell + 1], axis=1)
-        shares = np.concatenate([self.probabilities * (1.0 - upper), self.probabilities * upper], axis=1)
-        mass = np.bincount(cells.ravel(), shares.ravel(), size * (last + 1)).reshape(size, last + 1)
+        exact = np.clip((self.values - nodes[0]) / (nodes[1] - nodes[0]), 0, last)
+        below = np.minimum(exact.astype(np.int64), last - 1)
+        above = self.probabilities * (exact - below)
+        places, mass = [below, below + 1], [self.probabilities - above, above]
         if self.density is not None and (self.rest > _NO_MASS).any():
             heights = np.stack([self.density(np.full(size, node)) for node in nodes], axis=1)
             heights[:, [0, -1]] /= 2
             total = heights.sum(axis=1, keepdims=True)
-            mass += self.rest[:, None] * np.divide(heights, total, out=np.zeros_like(heights), where=total > 0)
-        return mass
+            places.append(np.tile(np.arange(last + 1), (size, 1)))
+            mass.append(self.rest[:, None] * np.divide(heights, total, out=np.zeros_like(heights), where=total > 0))
+        return np.hstack(places), np.hstack(mass)
+
+    def on_grid(self, nodes: np.ndarray) -> np.ndarray:
+        """Mass on the nodes of an even grid, (T, G), which sums to 1; it goes where :meth:`around` says."""
+        shape = len(self.values), len(nodes)
+        places, mass = self.around(nodes)
+        cells = np.arange(shape[0])[:, None] * shape[1] + places
+        return np.bincount(cells.ravel(), mass.ravel(), shape[0] * shape[1]).reshape(shape)

@@ -32,9 +32,9 @@ _READINGS = (
     "repeated question reveals it, and it is fitted as an opinion.",
 )
 _SCORES = (
-    "Score: log score of an update in a run that was held out, mean and standard error over runs. Behind: the best "
-    "less this one, paired by run. Tie: within one standard error; not worse than the best. Reached: of the way from "
-    "persistence to the table of shares."
+    "Score: log score of an update in a run that was held out, mean over runs and standard error over blocks. Behind: "
+    "the best less this one, paired by run. Tie: within one standard error; not worse than the best. Reached: of the "
+    "way from persistence to the table of shares."
 )
 
 #: Frames that are saved, the parts of opinions last.

@@ -32,8 +32,8 @@ RunToPrint = Annotated[
     str | None,
     typer.Option(
         "--run",
-        metavar="N|ID",
-        help=f"Run to print: its number, or the start of its id. Default: all, if there are up to {_MOST_PRINTED}.",
+        metavar="NAME|ID",
+        help=f"Run to print: condition and replicate, or start of its id. Default: the first {_MOST_PRINTED}.",
     ),
 ]
 
@@ -57,18 +57,18 @@ def print_runs(experiment: Any, store: Any, run: Any, max_concurrency: Any, told
     from opinionsim.running import Invocation
 
     url = store_of(experiment, store)
-    run_ids = list(dict.fromkeys(planned.run_id for planned in experiment.runs))
-    chosen = range(min(len(run_ids), _MOST_PRINTED)) if run is None else [row_of(experiment.spec.name, run_ids, run)]
+    planned = list({each.run_id: each for each in reversed(experiment.runs)}.values())[::-1]
+    chosen = planned[:_MOST_PRINTED] if run is None else [planned[row_of(experiment.spec.name, planned, run)]]
     summary = carry_out(Invocation(experiment, url, max_concurrency=max_concurrency))
     report(url, summary)
     results = read_results(url, experiment.spec.name, None)
     rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
-    for place in chosen:
-        say(told(results, rows[run_ids[place]]))
+    for each in chosen:
+        say(told(results, rows[each.run_id]))
         say("")
-    if run is None and len(run_ids) > _MOST_PRINTED:
-        note(f"{counted(len(run_ids) - _MOST_PRINTED, 'further run')} in the store; print one with --run N, or:")
-        note(f"  opinionsim show {spelled(url)} --run N")
+    if more := planned[len(chosen) :] if run is None else []:
+        note(f"{counted(len(more), 'further run')} in the store; print one with --run NAME, or:")
+        note(f"  opinionsim show {spelled(url)} --run {more[0].run_id[:8]}")
     end(summary)
 
 

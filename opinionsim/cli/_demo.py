@@ -56,7 +56,7 @@ def demo(
     for path in [out / "demo.sqlite", *written, page]:
         say(f"  {path}")
     say("\nNext, look at what the agents said, then make a study of your own:")
-    for command in (f"show {spelled(url)} --run 0", "new my-study"):
+    for command in (f"show {spelled(url)}", "new my-study"):
         say(f"  opinionsim {command}")
 
 

@@ -84,13 +84,13 @@ def _attend(url: str, write: Callable[[dict[str, Any]], None]) -> Mapping[str, S
 
 def changes(before: Seen, seen: Seen) -> Iterator[dict[str, Any]]:
     """The runs of an experiment whose state is another one than at an earlier look, with what is known of each."""
-    for run_id, (row, run) in _rows(seen).items():
+    for run_id, run in _rows(seen).items():
         state = seen.state(run_id)
         if run_id in before.states and before.state(run_id) == state:
             continue
         yield {
             **_head(seen),
-            "run": row,
+            "run": run.name,
             "run_id": run_id,
             "cell": run.cell,
             "replicate": run.replicate,
@@ -103,7 +103,7 @@ def changes(before: Seen, seen: Seen) -> Iterator[dict[str, Any]]:
 
 def standing(seen: Seen) -> dict[str, Any]:
     """How far an experiment is: its runs by state, calls, steps of the runs under way, and usage."""
-    steps = {row: seen.steps[run_id] for run_id, (row, _) in _rows(seen).items() if run_id in seen.steps}
+    steps = {run.name: seen.steps[run_id] for run_id, run in _rows(seen).items() if run_id in seen.steps}
     paid = {name: {"used": used, "limit": limit} for name, (used, limit) in seen.paid.items()}
     return {
         **_head(seen),
@@ -112,7 +112,7 @@ def standing(seen: Seen) -> dict[str, Any]:
         "calls_expected": seen.expected,
         "calls_per_s": seen.rate,
         "left_s": seen.left_s,
-        "steps": {row: {"step": step, "of": of} for row, (step, of) in steps.items()},
+        "steps": {run: {"step": step, "of": of} for run, (step, of) in steps.items()},
         "paid": paid,
         "doing": [each._asdict() for each in seen.doing] if seen.alive else [],
     }
@@ -122,11 +122,11 @@ def _head(seen: Seen) -> dict[str, Any]:
     return {"at": seen.at, "experiment": seen.design.name, "design": seen.design.design}
 
 
-def _rows(seen: Seen) -> dict[str, tuple[int, ExperimentRun]]:
-    """The first row of each run, and its number, by run id."""
-    found: dict[str, tuple[int, ExperimentRun]] = {}
-    for row, run in enumerate(seen.design.rows):
-        found.setdefault(run.run_id, (row, run))
+def _rows(seen: Seen) -> dict[str, ExperimentRun]:
+    """The first row of each run, by run id."""
+    found: dict[str, ExperimentRun] = {}
+    for run in seen.design.rows:
+        found.setdefault(run.run_id, run)
     return found
 
 
@@ -141,10 +141,9 @@ def in_words(change: Mapping[str, Any]) -> str:
 
 
 def _run(change: Mapping[str, Any]) -> str:
-    name = f"run {change['run']} ({change['cell']}, replicate {change['replicate']})"
     far = how_far(change["calls"], change["calls_expected"])
     error = f": {' '.join(change['error'].split())}" if change["error"] else ""
-    return f"{name} {change['state']}, {far}{error}"
+    return f"run {change['run']} {change['state']}, {far}{error}"
 
 
 def _standing(change: Mapping[str, Any]) -> Iterator[str]:
@@ -156,7 +155,7 @@ def _standing(change: Mapping[str, Any]) -> Iterator[str]:
         speed = "" if rate is None else f", {rate:,.0f}/s" if rate >= 100 else f", {rate:.3g}/s"
         left = "" if change["left_s"] is None else f", {timedelta(seconds=round(change['left_s']))} left"
         yield f"{change['calls']:,} of {change['calls_expected']:,} calls{speed}{left}"
-    steps = [f"run {row} at step {at['step']:,} of {at['of']:,}" for row, at in change["steps"].items()]
+    steps = [f"run {run} at step {at['step']:,} of {at['of']:,}" for run, at in change["steps"].items()]
     more = [f"and {len(steps) - _FEW:,} more"] if steps[_FEW:] else []
     if steps:
         yield ", ".join(steps[:_FEW] + more)

@@ -156,7 +156,7 @@ def plot(
 
     Parameters
     ----------
-    run : N|ID
+    run : NAME|ID
         Which run, where one is drawn. Default: the first complete run.
     where : COLUMN=VALUE
         Where several runs are drawn: only those with this value; may be repeated.
@@ -210,11 +210,12 @@ def plot(
     file = _file_named(out, file_format)
     require_table(csv, force=force)
     results = read_results(store, experiment, design, allow_parts=allow_parts)
+    told = arguments if design is None else {**arguments, "design": design}
     if arguments.get("run") is not None:
-        arguments["run"] = _row(results, str(arguments["run"]))
+        row, name = _row(results, str(arguments["run"]))
+        arguments, told = arguments | {"run": row}, told | {"run": name}
     if file is None:
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
-        told = arguments if design is None else {**arguments, "design": design}
         file = folder / f"{results.name}-{what.replace(':', '.')}{_suffix(told)}.{file_format or 'png'}"
     require_free(file, is_figure, force=force)
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
@@ -225,15 +226,15 @@ def plot(
     write_frames(files)
 
 
-def _row(results: Results, run: str) -> int:
-    """The row of a run, with a note where it is not complete."""
-    from opinionsim.store import open_store
+def _row(results: Results, run: str) -> tuple[int, str]:
+    """Row and name of a run, with a note where it is not complete."""
+    from opinionsim.store import find_design, open_store
 
-    run_ids = [str(run_id) for run_id in results.runs["run_id"]]
-    row = row_of(results.name, run_ids, run)
     with open_store(results.url, write=False) as opened:
-        note_standing(opened, run_ids[row], row)
-    return row
+        rows = find_design(opened, results.name, results.design)[0].rows
+        row = row_of(results.name, rows, run)
+        note_standing(opened, rows[row])
+    return row, rows[row].name
 
 
 def _file_named(out: Path | None, file_format: Format | None) -> Path | None:

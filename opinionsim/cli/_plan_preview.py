@@ -151,22 +151,25 @@ def preview(
     spec: str,
     changes: Changes = None,
     prompts: str | None = None,
-    run: Annotated[int | None, typer.Option(min=0)] = None,
+    run: str | None = None,
 ) -> None:
     """Print the first prompt of each kind of turn, as a model would get it. Makes no call.
 
     Parameters
     ----------
-    run : N
-        Number of the planned run, from 0. Default: the first one that is not a record of people.
+    run : NAME|ID
+        Condition and replicate of the planned run, as in weak/3, or start of its id. Default: the first one that is not
+        a record of people.
     """
     from opinionsim.planning import preview as rendered
+    from opinionsim.watching import row_of
 
     experiment = read_spec(spec, changes, prompts)
-    if run is None:
-        run = next((n for n, planned in enumerate(experiment.runs) if not planned.spec.interaction.recorded), 0)
-    found = rendered(experiment, run)
-    say(f"{experiment.spec.name}: run {run} of {len(experiment.runs)}, {found.cell}")
+    runs, name = experiment.runs, experiment.spec.name
+    asked = next((n for n, planned in enumerate(runs) if not planned.spec.interaction.recorded), 0)
+    place = asked if run is None else row_of(name, runs, run)
+    found = rendered(experiment, place)
+    say(f"{name}: run {runs[place].name} ({found.run_id[:8]}), one of {len(runs)}")
     for event in found.events:
         say(f"  {event}")
     for act, messages in found.prompts.items():

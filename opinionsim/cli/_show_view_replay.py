@@ -23,7 +23,7 @@ def show(
     store: str,
     experiment: str | None = None,
     design: DesignNumber = None,
-    run: str = "0",
+    run: str | None = None,
     agent: str | None = None,
     turn: int | None = None,
     shifts: Annotated[int | None, typer.Option(min=1)] = None,
@@ -34,8 +34,8 @@ def show(
 
     Parameters
     ----------
-    run : N|ID
-        Number of the run (see: status --runs), or start of its id.
+    run : NAME|ID
+        Condition and replicate of the run, as in weak/3, or start of its id (see: status --runs). Default: the first.
     agent : N|NAME
         Only this agent, from 0, or by (the beginning of) its name.
     turn : N
@@ -52,16 +52,16 @@ def show(
         raise SpecError("--prompt goes with neither --json nor --shifts; --turn N --prompt shows the prompts of a turn")
     results = read_results(store, experiment, design)
     with open_store(results.url, write=False) as opened:
-        run_ids = [cell.run_id for cell in find_design(opened, results.name, results.design)[0].rows]
-        row = row_of(results.name, run_ids, run)
-        note_standing(opened, run_ids[row], row)
-        number = None if agent is None else _agent_named(agent, opened.agents(run_ids[row]))
+        rows = find_design(opened, results.name, results.design)[0].rows
+        row = row_of(results.name, rows, 0 if run is None else run)
+        note_standing(opened, rows[row])
+        number = None if agent is None else _agent_named(agent, opened.agents(rows[row].run_id))
         if as_json:
             say_json(transcript_data(results, row, number, turn, shifts))
         else:
             say(transcript(results, row, number, turn, shifts))
         if prompt:
-            _say_prompts(opened, run_ids[row], number, turn)
+            _say_prompts(opened, rows[row].run_id, number, turn)
 
 
 def _agent_named(given: str, agents: Sequence[AgentRow]) -> int:
@@ -149,7 +149,7 @@ def view(
         Port; 0 takes a free one. Default: 8710, if it is free.
     no_browser
         Print the link and open no browser.
-    run : N|ID
+    run : NAME|ID
         The run that --export writes (see: status --runs).
     export : FILE
         Write one run as an HTML file that opens without a host.
@@ -170,10 +170,10 @@ def _exported(store: str, experiment: str | None, design: int | None, run: str, 
 
     with open_store(store, write=False) as opened:
         chosen, _ = find_design(opened, experiment, design)
-        run_ids = [cell.run_id for cell in chosen.rows]
-        row = row_of(chosen.name, run_ids, run)
-        note(f"writing run {row}; a long one takes a minute")
-        for left_out in export(opened, run_ids[row], path, row, force=force):
+        row = row_of(chosen.name, chosen.rows, run)
+        found = chosen.rows[row]
+        note(f"writing run {found.name}; a long one takes a minute")
+        for left_out in export(opened, found.run_id, path, row, force=force):
             note(left_out)
     say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
 

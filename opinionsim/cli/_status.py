@@ -9,7 +9,7 @@ from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson
 from opinionsim.cli._stores import how_far, reason_lines
 from opinionsim.errors import Cause, DamagedError, SpecError
-from opinionsim.metrics import named_models, several_answered
+from opinionsim.metrics import answered_otherwise, named_models
 from opinionsim.watching import (
     STATES,
     Replies,
@@ -47,7 +47,7 @@ def status(
     Parameters
     ----------
     runs
-        List every run with its number and id.
+        List every run with its name and id.
     follow
         Print a line for each change instead, until no run is under way: runs that begin, end or fail, and at most every
         ten seconds how far each experiment is. With --json each line is a JSON object.
@@ -80,7 +80,7 @@ def status(
             say(f"\n{each['experiment']}: runs with an error")
         for line in reason_lines(each["reasons"], _REASONS_SHOWN, "all of them with --json"):
             say(f"  {line}")
-        for line in several_answered(each["models"]):
+        for line in answered_otherwise(each["models"]):
             say(f"\n{each['experiment']}: {line}")
     _say_next(store, found)
     for text in listed:
@@ -169,19 +169,18 @@ def _money(amount: float) -> str:
 
 
 def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str]) -> str:
-    """Number, id, state and conditions of every run, design by design."""
+    """Name, id and state of every run, design by design."""
     texts = []
     for design in designs:
         cells, states = design.rows, states_of(opened, design)
         unfinished = {cell.run_id for cell in cells if states[cell.run_id].status != "complete"}
         replies = replies_of(opened, sorted(unfinished))
-        rows = [["run", "id", "status", "", "", "cell"]]
-        for number, cell in enumerate(cells):
+        rows = [["run", "id", "status", ""]]
+        for cell in cells:
             run_id, state = cell.run_id, states[cell.run_id]
             begun = run_id in unfinished and state.status != "pending"
             far = how_far(replies.get(run_id, Replies()).number, state.expected) if begun else ""
-            replicate = f"replicate {cell.replicate}"
-            rows.append([str(number), run_id, state_of(run_id, state, alive), far, replicate, cell.cell])
+            rows.append([cell.name, run_id, state_of(run_id, state, alive), far])
         which = f", design {design.design}" if len(designs) > 1 else ""
         texts.append(f"{design.name}{which}\n{aligned(rows)}")
     return "\n\n".join(texts)

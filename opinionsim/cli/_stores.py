@@ -12,7 +12,7 @@ from opinionsim.watching import Reason, state_of
 
 if TYPE_CHECKING:
     from opinionsim.registry import Part
-    from opinionsim.store import Results, StoreReader
+    from opinionsim.store import ExperimentRun, Results, StoreReader
 
 # -- experiments and designs ---------------------------------------------------------------------------------
 
@@ -73,8 +73,9 @@ def how_far(calls: int, expected: int | None) -> str:
     return f"{calls:,} of {max(expected, calls):,} calls" if expected else counted(calls, "call")
 
 
-def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
+def note_standing(opened: StoreReader, run: ExperimentRun) -> None:
     """Print the state of a run on standard error, unless it is complete without an error."""
+    run_id, name = run.run_id, run.name
     states = opened.states([run_id])
     if run_id not in states:
         return
@@ -83,15 +84,15 @@ def note_standing(opened: StoreReader, run_id: str, row: int) -> None:
     error = f": {state.error}" if state.error else ""
     match state_of(run_id, state, opened.under_way(states)):
         case "pending":
-            note(f"run {row} has not begun")
+            note(f"run {name} has not begun")
         case "under way":
-            note(f"run {row} is under way; {far} are on record")
+            note(f"run {name} is under way; {far} are on record")
         case "cut off":
-            note(f"run {row} was cut off after {far}; `opinionsim run` goes on with it")
+            note(f"run {name} was cut off after {far}; `opinionsim run` goes on with it")
         case "incomplete" | "withdrawn":
-            note(f"run {row} is {state.status}, after {far}{error}")
+            note(f"run {name} is {state.status}, after {far}{error}")
         case _ if error:
-            note(f"run {row} is complete{error}")
+            note(f"run {name} is complete{error}")
 
 
 def reason_lines(found: Sequence[Reason], shown: int, rest: str) -> list[str]:

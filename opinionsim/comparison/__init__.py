@@ -18,11 +18,10 @@ from opinionsim.comparison._findings import Comparison as Comparison
 from opinionsim.comparison._panel import import_panel as import_panel
 from opinionsim.comparison._panel_mapping import PanelMapping as PanelMapping, load_panel_mapping as load_panel_mapping
 from opinionsim.comparison._people import people_table as people_table, updates as updates
-from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._survey_validation import (
     SurveyValidation as SurveyValidation,
     read_validation as read_validation,
     validation_experiment as validation_experiment,
 )
 from opinionsim.comparison._twins import twins_experiment as twins_experiment
-from opinionsim.comparison._updates import events as events
+from opinionsim.comparison._updates import events as events, response_curve as response_curve

@@ -53,7 +53,8 @@ class Candidate:
     fixed : mapping
         Parameters of the model that are given, not fitted.
     innate : str
-        What moves an opinion by itself at every update: ``pull`` towards a point, ``shift`` by a distance, or nothing.
+        What moves an opinion by itself at every update: ``pull`` towards a point, ``shift`` by a distance, ``anchor``
+        back to the initial opinion, in a share of agents, or nothing.
     shuffled : bool
         Whether agents are taken to have read others' messages than they did.
     """
@@ -69,6 +70,11 @@ class Candidate:
         """Whether the candidate says that agents change by what they read."""
         return self.model is not None and not self.shuffled
 
+    @property
+    def at_once(self) -> bool:
+        """Whether all messages of an update count at once, so that only updates by one message can be predicted."""
+        return self.model is not None and self.model.update is None
+
     def bounds(self, grid: Grid, noise: bool) -> list[Bounds]:
         """Parameters that are fitted, with those of misreading if there is `noise` to fit."""
         width = grid.high - grid.low
@@ -80,6 +86,8 @@ class Candidate:
             found += [Bounds("pull", 0.0, 1.0), Bounds("towards", grid.low, grid.high)]
         elif self.innate == "shift":
             found.append(Bounds("shift", -width / 2, width / 2))
+        elif self.innate == "anchor":
+            found += [Bounds("back", 0.0, 1.0), Bounds("anchored", 0.0, 1.0)]
         return found + ([Bounds("error", 1e-3, 0.6), Bounds("near", 0.05, 0.95)] if noise else [])
 
     @property
@@ -122,12 +130,21 @@ class Candidate:
 
     def rule(self, values: Mapping[str, float], grid: Grid) -> Moves:
         """What reading does, at given values of the parameters."""
-        stay = values.get("stay", 0.0)
         steps = self._steps({name: values[name] for name in self.declared if name in values}, grid)
-        bins = grid.bins if self._goes_back else np.zeros(len(grid), np.int64)
-        moved = grid.moved(values.get("pull", 0.0), values.get("towards", 0.0), values.get("shift", 0.0))
+        kinds, (pull, towards) = (
+            np.ones((1, len(grid))),
+            np.array([[values.get("pull", 0.0)], [values.get("towards", 0.0)]]),
+        )
+        if self._goes_back or self.innate == "anchor":
+            kinds = (grid.bins == np.arange(len(grid.starts))[:, None]).astype(float)
+        if self.innate == "anchor":
+            kinds = np.vstack([values["anchored"] * kinds, np.full(len(grid), 1.0 - values["anchored"])])
+            pull, towards = np.append(0.0 * grid.starts + values["back"], 0.0), np.append(grid.starts, 0.0)
+        moved = grid.moved(pull[:, None], towards[:, None], values.get("shift", 0.0))
+        below, above = (np.array(np.broadcast_to(each, kinds.shape)) for each in moved)
         # A jump comes first, so that both chances may be chosen freely.
-        return Moves(steps, stay * (1.0 - values["jump"]), values["jump"], *moved, bins)
+        stay = values.get("stay", 0.0) * (1.0 - values["jump"])
+        return Moves(steps, stay, values["jump"], below, above, kinds)
 
     def unfit(self, study: Updates) -> str:
         """Why the candidate cannot have produced such updates; empty where it can have.
@@ -150,8 +167,8 @@ class Candidate:
             return "agents carry more than an opinion from update to update"
         if not np.isfinite(model.range).all():
             return "its opinions have no bounds"
-        if model.update is None and np.diff(study.first_read).max(initial=0) > 1:
-            return "it takes all messages of an update at once, and its likelihood takes one after the other"
+        if self.at_once and not study.one_message and np.diff(study.first_read).max(initial=0) > 1:
+            return "it takes all messages of an update at once, and {} of {} updates follow one".format(*study.by_one)
         low, high = float(study.points[0]), float(study.points[-1])
         # What is given must be valid; what else is refused is a reason.
         model.arrays(model.with_defaults(self.fixed, (low, high)), 1, (low, high))
@@ -177,11 +194,13 @@ def _bounds(name: str, parameter: Parameter, width: float) -> Bounds:
     return Bounds(name, low, high, bool(parameter.reaches))
 
 
-#: Candidates in which nobody influences anybody: opinions stay, all shift alike, or are drawn to one point.
+#: Candidates in which nobody influences anybody: opinions stay, all shift alike, are drawn to one point, or some agents
+#: are drawn back to where they began, each to a point of its own, and others stay.
 BASELINES = (
     Candidate("persistence", innate=""),
     Candidate("shift", innate="shift"),
     Candidate("attractor"),
+    Candidate("anchored", innate="anchor"),
 )
 
 

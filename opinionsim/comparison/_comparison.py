@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -17,6 +18,7 @@ from opinionsim.comparison._findings import Comparison, Explained
 from opinionsim.comparison._fit import Fit, Problem, fit, refit, special_cases
 from opinionsim.comparison._free_runs import free_runs
 from opinionsim.comparison._grid import misreading
+from opinionsim.comparison._kept_fits import KeptFits
 from opinionsim.comparison._point_masses import ExactProblem
 from opinionsim.comparison._scores import held_out, paired, reachable, shuffled, side_by_side
 from opinionsim.comparison._trust import (
@@ -43,6 +45,8 @@ MARGIN = 0.05
 _SHUFFLED = "shuffled-partners"
 #: Least rate of errors of ratings, and share of errors that fall on neighbours where a rate is given.
 _LEAST, _NEAR = 1e-3, 0.8
+#: Share of updates that follow one message from which all candidates are scored on these.
+_MOST_OF_THEM = 0.5
 #: Model whose parameter is the strength of influence.
 _LINEAR = "degroot"
 #: Stages of the work on a condition, each with the percentage of the time that has passed when it begins.
@@ -108,7 +112,8 @@ def compare(
         raise SpecError(
             f"margin must be between 0 and 1 scale points for each point of discrepancy; got {margin!r:.60}"
         )
-    found = studies(results, wording, [cells] if isinstance(cells, str) else cells)
+    every = studies(results, wording, [cells] if isinstance(cells, str) else cells)
+    found = {cell: _counted(study, candidates) for cell, study in every.items()}
     told = progress or (lambda done, total, text: None)
     workers = threads or os.cpu_count() or 1
     noise, source = misreadings(results) if isinstance(noise, str) and noise == "audit" else (noise, "given")
@@ -119,16 +124,28 @@ def compare(
     if not chosen:
         reasons = [f"{study.cell}: {reason}" for study, reason in left_out.items()]
         raise MeasurementError(f"nothing can be compared: {'; '.join(reasons)}")
-    explained = {}
+    explained, kept = {}, KeptFits.beside(results.url)
     for place, (cell, study) in enumerate(chosen.items()):
 
         def begun(stage: str, done: int = 100 * place, cell: str = cell) -> None:
             told(done + _STAGES[stage], 100 * len(chosen), f"{cell}: {stage}")
 
-        explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun, source)
+        explained[cell] = _explained(study, candidates, noise, margin, seed, workers, begun, source, kept)
     told(100 * len(chosen), 100 * len(chosen), "")
-    every = pd.concat(map(updates_of, found.values()), ignore_index=True)
-    return Comparison(explained, every, margin, left_out)
+    return Comparison(explained, pd.concat(map(updates_of, every.values()), ignore_index=True), margin, left_out)
+
+
+def _counted(study: Updates, candidates: Sequence[Candidate]) -> Updates:
+    """The study with those updates that every candidate can predict, on which alone all of them are scored.
+
+    Where models that take all messages of an update at once are among others, and fewer than half of the updates follow
+    one message, all updates count, and these models are not applicable. Numbers are compared by such updates alone.
+    """
+    single, (one, every) = replace(study, one_message=True), study.by_one
+    able = [each.at_once for each in candidates if not each.unfit(single)]
+    if one < every and (study.exact or (one and any(able) and (all(able) or one >= _MOST_OF_THEM * every))):
+        return single
+    return study
 
 
 def _lacking(study: Updates, candidates: Sequence[Candidate]) -> str:
@@ -136,6 +153,8 @@ def _lacking(study: Updates, candidates: Sequence[Candidate]) -> str:
     unfit = {each.name: each.unfit(study) for each in candidates}
     if all(unfit.values()):
         return f"no model of those named can have produced its updates ({'; '.join(map(': '.join, unfit.items()))})"
+    if not study.updated.any():
+        return "every update follows several messages, and opinions that are numbers are compared by updates by one"
     if len(set(study.blocks)) < 2:
         return "it has one block, and scores are those of blocks that were held out; raise replicates"
     return ""
@@ -150,13 +169,14 @@ def _explained(
     threads: int,
     begun: Callable[[str], object],
     source: str = "given",
+    kept: KeptFits | None = None,
 ) -> Explained:
     """Everything that is asked of one condition; each of its stages is told when it has `begun`.
 
-    `source` says where the noise is taken from, if it is given.
+    `source` says where the noise is taken from, if it is given. Fits that are `kept` are not made again.
     """
     matrix, ends = _noise(None if study.exact else noise, len(study.points))
-    problem = ExactProblem(study) if study.exact else Problem(study, matrix)
+    problem = (ExactProblem if study.exact else Problem)(study, matrix, None, kept or KeptFits())
     unfit = {each.name: reason for each in candidates if (reason := each.unfit(study))}
     begun("fits")
     fits = _fits(problem, [each for each in candidates if each.name not in unfit], seed, threads)
@@ -185,19 +205,21 @@ def _explained(
         trust=found,
         intervals={} if best.candidate.shuffled else intervals_of(problem, best, found, threads),
         withheld=tuple(doubts(pair, found, ends)),
-        # The strength of influence is that of a model that takes one message at a time.
-        absent=not claims
-        and not named(_LINEAR)[0].unfit(study)
-        and no_more_than(problem, _linear(problem, fits, seed), margin),
+        absent=not claims and _absent(problem, fits, margin, seed),
         free=_free(pair, found, seed),
     )
 
 
-def _linear(problem: Problem, fits: Sequence[Fit], seed: int) -> Fit:
-    """The fit of the model whose parameter is the strength of influence, whether or not it is a candidate."""
-    among = [each for each in fits if each.candidate.name == _LINEAR and not each.candidate.fixed]
-    linear = named(_LINEAR)[0]
-    return among[0] if among else fit(problem, linear, special_cases(linear, fits), seed)
+def _absent(problem: Problem, fits: Sequence[Fit], margin: float, seed: int) -> bool:
+    """Whether influence is shown to be below the margin.
+
+    Its strength is that of the linear model, which takes all messages of all updates here, one after the other: that
+    an agent stays where it is can be told from updates by several messages as well.
+    """
+    linear, study = named(_LINEAR)[0], problem.study
+    whole = problem.over(replace(study, one_message=study.exact and study.one_message))
+    nested = [refit(whole, each.candidate, each.values) for each in special_cases(linear, fits)]
+    return no_more_than(whole, fit(whole, linear, nested, seed), margin)
 
 
 def _free(pair: FittedPair, found: Trust, seed: int) -> pd.DataFrame:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis import Table
-from opinionsim.comparison._response import response_curve
-from opinionsim.comparison._updates import updates_of
+from opinionsim.comparison._scores import standard_error
+from opinionsim.comparison._updates import response_curve, updates_of
 from opinionsim.foundation.streams import stream
 from opinionsim.metrics import evidence_statement
 
@@ -99,7 +99,7 @@ def _rounded(updates: Sequence[pd.DataFrame], found: Explained) -> pd.DataFrame:
 def _draw_scores(ax: Axes, found: Explained, colours: Mapping[str, str]) -> None:
     """Scores of candidates with standard errors, the best above, and that of a table of shares."""
     means = found.scores.mean(axis=0)
-    errors = found.scores.std(axis=0, ddof=1) / np.sqrt(len(found.scores))
+    errors = [standard_error(found.study, own) for own in found.scores.T]
     order = np.argsort(-means, kind="stable")
     names = [found.fits[at].candidate.name for at in order]
     for place, (at, name) in enumerate(zip(order, names, strict=True)):

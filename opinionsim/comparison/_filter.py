@@ -25,10 +25,11 @@ class Moves(NamedTuple):
         The model's step; None where nothing that is read matters.
     stay, jump : float
         Probabilities that the opinion stays as it is, and that it becomes any other, whatever the model says.
-    below, above : ndarray (G,)
-        Where the innate pull then leads; see :meth:`Grid.moved`.
-    starts : ndarray of int (G,)
-        Bin of each initial opinion, for models that go back to it; all 0 for others.
+    below, above : ndarray (S, G)
+        Where the innate pull then leads agents of each kind; see :meth:`Grid.moved`.
+    kinds : ndarray (S, G)
+        Shares of the kinds of agents by their initial opinion, for those that go back to it: the bin in which it is,
+        and whether they do. All are of one kind where nothing goes back.
     """
 
     steps: Steps | None
@@ -36,25 +37,28 @@ class Moves(NamedTuple):
     jump: float
     below: np.ndarray
     above: np.ndarray
-    starts: np.ndarray
+    kinds: np.ndarray
 
 
-def _pass(first, agent, first_read, reads, rating, n_agents, prior, readings, step, blend, moved, starts, rare, out):
+def _pass(
+    first, agent, first_read, reads, over, rating, n_agents, prior, readings, step, blend, moved, kinds, rare, out
+):
     """Predict every rating, then take it in: `out` (M,) takes the logarithm of the probability that it had."""
     row, node, mass = step
     stay, jump = blend
     below, above = moved
-    size, bins = prior.size, starts.max() + 1
+    size, bins = prior.size, len(kinds)
     led = np.empty((bins, size))
     likely = np.empty(size, np.int64)
     heard = np.zeros((agent.size, size))
     for run in range(first.size - 1):
         thinks = np.zeros((n_agents[run], bins, size))
-        for a in range(size):
-            thinks[:, starts[a], a] = prior[a]
+        thinks[:] = kinds * prior
         for turn in range(first[run], first[run + 1]):
             mine = thinks[agent[turn]]
-            for read in range(first_read[turn], first_read[turn + 1]):
+            for s in range(bins if over[turn] else 0):
+                mine[s] = mine[s].sum() * prior
+            for read in range(first_read[turn], first_read[turn if over[turn] else turn + 1]):
                 said = heard[reads[read]]
                 count, known = 0, 0.0
                 for b in range(size if row.size > 1 else 0):
@@ -84,8 +88,8 @@ def _pass(first, agent, first_read, reads, rating, n_agents, prior, readings, st
                         led[s, a] += left * mine[s, a]
                     mine[s] = chance
                     for a in range(size):
-                        mine[s, below[a]] += led[s, a] * (1.0 - above[a])
-                        mine[s, below[a] + 1] += led[s, a] * above[a]
+                        mine[s, below[s, a]] += led[s, a] * (1.0 - above[s, a])
+                        mine[s, below[s, a] + 1] += led[s, a] * above[s, a]
                     total += mine[s].sum()
                 mine /= total
             if rating[turn] >= 0:
@@ -95,12 +99,14 @@ def _pass(first, agent, first_read, reads, rating, n_agents, prior, readings, st
                         mine[s, a] *= readings[a, rating[turn]]
                         total += mine[s, a]
                 mine /= total
-                out[turn] = np.log(total)
+                out[turn] = 0.0 if over[turn] else np.log(total)
             for s in range(bins):
                 heard[turn] += mine[s]
 
 
-def _draw(first, agent, first_read, reads, given, n_agents, prior, readings, step, blend, moved, starts, words, out):
+def _draw(
+    first, agent, first_read, reads, over, given, n_agents, prior, readings, step, blend, moved, kinds, words, out
+):
     """Draw opinions, as nodes, and ratings of every turn into `out` (2, M) with random `words` (M + L, 3)."""
     row, node, mass = step
     stay, jump = blend
@@ -111,11 +117,11 @@ def _draw(first, agent, first_read, reads, given, n_agents, prior, readings, ste
         bins = np.zeros(n_agents[run], np.int64)
         for turn in range(first[run], first[run + 1]):
             who = agent[turn]
-            if thinks[who] < 0:
+            if thinks[who] < 0 or over[turn]:
                 begins = prior if given[turn] < 0 else prior * readings[:, given[turn]]
-                thinks[who] = _drawn(begins / begins.sum(), words[turn, 0])
-                bins[who] = starts[thinks[who]]
-            for read in range(first_read[turn], first_read[turn + 1]):
+                before, thinks[who] = thinks[who], _drawn(begins / begins.sum(), words[turn, 0])
+                bins[who] = _drawn(kinds[:, thinks[who]], words[turn, 2]) if before < 0 else bins[who]
+            for read in range(first_read[turn], first_read[turn if over[turn] else turn + 1]):
                 fate, way, by = words[agent.size + read]
                 if fate < jump:
                     thinks[who] = min(np.int64(way * size), size - 1)
@@ -123,7 +129,8 @@ def _draw(first, agent, first_read, reads, given, n_agents, prior, readings, ste
                 if row.size > 1 and fate >= jump + stay:
                     at = (bins[who] * size + thinks[who]) * size + out[0, reads[read]]
                     thinks[who] = node[row[at] + _drawn(mass[row[at] : row[at + 1]], way)]
-                thinks[who] = below[thinks[who]] + (by < above[thinks[who]])
+                at = bins[who], thinks[who]
+                thinks[who] = below[at] + (by < above[at])
             out[0, turn] = thinks[who]
             out[1, turn] = _drawn(readings[thinks[who]], words[turn, 1])
 
@@ -158,7 +165,8 @@ def predict(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread:
     Returns
     -------
     ndarray (M,)
-        One number a turn. Each run counts alone, so that results are the same however runs are put together.
+        One number a turn; 0 also where an update is passed over. Each run counts alone, so that results are the same
+        however runs are put together.
     """
     out = np.zeros(len(study.agent))
     compiled(_pass)(*_arrays(study), study.rating, *_given(study, grid, prior, rule, misread), _RARE, out)
@@ -177,9 +185,10 @@ def draw(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Opinions and ratings of the same turns, drawn anew: (M,) of float, and (M,) of positions on the scale.
 
-    With `begun`, agents begin with opinions that their first ratings on record leave likely.
+    With `begun`, agents begin with opinions that their first ratings on record leave likely. After updates that are
+    passed over they always go on with such.
     """
-    given = study.begun if begun else np.full(len(study.agent), -1)
+    given = np.where(study.passed_over, study.rating, study.begun if begun else -1)
     words = rng.random((len(study.agent) + len(study.reads), 3))
     out = np.zeros((2, len(study.agent)), np.int64)
     compiled(_draw)(*_arrays(study), given, *_given(study, grid, prior, rule, misread), words, out)
@@ -187,10 +196,10 @@ def draw(
 
 
 def _arrays(study: Updates) -> tuple[np.ndarray, ...]:
-    return study.first, study.agent, study.first_read, study.reads
+    return study.first, study.agent, study.first_read, study.reads, study.passed_over
 
 
 def _given(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread: np.ndarray) -> tuple[Any, ...]:
     steps = tuple(_NO_STEPS if rule.steps is None else rule.steps)
     blend, moved = (float(rule.stay), float(rule.jump)), (rule.below, rule.above)
-    return study.n_agents, prior, grid.readings(misread), steps, blend, moved, rule.starts
+    return study.n_agents, prior, grid.readings(misread), steps, blend, moved, rule.kinds

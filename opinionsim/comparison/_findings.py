@@ -13,7 +13,7 @@ import pandas as pd
 
 from opinionsim.comparison._condition_figures import comparison_figure
 from opinionsim.comparison._fit import Fit, Problem
-from opinionsim.comparison._scores import paired
+from opinionsim.comparison._scores import paired, standard_error
 from opinionsim.comparison._trust import CLAIMED, Trust, claimed
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.foundation.templates import sentences
@@ -129,7 +129,7 @@ class Explained:
                 "candidate": names[place],
                 "influence": self.fits[place].candidate.influence,
                 "score": own.mean(),
-                "standard_error": own.std(ddof=1) / np.sqrt(len(own)),
+                "standard_error": standard_error(self.study, own),
                 "behind": behind,
                 "behind_error": error,
                 "tie": names[place] in self.ties,
@@ -188,7 +188,7 @@ class Comparison:
         Returns
         -------
         Figure
-            The response curve of the record with its 95 % band by run, and those of studies drawn from the best
+            The response curve of the record with its 95 % band by block, and those of studies drawn from the best
             candidates with and without influence; scores with standard errors, filled where they tie with the best;
             mean opinion and diversity over time on record, and the 95 % bands of these candidates let loose.
         """
@@ -209,9 +209,10 @@ class Comparison:
         """One row a condition and candidate, the best first.
 
         Columns: cell, candidate, influence (whether it says that agents change by what they read), score (mean log
-        score of an update in a held-out run, averaged over runs), standard_error, behind (difference to the best,
-        paired by run) with behind_error, tie (within one standard error of the best), reached (share of the way from
-        persistence to a table of shares by own rating and message; missing where opinions are exact), n_runs, evidence.
+        score of an update in a held-out run, averaged over runs), standard_error (over blocks, as the other one is),
+        behind (difference to the best, paired by run) with behind_error, tie (within one standard error of the best),
+        reached (share of the way from persistence to a table of shares by own rating and message; missing where
+        opinions are exact), n_runs, evidence.
         """
         return self._frame(Explained.score_rows)
 
@@ -288,4 +289,6 @@ def _statement(each: Explained, margin: float) -> str:
     """The finding on a condition in a sentence."""
     reading = {one.candidate.name for one in each.fits if one.candidate.influence}
     ties = [name for name in each.ties if name in reading]
-    return " ".join(sentences("opinionsim.comparison", "finding.txt", found=each, ties=ties, margin=margin))
+    groups = [one.candidate.name for one in each.fits if one.candidate.at_once and one.candidate.influence]
+    given = {"found": each, "ties": ties, "groups": groups, "margin": margin}
+    return " ".join(sentences("opinionsim.comparison", "finding.txt", **given))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,8 +16,11 @@ from scipy.stats import qmc
 from opinionsim.comparison._candidates import NOISE_PRIOR, Bounds, Candidate
 from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
+from opinionsim.comparison._kept_fits import KeptFits, Optimum
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import SpecError
+from opinionsim.foundation.provenance import code_of
+from opinionsim.foundation.streams import digest
 
 #: Starts that are looked at, and those of them that are followed.
 _LOOKED_AT, _FOLLOWED = 16, 2
@@ -41,11 +44,14 @@ class Problem:
         Matrix of misclassification, true by read; None to fit its two parameters.
     known : ndarray (G,) or None
         Distribution of opinions before anything is known; None to take it from the study.
+    kept : KeptFits
+        Where fits are looked up, and kept.
     """
 
     study: Updates
     noise: np.ndarray | None = None
     known: np.ndarray | None = None
+    kept: KeptFits = field(default_factory=KeptFits)
 
     #: Parameters that are held in the first stages of a search, before all are free.
     ladder: ClassVar[tuple[Mapping[str, float], ...]] = (MappingProxyType({}),)
@@ -68,6 +74,18 @@ class Problem:
         counts = np.bincount(study.begun[study.begun >= 0], minlength=k) + 0.5
         spread = self.grid.share / self.grid.share.sum(axis=0)
         return np.asarray(spread @ (counts / counts.sum()))
+
+    @cached_property
+    def _content(self) -> str:
+        """Digest of all that a fit rests on beside the candidate."""
+        arrays = [getattr(self.study, each.name) for each in fields(self.study)] + [self.prior, self.noise]
+        return digest(repr([type(self).__name__, *(np.asarray(each).tolist() for each in arrays)]))
+
+    def optimum(self, candidate: Candidate, search: Callable[[], Optimum], *given: Any) -> Fit:
+        """The optimum that is kept of a candidate and what is `given` to the search, else the one that it finds."""
+        code = candidate.model and code_of(candidate.model)
+        named = candidate.name, candidate.innate, candidate.shuffled, sorted(candidate.fixed.items()), code
+        return Fit(candidate, *self.kept.optimum(digest(repr([self._content, named, given])), search))
 
     def bounds(self, candidate: Candidate) -> list[Bounds]:
         """Parameters of a candidate that are fitted."""
@@ -170,9 +188,13 @@ def refit(
     problem: Problem, candidate: Candidate, start: Mapping[str, float], held: Mapping[str, float] | None = None
 ) -> Fit:
     """Fit a candidate from near its optimum on other data, with some parameters `held` at given values."""
-    search = _Search(problem, candidate, held or {})
-    search.follow(search.place(start), NEAR)
-    return Fit(candidate, search.values(search.where), search.best)
+
+    def found() -> Optimum:
+        search = _Search(problem, candidate, held or {})
+        search.follow(search.place(start), NEAR)
+        return search.values(search.where), search.best
+
+    return problem.optimum(candidate, found, sorted(start.items()), sorted((held or {}).items()))
 
 
 def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed: int = 0) -> Fit:
@@ -194,12 +216,26 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     SpecError
         If it fits worse than a special case of it: the search has failed.
     """
+    made = problem.optimum(
+        candidate, partial(_searched, problem, candidate, nested, seed), [each.values for each in nested], seed
+    )
+    for each in nested:
+        if made.objective < each.objective - _ROUNDING:
+            raise SpecError(
+                f"the search for the optimum of {candidate.name} has failed: it fits worse than {each.candidate.name}, "
+                f"a special case of it, by {each.objective - made.objective:.2g} nats"
+            )
+    return made
+
+
+def _searched(problem: Problem, candidate: Candidate, nested: Sequence[Fit], seed: int) -> Optimum:
+    """The optimum of a candidate, from several starts."""
     special = [_special(candidate, each, problem.grid) for each in nested]
     search = _Search(problem, candidate, problem.ladder[0])
     points = qmc.Sobol(len(search.low), seed=seed).random(_LOOKED_AT)
     common = {name: value for name, value in (nested[0].values if nested else {}).items() if name != "stay"}
     # Rare large moves look like jumps to a search that does not begin with them.
-    rare = {"pull": 0.0} | common | _part_of_the_way(1.0, problem.grid) | {"stay": 0.8, "jump": 0.01}
+    rare = {"pull": 0.0, "back": 0.0} | common | _part_of_the_way(1.0, problem.grid) | {"stay": 0.8, "jump": 0.01}
     starts = [*(search.values(point) | common for point in points), rare, *special]
     places = [search.place(each) for each in starts]
     for place in sorted(places, key=search)[:_FOLLOWED]:
@@ -213,13 +249,7 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     for place in map(search.place, special):
         search(place)
     search.follow(search.where, NEAR)
-    for each in nested:
-        if search.best < each.objective - _ROUNDING:
-            raise SpecError(
-                f"the search for the optimum of {candidate.name} has failed: it fits worse than {each.candidate.name}, "
-                f"a special case of it, by {each.objective - search.best:.2g} nats"
-            )
-    return Fit(candidate, search.values(search.where), search.best)
+    return search.values(search.where), search.best
 
 
 def _special(candidate: Candidate, nested: Fit, grid: Grid) -> dict[str, float]:
@@ -248,6 +278,7 @@ def special_cases(candidate: Candidate, fits: Iterable[Fit]) -> list[Fit]:
         "persistence": (),
         "shift": ("persistence",),
         "attractor": ("persistence",),
+        "anchored": ("persistence",),
         "degroot": ("attractor", "voter"),
         "friedkin-johnsen": ("attractor", "degroot"),
         "deffuant": ("attractor", "degroot"),

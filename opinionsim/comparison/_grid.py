@@ -17,7 +17,7 @@ NODES = 41
 _BIN = 4
 #: Places inside a cell, in its widths from the node, over which an update is averaged: a confidence bound then moves
 #: the likelihood smoothly.
-_WITHIN = np.array([-0.375, -0.125, 0.125, 0.375])
+_WITHIN = np.array([-1.0, 0.0, 1.0]) / 3.0
 #: Changes of opinion and probabilities below this count as 0.
 _NONE = 1e-12
 
@@ -81,7 +81,7 @@ class Grid:
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Own nodes of all pairs, (G * G,), and opinions within the two cells, own and read, each (16, G * G)."""
+        """Own nodes of all pairs, (G * G,), and opinions within the two cells, own and read, each (9, G * G)."""
         own, read = np.repeat(self.nodes, len(self)), np.tile(self.nodes, len(self))
         left, right = (each.ravel()[:, None] * self.width for each in np.meshgrid(_WITHIN, _WITHIN))
         return own, np.clip(own + left, self.low, self.high), np.clip(read + right, self.low, self.high)
@@ -107,15 +107,17 @@ class Grid:
         for start in [None] if starts is None else starts:
             given = {} if start is None else {"start": np.full(before.size, start)}
             found = transition(model, before.ravel(), read.ravel(), range=(self.low, self.high), **given, **parameters)
-            rows.append(_averaged(found, before, own).on_grid(self.nodes))
-        mass = np.concatenate(rows)
+            averaged = _averaged(found, before, own)
+            rows.append(averaged.around(self.nodes))
+        node, mass = map(np.concatenate, zip(*rows, strict=True))
         there = mass > _NONE
-        first = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        # A kernel is compiled anew for every other layout of memory.
-        return Steps(first, np.nonzero(there)[1].copy(), mass[there])
+        return Steps(np.concatenate([[0], np.cumsum(there.sum(axis=1))]), node[there], mass[there])
 
-    def moved(self, pull: float, towards: float, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Where a pull and a shift lead from each node: the node below, and the share of the one above, each (G,)."""
+    def moved(self, pull: Any, towards: Any, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Where a pull and a shift lead from each node: the node below, and the share of the one above, each (G,).
+
+        Each (S, G) for pulls and points (S, 1).
+        """
         to = np.clip(self.nodes + pull * (towards - self.nodes) + shift, self.low, self.high)
         places = (to - self.low) / self.width
         below = np.minimum(places.astype(np.int64), len(self) - 2)
@@ -127,17 +129,19 @@ class Grid:
 
 
 def _averaged(found: Transition, before: np.ndarray, own: np.ndarray) -> Transition:
-    """The mean of transitions from places inside cells, `before` (16, T), around nodes, `own` (T,)."""
+    """The mean of transitions from places inside cells, `before` (9, T), around nodes, `own` (T,)."""
     values, chances = (each.reshape(*before.shape, -1) for each in (found.values, found.probabilities))
     change, density, count = values - before[:, :, None], found.density, len(before)
-    places, masses = [], []
-    for chosen in (np.abs(change) <= _NONE, change > _NONE, change < -_NONE):
-        mass = (chances * chosen).mean(axis=0)
-        mean = (chances * chosen * change).mean(axis=0) / np.maximum(mass, _NONE)
-        places.append(own[:, None] + mean)
-        masses.append(mass)
+    moving = [chances * (change > _NONE), chances * (change < -_NONE)]
+    masses = [each.mean(axis=0) for each in moving]
+    places = [
+        own[:, None] + np.einsum("pta,pta->ta", each, change) / count / np.maximum(mass, _NONE)
+        for each, mass in zip(moving, masses, strict=True)
+    ]
+    staying = chances.mean(axis=0) - masses[0] - masses[1]
     mean_density = density and (lambda to: density(np.tile(to, count)).reshape(count, -1).mean(axis=0))
-    return Transition(np.concatenate(places, axis=1), np.concatenate(masses, axis=1), mean_density)
+    held = np.broadcast_to(own[:, None], staying.shape)
+    return Transition(np.hstack([*places, held]), np.hstack([*masses, staying]), mean_density)
 
 
 def misreading(k: int, error: float, near: float) -> np.ndarray:

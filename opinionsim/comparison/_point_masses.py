@@ -32,17 +32,18 @@ class ExactProblem(Problem):
 
     @cached_property
     def _known(self) -> np.ndarray:
-        """Updates by one message with opinions before and after on record."""
+        """Updates that count, with the opinion just before and the message on record."""
         study = self.study
-        one = np.diff(study.first_read) == 1
-        return np.flatnonzero(one & ~np.isnan(study.held) & ~np.isnan(study.said) & ~np.isnan(study.value))
+        return np.flatnonzero(study.updated & study.fresh & ~np.isnan(study.held) & ~np.isnan(study.said))
 
     def _next(
         self, candidate: Candidate, values: Mapping[str, float], own: np.ndarray, said: np.ndarray, start: np.ndarray
     ) -> Transition:
         """What reading leads to, by the candidate's model."""
         if candidate.model is None:
-            return Transition(own[:, None], np.ones((len(own), 1)))
+            share = np.full(len(own), values.get("anchored", 0.0))
+            back = own + values.get("back", 0.0) * (start - own)
+            return Transition(np.stack([own, back], axis=1), np.stack([1.0 - share, share], axis=1))
         given = {"start": start} if "start" in candidate.model.needs else {}
         fitted = {name: value for name, value in values.items() if name in candidate.declared}
         span = (self.grid.low, self.grid.high)
@@ -83,6 +84,8 @@ class ExactProblem(Problem):
             reads = study.reads[study.first_read[at] : study.first_read[at + 1]]
             # The first opinion on record is where an agent starts, also where it comes after a message.
             own, reads = (holds[who], reads) if who in holds else (float(study.start[at]), reads[:0])
+            if study.passed_over[at]:
+                own, reads = own if np.isnan(study.value[at]) else float(study.value[at]), reads[:0]
             for read in reads:
                 fate, way = rng.random(2)
                 if fate < values["jump"]:

@@ -27,8 +27,11 @@ _Result = TypeVar("_Result")
 
 def side_by_side(work: Sequence[Callable[[], _Result]], threads: int) -> list[_Result]:
     """Results of independent pieces of work, in order, on several threads."""
-    with ThreadPoolExecutor(max(threads, 1)) as pool:
+    pool = ThreadPoolExecutor(max(threads, 1))
+    try:
         return [each.result() for each in [pool.submit(piece) for piece in work]]
+    finally:  # where it is stopped, what has not begun never does
+        pool.shutdown(cancel_futures=True)
 
 
 def folds(study: Updates, count: int = FOLDS) -> list[np.ndarray]:
@@ -112,12 +115,19 @@ def shuffled(study: Updates, rng: np.random.Generator) -> Updates:
     return replace(study, reads=reads)
 
 
+def standard_error(study: Updates, values: np.ndarray) -> float:
+    """Standard error of the mean of values of runs, (R,), of which those of one block are no independent ones."""
+    blocks = np.unique(study.blocks, return_inverse=True)[1]
+    sums = np.bincount(blocks, values - values.mean())
+    return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
+
+
 def paired(study: Updates, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Mean difference of the scores of the runs of a study, and its standard error.
+    """Mean difference of the scores of the runs of a study, and its standard error over blocks.
 
     Two searches end apart by a nat or so in all, and where one model contains the other this is the same in every run:
     an error is never smaller than :data:`RESOLVED` nats over all updates.
     """
     difference = first - second
-    error = float(difference.std(ddof=1) / np.sqrt(len(difference)))
-    return float(difference.mean()), max(error, RESOLVED / max(int(study.updated.sum()), 1))
+    least = RESOLVED / max(int(study.updated.sum()), 1)
+    return float(difference.mean()), max(standard_error(study, difference), least)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -28,7 +28,9 @@ _TWO_SIDED, _ONE_SIDED = 3.841, 2.706
 #: Mixtures of staying and moving that are looked at where the strength of influence is held.
 _MIXTURES = 5
 #: First step to the end of an interval, in parts of the way to the bound, and precision, in parts of its distance.
-_FIRST, _PRECISION = 1e-3, 0.1
+_FIRST, _PRECISION = 1e-2, 0.1
+#: Most by which a step to the end of an interval is longer or shorter than the last one.
+_LONGER = 8.0
 
 
 def claimed(gain: tuple[float, float]) -> bool:
@@ -181,7 +183,7 @@ def interval(problem: Problem, best: Fit, name: str, fall: float = _TWO_SIDED) -
 
 
 def _end(problem: Problem, best: Fit, name: str, far: float, fall: float) -> float:
-    """The end of an interval towards a bound: steps that double from the optimum on, and then halves.
+    """The end of an interval towards a bound, found as if the root of the fall grew with the distance, else by halves.
 
     Each fit starts at the last one inside. Of the two values between which the end is found, it is the one outside.
     """
@@ -189,13 +191,18 @@ def _end(problem: Problem, best: Fit, name: str, far: float, fall: float) -> flo
     inside, outside, trial = 0.0, 2.0, _FIRST if far != at else 1.0
     while outside - inside > _PRECISION * outside:
         held = refit(problem, best.candidate, values, {name: at + trial * (far - at)})
-        if 2.0 * (best.objective - held.objective) > fall:
+        fallen = 2.0 * (best.objective - held.objective)
+        if fallen > fall:
             outside = trial
         elif trial == 1.0:
             return far
         else:
             inside, values = trial, held.values
-        trial = min(2.0 * trial, 1.0) if outside > 1.0 else (inside + outside) / 2.0
+        # A little beyond the guess, so that the end lies between the two.
+        beyond = 1.0 + math.copysign(0.4 * _PRECISION, fall - fallen)
+        longer = np.clip(beyond * math.sqrt(fall / max(fallen, 1e-9)), 1.0 / _LONGER, _LONGER)
+        guess = min(float(trial * longer), 1.0)
+        trial = guess if inside < guess < outside else (inside + outside) / 2.0
     return float(at + outside * (far - at))
 
 
@@ -242,7 +249,7 @@ def doubts(pair: FittedPair, found: Trust, ends: Sequence[np.ndarray]) -> list[s
     if found.recovered < RECOVERED:
         told.append(f"in {STUDIES} studies drawn from the best fit the truth was found in {found.recovered:.0%}")
     claims = found.truth.candidate.influence
-    if any(pair.on(Problem(pair.problem.study, each)).claims != claims for each in ends):
+    if any(pair.on(replace(pair.problem, noise=each)).claims != claims for each in ends):
         told.append("at an end of the interval of the noise of ratings it is another")
     return told
 

@@ -35,6 +35,8 @@ class Updates:
         Positions, among the M turns, of the messages that were read.
     value : ndarray of float (M,)
         Measured opinion; NaN where there is none.
+    one_message : bool
+        Whether only updates by one message count.
     """
 
     cell: str
@@ -51,6 +53,7 @@ class Updates:
     first_read: np.ndarray
     reads: np.ndarray
     value: np.ndarray
+    one_message: bool = False
 
     def __len__(self) -> int:
         return len(self.run_ids)
@@ -78,10 +81,19 @@ class Updates:
     @cached_property
     def held_at(self) -> np.ndarray:
         """Turn at which each turn's author was measured last before it, (M,); -1 where it was not yet."""
+        return self._last(self.rating >= 0)
+
+    @cached_property
+    def fresh(self) -> np.ndarray:
+        """Whether each turn's author was measured at its last update before it, or since, (M,)."""
+        return np.asarray(self.held_at >= self._last(np.diff(self.first_read) > 0))
+
+    def _last(self, chosen: np.ndarray) -> np.ndarray:
+        """The last `chosen` turn (M,) of each turn's author before it, (M,); -1 where there is none."""
         found, last = np.full(len(self.agent), -1), np.full(int(self._author.max()) + 1, -1)
         for at, who in enumerate(self._author):
             found[at] = last[who]
-            if self.rating[at] >= 0:
+            if chosen[at]:
                 last[who] = at
         return found
 
@@ -115,9 +127,23 @@ class Updates:
         return np.where(count > 0, last, np.nan)
 
     @cached_property
+    def passed_over(self) -> np.ndarray:
+        """Whether a turn is an update that does not count, by several messages where only those by one do, (M,).
+
+        Nothing is predicted of it: its author goes on from what was measured of it, or from anywhere.
+        """
+        return np.asarray(self.one_message & (np.diff(self.first_read) > 1))
+
+    @cached_property
     def updated(self) -> np.ndarray:
-        """Whether a turn read something and was measured, (M,)."""
-        return np.asarray((np.diff(self.first_read) > 0) & ~np.isnan(self.value))
+        """Whether a turn is an update that counts: it read something and was measured, (M,)."""
+        return np.asarray((np.diff(self.first_read) > 0) & ~self.passed_over & ~np.isnan(self.value))
+
+    @cached_property
+    def by_one(self) -> tuple[int, int]:
+        """How many measured updates follow one message, and how many there are."""
+        count = np.diff(self.first_read)[~np.isnan(self.value)]
+        return int((count == 1).sum()), int((count > 0).sum())
 
     def of(self, runs: Sequence[int]) -> Updates:
         """The study of some of its runs, by position."""

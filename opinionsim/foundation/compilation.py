@@ -38,7 +38,7 @@ def inlined(function: _Function, *, allocates: bool = False) -> _Function:
         function.__qualname__ += f"-{_content(function)}"
     _waiting.append((function, allocates))
     # The sources are read now, as they are loaded: files may be edited while the process runs.
-    _sources(_room(function))
+    sources(_room(function))
     return function
 
 
@@ -93,7 +93,7 @@ def _room(function: Callable[..., Any]) -> Path:
 
 
 @cache
-def _sources(folder: Path) -> str:
+def sources(folder: Path) -> str:
     """Digest of the modules in a folder and below it, and of this one."""
     files = [*sorted(folder.rglob("*.py")), Path(__file__)]
     return digest("".join(file.read_text(encoding="utf-8") for file in files))[:12]
@@ -145,7 +145,7 @@ def _compiled(kernel: Callable[..., Any], name: str) -> Callable[..., Any]:
         register_jitable(forceinline=True, **inner, **({"_nrt": allocates} if known else {}))(function)
     # Machine code on disk is found by this name and by the time of the kernel's own file. The functions it calls are in
     # other files: with a digest of all sources in the name, outdated code is never used.
-    kernel.__qualname__ += f"-{_sources(_room(kernel))}-{_content(kernel)}"
+    kernel.__qualname__ += f"-{sources(_room(kernel))}-{_content(kernel)}"
     made: Any = njit(nogil=True, **({"no_cfunc_wrapper": True} if known else {}))(kernel)  # type: ignore[call-overload]
     with suppress(RuntimeError):  # no folder can be written to
         made.enable_caching()

@@ -83,6 +83,24 @@ def stream(seed: int, purpose: str, replicate: int = 0, *key: Any) -> np.random.
     return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(replicate, *words)))
 
 
+def run_name(cell: str, replicate: int, redraw: int = 0) -> str:
+    """The name of a run: its condition and replicate, which stay as they are when an experiment grows.
+
+    Parameters
+    ----------
+    cell : str
+        Label of its cell.
+    replicate, redraw : int
+        Number of the replicate, and of the redraw within it.
+
+    Returns
+    -------
+    str
+        As in ``cognition.confirmation_bias=weak/3``, or ``.../3.1`` for a redraw.
+    """
+    return f"{cell}/{replicate}" + (f".{redraw}" if redraw else "")
+
+
 def call_seed(run_id: str, turn: int, call: str, attempt: int) -> int:
     """The seed a chat model sees with one call: a 31-bit hash of the call's key.
 

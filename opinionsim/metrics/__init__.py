@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.metrics._bands import run_band as run_band, say_band as say_band
+    from opinionsim.metrics._bands import (
+        ANY as ANY,
+        LEAST_RUNS as LEAST_RUNS,
+        limits_of as limits_of,
+        run_band as run_band,
+        say_band as say_band,
+    )
     from opinionsim.metrics._between_groups import (
         distinctness as distinctness,
         group_consensus as group_consensus,
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
         SELF_REPORT as SELF_REPORT,
         TO_MEASURE as TO_MEASURE,
         WITHOUT_FINDING as WITHOUT_FINDING,
+        answered_otherwise as answered_otherwise,
         chosen_kind as chosen_kind,
         evidence_of as evidence_of,
         evidence_statement as evidence_statement,
@@ -56,7 +63,6 @@ if TYPE_CHECKING:
         kinds_in_order as kinds_in_order,
         named_models as named_models,
         played_by as played_by,
-        several_answered as several_answered,
         validation_statement as validation_statement,
     )
     from opinionsim.metrics._in_words import (
@@ -124,6 +130,7 @@ if TYPE_CHECKING:
     from opinionsim.metrics._opinion_frames import opinion_metrics as opinion_metrics
     from opinionsim.metrics._opinion_rows import (
         STANCE as STANCE,
+        between_points as between_points,
         by_participants as by_participants,
         cut as cut,
         scale_of as scale_of,
@@ -165,10 +172,8 @@ if TYPE_CHECKING:
     )
     from opinionsim.metrics._sycophancy import sycophancy as sycophancy
     from opinionsim.metrics._uncertainty import (
-        Interval as Interval,
         MeanTest as MeanTest,
         PermutationNull as PermutationNull,
-        bootstrap_interval as bootstrap_interval,
         permutation_null as permutation_null,
         permutation_test as permutation_test,
         spell_mean as spell_mean,

@@ -179,6 +179,19 @@ def named_models(returned: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str,
     }
 
 
-def several_answered(models: Mapping[str, Collection[str]]) -> list[str]:
-    """A sentence on each name under which several models answered, as :func:`named_models` gives them."""
-    return [f"Replies of {name} came from {', '.join(found)}." for name, found in models.items() if len(found) > 1]
+def answered_otherwise(models: Mapping[str, Collection[str]]) -> list[str]:
+    """A sentence on each name under which a model answered that calls itself otherwise, or several did.
+
+    Parameters
+    ----------
+    models : mapping of str to collection of str
+        As :func:`named_models` gives them. Of a model that an instrument asks, only the instrument is known.
+    """
+    told = []
+    for name, found in models.items():
+        asked = name.partition(" (")[0]
+        own = ("", asked.partition(":")[2])
+        others = [each for each in found if each.partition(" (")[0] not in own and not each.startswith(asked)]
+        if len(found) > 1 or (others and not name.startswith("judge.")):
+            told.append(f"Replies of {name} came from {', '.join(found)}.")
+    return told

@@ -14,10 +14,13 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics._arrays import Range, opinion_array
-from opinionsim.registry import Catalogue, described, find, is_path, known
+from opinionsim.registry import Catalogue, described, find, is_path, known, name_of
 
 #: Arguments beside opinions that mean the same in all metrics.
 _NEEDS = ("range", "network", "groups", "initial", "truth")
+
+#: Metrics as they are asked for; None for all that can be computed.
+_Names = str | Callable[..., Any] | Iterable[str | Callable[..., Any]] | None
 
 #: Packages of extras, without which a metric cannot be computed from opinions and what they need.
 _PACKAGES = {"modularity": "igraph"}
@@ -92,14 +95,15 @@ class Metric:
 METRICS: Mapping[str, Metric] = Catalogue("metric", lambda part: Metric.of(part.name, part.target))
 
 
-def find_metric(name: str) -> Metric:
-    """A metric by its name, or a user's metric by its import path.
+def find_metric(named: str | Callable[..., Any]) -> Metric:
+    """A metric by its name, or a user's metric by its import path or as the marked function itself.
 
     Raises
     ------
     MeasurementError
         If there is none.
     """
+    name: str = name_of(named)
     if name in METRICS:
         return METRICS[name]
     if not (known("metric", name) or is_path(name)):
@@ -108,18 +112,16 @@ def find_metric(name: str) -> Metric:
     return Metric.of(own.name, own.target)
 
 
-def _chosen(names: str | Iterable[str] | None, given: Mapping[str, Any]) -> list[Metric]:
+def _chosen(names: _Names, given: Mapping[str, Any]) -> list[Metric]:
     """The metrics named, or all whose required arguments are given and whose packages are installed."""
     if names is None:
         lacking = {name for name, package in _PACKAGES.items() if find_spec(package) is None}
         return [metric for metric in METRICS.values() if metric.needs <= given.keys() and metric.name not in lacking]
-    wanted = [names] if isinstance(names, str) else list(names)
+    wanted = [names] if isinstance(names, str) or callable(names) else list(names)
     return [find_metric(name) for name in dict.fromkeys(wanted)]
 
 
-def arguments(
-    names: str | Iterable[str] | None, given: Mapping[str, Any], options: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
+def arguments(names: _Names, given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Keyword arguments of each metric chosen, from the common arguments and the options.
 
     Raises
@@ -156,7 +158,7 @@ def takes_delta(names: Iterable[str]) -> bool:
 
 def compute_metrics(
     opinions: ArrayLike,
-    names: str | Iterable[str] | None = None,
+    names: _Names = None,
     *,
     range: Range | None = None,
     network: Any = None,
@@ -171,9 +173,9 @@ def compute_metrics(
     ----------
     opinions : array_like (..., N)
         One opinion an agent; NaN where there is none.
-    names : str or iterable of str, optional
-        Keys of :data:`METRICS`; default all whose required arguments are given, but for ``modularity`` where the extra
-        ``networks`` is not installed.
+    names : str, callable, or iterable of them, optional
+        Keys of :data:`METRICS`; import paths of metrics of one's own, or these marked functions themselves. Default
+        all whose required arguments are given, but for ``modularity`` where the extra ``networks`` is not installed.
     range : (float, float), optional
         Ends of the opinion scale.
     network : Network or tuple of arrays, optional
@@ -191,7 +193,7 @@ def compute_metrics(
     Returns
     -------
     dict of str to ndarray (...)
-        In the order of `names`.
+        In the order of `names`; a metric of one's own by the name it was marked with, else by its import path.
 
     Raises
     ------

@@ -108,8 +108,12 @@ def _labels(named: Sequence[NamedPart]) -> list[str]:
 
 def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale, truth: float | None) -> float:
     """A metric of the opinions of one run."""
-    # What fails is told by the name that the specification gives it.
-    part = replace(named.found("metric"), name=named.name)
+    try:
+        # What fails is told by the name that the specification gives it.
+        part = replace(named.found("metric"), name=named.name)
+    except SpecError as error:
+        # One that is not there any more is left out of tables as one that fails is.
+        raise error.at("", part=named.name) from error.__cause__
     taken = part.arguments()
     compute = partial(part.target, **named.options)
     if "range" in taken:

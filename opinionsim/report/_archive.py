@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,8 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     Raises
     ------
     SpecError
-        If the folder or file holds anything else, or an earlier archive that was changed; or if a package is missing.
+        If the folder or file holds anything else, or an earlier archive that was changed; if a package is missing; or
+        if there is no table of the contrasts that the experiment declares.
     StoreError
         If the store cannot be read.
     OSError
@@ -83,6 +84,14 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     with new_folder(folder, [name.rstrip("/") for name in parts], kind) as place:
         told = study(released(results, anonymous=anonymous))
         shown = told.results
+        if not complete(shown.spec, [table.name for table in told.tables]):
+            gone = (
+                f"left out: {', '.join(shown.left_out)}" if shown.left_out else "not every condition has a complete run"
+            )
+            raise SpecError(
+                f"{shown.name} declares analysis.contrasts, and an archive would have no table of them ({gone}); "
+                "finish the runs, or allow parts of your own with --allow-parts (own_parts=True)"
+            )
         for name in parts:
             if name.endswith("/"):
                 (place / name).mkdir()
@@ -94,7 +103,8 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         write_page(told, place / "report.html")
         if not shown.swept:
             _write_texts(shown, place)
-        (place / "specification.yaml").write_text(_yaml(shown.spec), "utf-8")
+        # As a specification states it, labels included; that of the store is resolved for the first condition.
+        (place / "specification.yaml").write_text(_yaml(shown.manifest.get("spec", shown.spec)), "utf-8")
         write_json(shown.manifest, place / "manifest.json")
         write_json(_about(shown, tables, empty, anonymous=anonymous), place / "archive.json")
         _write(place / "odd.md", odd(told))
@@ -109,6 +119,11 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         (place / SUM).write_bytes(f"{checksum(place / SUMS)}  {SUMS}\n".encode())
         written = files_of(place)
     return [folder / name for name in written]
+
+
+def complete(spec: Mapping[str, Any], tables: Iterable[str]) -> bool:
+    """Whether tables of these names hold one of the contrasts, if a specification declares any."""
+    return not (spec.get("analysis") or {}).get("contrasts") or "contrasts" in tables
 
 
 def _packed(results: Results, path: Path, *, anonymous: bool, kind: FileKind) -> list[Path]:

@@ -35,9 +35,8 @@ def shifts(results: Results) -> tuple[dict[str, Any], ...]:
     changes = own.assign(change=own.groupby(["run_id", "agent"])["value"].diff()).dropna(subset="change")
     changes = changes[changes["change"] != 0]
     found = changes.assign(size=-changes["change"].abs()).sort_values(["size", "run_id", "turn"], kind="stable")
-    rows = {run_id: int(str(row)) for row, run_id in runs["run_id"].items()}
     pairs = found[["run_id", "turn"]].head(_SHIFTS).itertuples(index=False)
-    return tuple(transcript_data(results, rows[run], turn=int(turn)) | {"run": rows[run]} for run, turn in pairs)
+    return tuple(transcript_data(results, str(run), turn=int(turn)) for run, turn in pairs)
 
 
 def samples(results: Results) -> tuple[dict[str, Any], ...]:
@@ -46,8 +45,8 @@ def samples(results: Results) -> tuple[dict[str, Any], ...]:
     Returns
     -------
     tuple of dict of JSON values
-        Each what :func:`opinionsim.watching.transcript_data` tells of the first turns, with the row of the ``run``, and
-        how many ``further`` turns it has.
+        Each what :func:`opinionsim.watching.transcript_data` tells of the first turns, and how many ``further`` turns
+        it has.
     """
     runs = _complete(results).sort_values(["replicate", "redraw"], kind="stable")
     # Conditions have the order of the specification; runs are numbered in another.
@@ -57,7 +56,7 @@ def samples(results: Results) -> tuple[dict[str, Any], ...]:
     for row in map(int, firsts.index[places]):
         data = transcript_data(results, row)
         shown = data["turns"][:_TURNS]
-        found.append(data | {"run": row, "turns": shown, "further": len(data["turns"]) - len(shown)})
+        found.append(data | {"turns": shown, "further": len(data["turns"]) - len(shown)})
     return tuple(found)
 
 

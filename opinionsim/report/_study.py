@@ -16,7 +16,7 @@ from opinionsim.report._fitting_figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
 from opinionsim.report._quoted_texts import samples, shifts
 from opinionsim.report._released import released
-from opinionsim.report._study_tables import tables_of
+from opinionsim.report._study_tables import naming_models, tables_of
 from opinionsim.report._study_words import caveats, design, methods, statements
 from opinionsim.store import Results
 
@@ -147,7 +147,7 @@ def _tables(results: Results) -> tuple[list[Table], list[str]]:
         except (SpecError, StoreError):
             # No audit was drawn, or nobody has labelled it.
             found = []
-        made += [replace(each, name=f"audit-{each.name}") for each in found]
+        made += [replace(each, name=f"audit-{each.name}") for each in naming_models(results, found)]
     return made, lacking
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from opinionsim.analysis import Estimand, Table
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, several_answered, variable_means
+from opinionsim.metrics import answered_otherwise, cut, named_metrics, run_metrics, scale_of, variable_means
 from opinionsim.registry import KINDS, Part, blamed, find, general
 from opinionsim.specification import AnalysisSpec, analysis_of
 from opinionsim.store import Results
@@ -164,8 +164,13 @@ def tables_of(
                 return tables_of(results, kind, wording, ddof, estimand, as_published=as_published)
     if what is not None and not asked.made:
         raise SpecError(f"{results.name} has nothing to tabulate in the table {what}")
-    answered = () if results.swept else several_answered(results.answered)
-    return [replace(each, notes=(*each.notes, *answered)) for each in asked.made]
+    return naming_models(results, asked.made)
+
+
+def naming_models(results: Results, tables: Sequence[Table]) -> list[Table]:
+    """Tables whose first note, on the evidence, has the names that models gave themselves where these are others."""
+    answered = [] if results.swept else answered_otherwise(results.answered)
+    return [replace(each, notes=(" ".join([*each.notes[:1], *answered]), *each.notes[1:])) for each in tables]
 
 
 def resting_on_own(results: Results, made: Sequence[Table]) -> list[list[str]]:

@@ -19,11 +19,10 @@ import yaml
 
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.foundation.spreadsheets import write_csv
-from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, files_of, forms, lines_of
+from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, complete, files_of, forms, lines_of
 from opinionsim.report._frame_files import read_frames
 from opinionsim.report._page_templates import WORDS
 from opinionsim.report._study_tables import tables_of
-from opinionsim.specification import axes_of
 from opinionsim.store import Results
 
 #: Most bytes that a compressed archive may unfold to.
@@ -206,8 +205,7 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
     try:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
-        stated = _unswept(manifest.get("spec", {}))
-        if not (stated.keys() <= spec.keys() and _agree(spec, stated)):
+        if spec != manifest.get("spec", spec):
             raise ValueError("the first two state different experiments")
         if spec.get("robustness"):
             # Variants are other designs, whose runs are in no frame of this one.
@@ -219,19 +217,6 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, yaml.YAMLError) as error:
         raise SpecError(f"specification.yaml, manifest.json or archive.json is not what was written: {error}") from None
     return Results.of_frames(row, frames, answered=about["answered"])
-
-
-def _agree(resolved: Any, stated: Any) -> bool:
-    """Whether what a manifest states stands in the specification as resolved, which has defaults and a first cell."""
-    if isinstance(resolved, Mapping) and isinstance(stated, Mapping):
-        return all(_agree(resolved[key], stated[key]) for key in resolved.keys() & stated.keys())
-    return isinstance(stated, list) or stated == resolved
-
-
-def _unswept(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of a specification in which nothing is swept, so that they are those of every cell."""
-    swept = {axis.partition(".")[0] for axis in axes_of(spec.get("sweep"))}
-    return {name: each for name, each in spec.items() if name not in swept}
 
 
 def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -269,6 +254,9 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
             yield "problem", f"{title}: {', '.join(wrong)} is not what the frames give"
         else:
             yield "rebuilt", title
+    archived = [str(told["file"]).partition("-")[2] for told in about["tables"]]
+    if not complete(results.spec, [*archived, *(table.name for table in made)]):
+        yield "problem", "analysis.contrasts: the study declares them, and the archive has no table of them"
     for table in made:
         yield "problem", f"{table.title}: the frames give this table, which the archive does not have"
 

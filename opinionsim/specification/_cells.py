@@ -25,7 +25,7 @@ from opinionsim.foundation.documents import (
 )
 from opinionsim.foundation.frozen import Frozen
 from opinionsim.foundation.redaction import kept
-from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.foundation.streams import canonical_json, digest, run_name
 from opinionsim.measurement import STANCE
 from opinionsim.registry import known
 from opinionsim.specification import _identity
@@ -131,6 +131,11 @@ class PlannedRun:
             others["counterparts"] = cell.spec.interaction.counterpart(replicate, cell.spec.replicates)
         identity = _identity.run_id(cell.spec, cell.fields, replicate, others)
         return cls(cell, replicate, identity, _identity.block(cell.spec, cell.fields, replicate), redraw)
+
+    @property
+    def name(self) -> str:
+        """What it is called wherever runs are named."""
+        return run_name(self.cell.label, self.replicate, self.redraw)
 
     @property
     def spec(self) -> ExperimentSpec:
@@ -287,6 +292,10 @@ def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources, 
     else:
         path = _find(source)
         document, folder = read_document(path), path.parent
+        if path.name == "specification.yaml" and path.with_name("archive.json").is_file():
+            # That of an archive: the files that it names are in the manifest beside it.
+            contents = read_document(path.with_name("manifest.json")).section("contents")
+            return document, Resources.from_contents(contents, folder), None
     if "opinionsim_manifest" not in document.value:
         return document, Resources(folder), None
     manifest = validate(_Manifest, document)
@@ -294,8 +303,8 @@ def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources, 
         manifest.frozen.require_unedited(document.value, document.locate())
     parts = manifest.environment.get("parts", {})
     require_importable({name: told for name, told in parts.items() if not known(str(told["kind"]), name)})
-    contents: Document | dict[str, Any] = document.section("contents") if manifest.contents else {}
-    return document.section("spec"), Resources.from_contents(contents, folder), manifest.frozen
+    told: Document | dict[str, Any] = document.section("contents") if manifest.contents else {}
+    return document.section("spec"), Resources.from_contents(told, folder), manifest.frozen
 
 
 def _find(source: str | Path) -> Path:

@@ -9,6 +9,12 @@ from opinionsim.specification._survey_fields import draws_personas, draws_respon
 
 #: Populations of a sweep that are told.
 _TOLD = 3
+#: What is said of initial opinions that stand in the file of personas, by their assignment.
+_DEALT = {
+    "fixed": "as the file says",
+    "random": "those of the file, dealt out at random in each replicate",
+    "latin-square": "those of the file, rotated over replicates",
+}
 
 
 def taking_part(experiment: Experiment) -> str:
@@ -48,5 +54,5 @@ def _who(spec: ExperimentSpec, resources: Resources) -> str:
         if size > there:
             found = f"{size} agents who play {them}, some more than once"
     given = population.initial_opinions if isinstance(population.initial_opinions, str) else "by counts"
-    opinions = f"; initial opinions: {'as the file says' if given == 'personas' else given}"
+    opinions = f"; initial opinions: {_DEALT[population.assignment] if given == 'personas' else given}"
     return f"{found}{opinions if spec.has_topic else ''}"

@@ -8,6 +8,7 @@ from operator import add
 from typing import Any, Literal, NamedTuple
 
 from opinionsim.errors import Cause, StoreError
+from opinionsim.foundation.streams import run_name
 from opinionsim.messages import ReplyStatus
 
 #: Status of a run: not begun, under way or cut off, finished, ended before it was finished, or withdrawn for good by a
@@ -70,6 +71,11 @@ class ExperimentRun:
     declared: Mapping[str, Any] = field(default_factory=dict)
     redraw: int = 0
 
+    @property
+    def name(self) -> str:
+        """What it is called wherever runs are named (:func:`opinionsim.foundation.streams.run_name`)."""
+        return run_name(self.cell, self.replicate, self.redraw)
+
 
 @dataclass(frozen=True, slots=True)
 class DesignRow:
@@ -104,7 +110,7 @@ class DesignRow:
 
     @property
     def rows(self) -> list[ExperimentRun]:
-        """The runs in the order of the rows of ``Results.runs``, whose numbers name runs."""
+        """The runs in the order of the rows of ``Results.runs``."""
         return sorted(self.runs, key=lambda x: (x.cell, x.replicate, x.redraw, x.run_id, x.instrument_id or ""))
 
 

@@ -110,7 +110,12 @@ def _runs(reader: StoreReader, seen: Seen) -> list[dict[str, Any]]:
     for row, frame in enumerate(reader.cells(replace(seen.design, runs=tuple(rows)))):
         cell, state = rows[row], seen.states[rows[row].run_id]
         tried = frame["status"] == "trial"
-        told = {"row": row, **picked(cell, "run_id cell replicate block"), **picked(state, "expected error")}
+        told = {
+            "row": row,
+            "run": cell.name,
+            **picked(cell, "run_id cell replicate block"),
+            **picked(state, "expected error"),
+        }
         told |= {"axes": _labels(cell.axes), "instrument": cell.instrument_id}
         told |= {"state": "trial" if tried else seen.state(cell.run_id), "trial": tried}
         told |= {"evidence": frame["evidence"], "stamp": evidence_statement([frame["evidence"]])}

@@ -118,7 +118,12 @@ def _lasting(one: OneRun, state: str) -> dict[str, Any]:
     """What cannot change while a run goes on."""
     (row,) = one.reader.cells(replace(one.design, runs=(one.cell,)))
     about = picked(one.design, "experiment_id design") | {name: row[name] for name in _RUN.split()}
-    about |= {"experiment": one.design.name, "row": one.row, "stamp": evidence_statement([row["evidence"]])}
+    about |= {
+        "experiment": one.design.name,
+        "row": one.row,
+        "run": one.cell.name,
+        "stamp": evidence_statement([row["evidence"]]),
+    }
     about |= {"counts_cut_off": one.cell.counts_cut_off, "notices": _notices(row, state)}
     known = {each.instrument_id: each for each in one.reader.instruments()}
     instruments = []
@@ -129,7 +134,7 @@ def _lasting(one: OneRun, state: str) -> dict[str, Any]:
     siblings: dict[str, dict[str, Any]] = {}
     for number, each in enumerate(one.rows):
         if each.block == one.cell.block and each.run_id != one.run_id:
-            siblings.setdefault(each.run_id, {"row": number, **picked(each, "run_id cell replicate")})
+            siblings.setdefault(each.run_id, {"row": number, "run": each.name, **picked(each, "run_id cell replicate")})
     edges = one.reader.edges(one.run_id)
     return {
         "about": about,

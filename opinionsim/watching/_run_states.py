@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from opinionsim.errors import SpecError, StoreError
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 #: States of a run, in the order of output: a run marked as running is under way or was cut off.
 STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pending")
-#: Most digits of a row number; a longer number is taken for the beginning of an id.
-_ROW_DIGITS = 7
+#: Fewest signs of an id that name a run; fewer could be a replicate.
+_ID_SIGNS = 4
 #: Runs that one query names; below the limit of every database.
 _PORTION = 500
 
@@ -55,36 +56,52 @@ def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
     return states
 
 
-def row_of(name: str, run_ids: Sequence[str], run: str) -> int:
-    """The row that a number or the beginning of an id names.
+class Named(Protocol):
+    """A run by its identity and its name."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+def row_of(experiment: str, runs: Sequence[Named], run: int | str) -> int:
+    """The row of the run that a name or the beginning of an id stands for.
 
     Parameters
     ----------
-    name : str
+    experiment : str
         Name of the experiment, for messages.
-    run_ids : sequence of str
-        Run id of each row; a run that is measured in several ways has several rows.
-    run : str
-        Number of a row, or beginning of a run id.
+    runs : sequence
+        The run of each row; one that is measured in several ways has several rows.
+    run : int or str
+        Number of a row; or name, the end of a name from the beginning of one of its words, as in ``weak/3``, or at
+        least the first four signs of an id.
 
     Raises
     ------
     SpecError
-        If it names no run, or several.
+        If it stands for no run, or several.
     """
-    if not run_ids:
-        raise SpecError(f"run {run}: the experiment {name!r} has no runs on record")
-    last = len(run_ids) - 1
-    if run.isdecimal() and len(run) <= _ROW_DIGITS:
-        if int(run) <= last:
-            return int(run)
-        raise SpecError(f"run {run}: there is no such run; valid: 0 to {last}, or a run id")
-    found = [row for row, run_id in enumerate(run_ids) if run and run_id.startswith(run)]
-    n_runs = len({run_ids[row] for row in found})
+    if not runs:
+        raise SpecError(f"run {run}: the experiment {experiment!r} has no runs on record")
+    if isinstance(run, int):
+        if 0 <= run < len(runs):
+            return run
+        raise SpecError(f"run {run}: there is no such run; valid: 0 to {len(runs) - 1}, a name, or a run id")
+    told = "".join(run.split())
+    names = ["".join(each.name.split()) for each in runs]
+    end = re.compile(rf"(?:.*[.,=/])?{re.escape(told)}")
+    found = [row for row, name in enumerate(names) if name == told] or [
+        row
+        for row, name in enumerate(names)
+        if told and (end.fullmatch(name) or (len(told) >= _ID_SIGNS and runs[row].run_id.startswith(told)))
+    ]
+    n_runs = len({runs[row].run_id for row in found})
     if n_runs != 1:
         raise SpecError(
-            f"run {run}: {n_runs or 'no'} runs have such an id; give a number from 0 to {last} or the beginning of "
-            "one id (see: opinionsim status STORE --runs)"
+            f"run {run}: {n_runs or 'no'} runs have such a name or id; give a condition and a replicate, such as "
+            f"{runs[0].name!r}, or the first signs of one id (see: opinionsim status STORE --runs)"
         )
     return found[0]
 

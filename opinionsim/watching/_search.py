@@ -81,7 +81,7 @@ def search(
             hit = picked(every[row], "run_id cell replicate")
             (found,) = moment.turns(hit["run_id"], only=[index])
             hit |= picked(found, "turn step agent act kind status")
-            hit |= {"row": row, "name": names[hit["run_id"], found.agent]}
+            hit |= {"row": row, "run": every[row].name, "name": names[hit["run_id"], found.agent]}
             told.append(hit | {"excerpt": _excerpt(found.text, said(found.text))})
     return {
         "stamp": evidence_statement(evidence) if evidence else "",

@@ -37,7 +37,8 @@ def transcript(
     results : Results
         From :func:`opinionsim.load` or :func:`opinionsim.run`.
     run : int or str
-        Row number in ``results.runs``, or a run id.
+        Row number in ``results.runs``; or the name of a run, such as ``confirmation_bias=weak/3``, or the beginning of
+        its id.
     agent : int, optional
         Only the turns of this agent.
     turn : int, optional
@@ -96,7 +97,7 @@ def _told(
         raise SpecError(f"shifts must be 1 or more; got {shifts}")
     with open_store(results.url, write=False) as store, store.moment() as moment:
         design, _ = find_design(moment, results.name, results.design)
-        one = OneRun(moment, design, design.rows, row_of(results.name, [each.run_id for each in design.rows], str(run)))
+        one = OneRun(moment, design, design.rows, row_of(results.name, design.rows, run))
         moment.require_whole([one.run_id])
         agents = moment.agents(one.run_id)
         authors = {row.turn: row.agent for row in one.columns.turns}
@@ -112,11 +113,12 @@ def _told(
             shown = sorted(shown, key=lambda number: -abs(lines.changes[number] or 0.0))[:shifts]
         agents = [replace(each, name=results.shown(one.run_id, each.name)) for each in agents]
         told = results.shown(one.run_id, lines.told(shown))
-        return {**results.shown(one.run_id, about), "instrument_id": one.cell.instrument_id}, agents, told
+        own = {"run": one.cell.name, "instrument_id": one.cell.instrument_id}
+        return {**results.shown(one.run_id, about), **own}, agents, told
 
 
 #: What JSON says of a run.
-_ABOUT = ("run_id", "cell", "replicate", "status", "evidence", "claim", "task", "instrument_id", "validation")
+_ABOUT = ("run", "run_id", "cell", "replicate", "status", "evidence", "claim", "task", "instrument_id", "validation")
 
 
 def _span(count: int) -> str:
@@ -125,10 +127,7 @@ def _span(count: int) -> str:
 
 def _head(about: Mapping[str, Any]) -> Iterator[str]:
     """What is said of a run above its turns."""
-    yield (
-        f"run {about['run_id']} · {about['cell']} · replicate {about['replicate']} · {about['status']} · "
-        f"evidence: {about['evidence']}"
-    )
+    yield f"run {about['run']} · {about['run_id']} · {about['status']} · evidence: {about['evidence']}"
     yield from (f"{name}: {about[name]}" for name in ("claim", "task") if about[name])
     if about["validation"]:
         yield f"coded by {about['classifier']}: {about['validation']}"

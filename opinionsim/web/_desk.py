@@ -20,8 +20,9 @@ class Desk:
     evidence = "human"
 
     def __init__(self) -> None:
-        #: The last question to each seat of a run, whose questions follow each other, and its answer.
-        self._asked: dict[tuple[str, int], tuple[EntryKey, asyncio.Future[str]]] = {}
+        #: The last question to each seat of a run, whose questions follow each other, its answer, and whether that
+        #: came in time.
+        self._asked: dict[tuple[str, int], tuple[EntryKey, asyncio.Future[str], asyncio.Future[bool]]] = {}
         #: Gives what the person at a seat of a run wants out of turn; set by the room.
         self.wanted: Callable[[str, int], Iterable[str]] = lambda run_id, agent: ()
         self._open: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -33,10 +34,16 @@ class Desk:
             return str(question.form.items[0])
         if question.form.kind == "signal":
             return "\n".join(await asyncio.to_thread(self.wanted, question.run_id, question.agent))
-        future = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer, counts = loop.create_future(), loop.create_future()
         key = EntryKey(question.turn, question.call, question.attempt)
-        self._asked[question.run_id, question.agent] = key, future
-        text: str = await future
+        self._asked[question.run_id, question.agent] = key, answer, counts
+        try:
+            text: str = await answer
+        except asyncio.CancelledError:
+            counts.set_result(False)
+            raise
+        counts.set_result(True)
         return text
 
     async def ready(self, run_id: str) -> None:
@@ -49,12 +56,12 @@ class Desk:
         """Hand in an answer of a seat; returns the first one, which counts, or None where the seat is not asked."""
 
         async def hand_in() -> str | None:
-            asked, future = self._asked.get((run_id, agent), (None, None))
-            if asked != key or future is None or future.cancelled():
+            asked, answer, counts = self._asked.get((run_id, agent), (None, None, None))
+            if asked != key or answer is None or counts is None:
                 return None
-            if not future.done():
-                future.set_result(text)
-            return future.result()
+            if not answer.done():
+                answer.set_result(text)
+            return answer.result() if await counts else None
 
         return await asyncio.wrap_future(background.submit(hand_in()))
 

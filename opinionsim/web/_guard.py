@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
@@ -13,6 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Most bytes of a request: far more than any text that a person writes.
 MOST_BYTES = 1 << 20
+#: Most requests of one cookie at a time, pages that are followed among them: more than a browser makes.
+_MOST_AT_ONCE = 32
 #: Seconds that a cookie of a visitor is kept: a seat may wait for weeks.
 _COOKIE_S = 90 * 86400
 #: Headers of every answer: nothing from another host, nothing kept, nothing told to another host, no frame around it.
@@ -43,7 +46,7 @@ def set_cookie(response: Response, request: Request, key: str) -> None:
 
 
 class Guard:
-    """Refuses requests under a foreign name, from a foreign page, or too large, and adds the headers of every answer.
+    """Refuses requests under a foreign name, from a foreign page, too large or too many; adds headers to every answer.
 
     Parameters
     ----------
@@ -59,6 +62,7 @@ class Guard:
         self._app = app
         self._hosts = hosts
         self._scheme = scheme
+        self._under_way = Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -85,7 +89,16 @@ class Guard:
                 message["headers"] = [*message["headers"], *own]
             await send(message)
 
-        await self._app(scope, bounded, headed)
+        cookie = request.cookies.get(cookie_name(request), "")
+        if cookie and self._under_way[cookie] >= _MOST_AT_ONCE:
+            return await Response("Close some pages: too many are open.", 429, headers=HEADERS)(scope, receive, send)
+        self._under_way[cookie] += 1
+        try:
+            await self._app(scope, bounded, headed)
+        finally:
+            self._under_way[cookie] -= 1
+            # What nobody needs is not remembered.
+            self._under_way += Counter()
 
     def _problem(self, request: Request) -> tuple[int, str] | None:
         """Status and sentence of a request that is refused; None for others."""

@@ -1,49 +1,116 @@
-"""What happens in a session as server-sent events, read from the store by each viewer."""
+"""What happens in a session as server-sent events: one look at the store serves all pages of a room."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
 from opinionsim.errors import StoreError
 from opinionsim.store import TurnRow
-from opinionsim.web._session_view import Sight, name_of, standing
+from opinionsim.web._session_view import Sight, name_of
 
 if TYPE_CHECKING:
-    from opinionsim.store import Follower
     from opinionsim.web._open_room import Room
 
-#: Seconds between two looks at a session: soon after something has happened, and at most.
-_OFTEN_S, _SELDOM_S = 0.15, 0.5
+#: Seconds between two looks at the store.
+_PAUSE_S = 0.15
+
+
+class SessionState(NamedTuple):
+    """Where a session stands."""
+
+    rows: tuple[int, int]
+    """How often its run was begun anew, and the number of the last row."""
+    asked: Mapping[int, str]
+    """What tells the questions that are open from all others, by seat."""
+    status: str
+    """Status of its run."""
+    stopped: bool
+    """Whether the room is not being carried out any more."""
+
+
+class Watch:
+    """Looks at all sessions of a room, for as many pages as there are; used on the event loop of the pages.
+
+    Parameters
+    ----------
+    room : Room
+        The room.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        #: Where the sessions that are on record stood at the last look.
+        self.last: Mapping[str, SessionState] = {}
+        self._next: dict[str, asyncio.Future[None]] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    async def after(
+        self, run_id: str, known: SessionState | None, within_s: float | None = None
+    ) -> SessionState | None:
+        """Where a session stands once that is not `known` any more, or when the time is over.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read.
+        """
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        while (now := self.last.get(run_id, known)) == known:
+            changed = self._next.setdefault(run_id, asyncio.get_running_loop().create_future())
+            done, _ = await asyncio.wait((self._looking, changed), timeout=within_s, return_when="FIRST_COMPLETED")
+            if self._looking in done:
+                self._looking.result()
+            if not done:
+                break
+        return now
+
+    async def _look(self) -> None:
+        while True:
+            found = await run_in_threadpool(self._standings)
+            changed = [run_id for run_id, standing in found.items() if standing != self.last.get(run_id)]
+            self.last = found
+            for run_id in changed:
+                if run_id in self._next:
+                    self._next.pop(run_id).set_result(None)
+            await asyncio.sleep(_PAUSE_S)
+
+    def _standings(self) -> dict[str, SessionState]:
+        asked, stopped = defaultdict[str, dict[int, str]](dict), bool(self._room.error)
+        with self._room.reader.moment() as moment:
+            rows, extents = moment.registered(self._room.runs), moment.progress(self._room.runs)
+            for question in self._room.questions(moment):
+                asked[question.run_id].setdefault(question.agent, name_of(question))
+        return {
+            run_id: SessionState((row.generation, extents[run_id].seq), asked[run_id], row.status, stopped)
+            for run_id, row in rows.items()
+        }
 
 
 class _Viewer:
-    """The state of one viewer: what it was told so far."""
+    """What one viewer is told of a session."""
 
     def __init__(self, room: Room, run_id: str, sight: Sight, known: tuple[int, int]) -> None:
-        self._room, self._run_id, self._sight = room, run_id, sight
-        self._generation, self._seq = known
-        self._follower: Follower | None = None
-        self._told: dict[str, str] = {}
+        self._room, self._sight = room, sight
+        self._follower = room.reader.follow(run_id, after=known[1], generation=known[0])
+        if sight.seat is not None:
+            sight.heed(room.reader.turns(run_id, sight.seat))
 
-    def look(self) -> list[dict[str, str]]:
+    def look(self, before: SessionState | None, now: SessionState) -> list[dict[str, str]]:
         """What has happened since the last look, as events."""
-        room, run_id = self._room, self._run_id
-        status = standing(room.reader, run_id)[0]
         found: list[dict[str, str]] = []
-        if status and self._follower is None:
-            self._follower = room.reader.follow(run_id, after=self._seq, generation=self._generation)
-            self._sight.know(room.reader.agents(run_id))
-            if self._sight.seat is not None:
-                self._sight.heed(room.reader.turns(run_id, self._sight.seat))
-        events = [] if self._follower is None else self._follower.poll()
-        rows = [event.row for event in events if isinstance(event.row, TurnRow)]
-        self._sight.heed(rows)
-        template = room.templates.get_template("_line.html")
+        events = self._follower.poll() if before is None or before.rows != now.rows else []
+        if events and not self._sight.agents:
+            # The cast is on record once the run has begun.
+            self._sight.know(self._room.reader.agents(self._follower.run_id))
+        self._sight.heed(event.row for event in events if isinstance(event.row, TurnRow))
+        template = self._room.templates.get_template("_line.html")
         for event in events:
             row = event.row
             if isinstance(row, TurnRow) and self._sight.sees(row):
@@ -51,16 +118,12 @@ class _Viewer:
                 found.append({"event": "line", "id": f"{event.generation}.{event.seq}", "data": json.dumps(content)})
             if isinstance(row, TurnRow) and row.kind == "analysis":
                 found.append({"event": "analysis", "data": str(row.turn)})
-        found += self._changed("state", f"{status or 'pending'}{' stopped' if room.error else ''}")
-        if self._sight.seat is not None:
-            found += self._changed("seat", name_of(room.asked(run_id, self._sight.seat)))
+        if before is None or before[2:] != now[2:]:
+            found.append({"event": "state", "data": f"{now.status}{' stopped' if now.stopped else ''}"})
+        seat = self._sight.seat
+        if seat is not None and (before is None or before.asked.get(seat) != now.asked.get(seat)):
+            found.append({"event": "seat", "data": now.asked.get(seat, "")})
         return found
-
-    def _changed(self, event: str, value: str) -> list[dict[str, str]]:
-        if self._told.get(event) == value:
-            return []
-        self._told[event] = value
-        return [{"event": event, "data": value}]
 
 
 async def events(room: Room, run_id: str, sight: Sight, known: tuple[int, int]) -> AsyncIterator[dict[str, Any]]:
@@ -83,15 +146,14 @@ async def events(room: Room, run_id: str, sight: Sight, known: tuple[int, int]) 
         `event`, `data` and `id`: ``line`` is a message, ``seat`` says that something else is asked of the person,
         ``analysis`` that there is a new one, ``state`` where the session stands, ``lost`` that it cannot be read.
     """
-    viewer = _Viewer(room, run_id, sight, known)
-    pause = _OFTEN_S
-    while True:
-        try:
-            found = await run_in_threadpool(viewer.look)
-        except StoreError as error:
-            yield {"event": "lost", "data": str(error)}
-            return
-        for each in found:
-            yield each
-        pause = _OFTEN_S if found else min(1.5 * pause, _SELDOM_S)
-        await asyncio.sleep(pause)
+    before = None
+    try:
+        # A viewer follows a run, which is on record then.
+        await room.watch.after(run_id, None)
+        viewer = await run_in_threadpool(lambda: _Viewer(room, run_id, sight, known))
+        while (now := await room.watch.after(run_id, before)) is not None:
+            for each in await run_in_threadpool(viewer.look, before, now):
+                yield each
+            before = now
+    except StoreError as error:
+        yield {"event": "lost", "data": str(error)}

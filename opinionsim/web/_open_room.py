@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -18,6 +19,7 @@ from opinionsim.schedules import CONSENT, SIGNAL
 from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
 from opinionsim.web._desk import Desk
+from opinionsim.web._live import Watch
 from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
 from opinionsim.web._session_view import CLOSED, Sight, standing
 
@@ -55,6 +57,10 @@ class Room:
         The text to which people consent.
     error : str
         Why the experiment is not being carried out any more; empty as long as it is.
+    held : list of SeatRow or None
+        Who sits where, since every request asks who sends it; None after a change, which only this room makes.
+    watch : Watch
+        Says when something has happened in a session.
     """
 
     def __init__(
@@ -75,6 +81,9 @@ class Room:
         self.templates = templates("opinionsim.web")
         self.keys = Keys()
         self.error = ""
+        self._holding = threading.Lock()
+        self.held: list[SeatRow] | None = None
+        self.watch = Watch(self)
         for run_id in self.runs:
             self._begin_if_taken(run_id)
 
@@ -113,7 +122,9 @@ class Room:
 
     def visitor(self, cookie: str) -> Visitor:
         """Who brings a cookie."""
-        return self.keys.visitor(cookie, self.reader.seats() if cookie else [])
+        with self._holding:
+            self.held = self.reader.seats() if self.held is None else self.held
+            return self.keys.visitor(cookie, self.held)
 
     def invite(self, run_id: str, agent: int) -> str:
         """The key of a new link to a seat; earlier links to it, and the way in of who sits there, end.
@@ -182,32 +193,36 @@ class Room:
         """Change who sits at a seat of a session that is not over; the last one to come lets it begin."""
         if standing(self.reader, run_id)[0] in CLOSED:
             raise StoreError("This session is over.")
-        self.store.change_seat(run_id, agent, change)
+        self._save(run_id, agent, change)
         self._begin_if_taken(run_id)
+
+    def _save(self, run_id: str, agent: int, change: Callable[[SeatRow], SeatRow]) -> None:
+        with self._holding:
+            self.store.change_seat(run_id, agent, change)
+            self.held = None
 
     def want(self, run_id: str, agent: int, what: str, text: str = "") -> None:
         """Put on record what a person wants out of turn; the next signal turn of its seat takes it up."""
         if self.owes_consent(run_id, agent):
             raise StoreError("You are asked for your consent first.")
         wanted = _event(what, text)
-        self.store.change_seat(run_id, agent, lambda seat: replace(seat, events=(*seat.events, wanted)))
+        self._save(run_id, agent, lambda seat: replace(seat, events=(*seat.events, wanted)))
 
     def handle(self, run_id: str, agent: int, number: int, done: str) -> None:
         """Keep how a report of harm was dealt with; `number` is its place among the events of the seat."""
 
         def handled(seat: SeatRow) -> SeatRow:
-            events = [
-                {**event, "done": done} if place == number and event["what"] == "harm" else event
-                for place, event in enumerate(seat.events)
-            ]
+            events = [{**event, "done": done} if place == number else event for place, event in enumerate(seat.events)]
             return replace(seat, events=tuple(events))
 
-        self.store.change_seat(run_id, agent, handled)
+        self._save(run_id, agent, handled)
 
     def wanted(self, run_id: str, agent: int) -> tuple[str, ...]:
         """What a person wants that no signal turn on record has taken up."""
         events = next((row.events for row in self.store.seats(run_id) if row.agent == agent), ())
         wants = [": ".join(filter(None, (event["what"], event["text"]))) for event in events if event["what"] != "link"]
+        if not wants:
+            return ()
         told = (entry for entry in self.store.entries(run_id) if (entry.agent, entry.act) == (agent, SIGNAL.name))
         return tuple(wants[sum(len(entry.text.splitlines()) for entry in told) :])
 
@@ -246,7 +261,7 @@ class Room:
     def decline(self, run_id: str, agent: int) -> None:
         """Free the seat of a person that does not consent."""
         if self.owes_consent(run_id, agent):
-            self.store.change_seat(run_id, agent, lambda seat: SeatRow(run_id, agent, events=seat.events))
+            self._save(run_id, agent, lambda seat: SeatRow(run_id, agent, events=seat.events))
 
     async def withdraw(self, code: str) -> None:
         """Withdraw what the person with a code wrote, and end its session for good.
@@ -280,13 +295,17 @@ class Room:
 
     def asked(self, run_id: str, agent: int, key: EntryKey | None = None) -> WaitRow | None:
         """What the person at a seat is asked now, or under a key; None where it has nothing to answer."""
+        own = [row for row in self.questions(self.reader, run_id) if row.agent == agent]
+        return next((row for row in own if key in (None, (row.turn, row.call, row.attempt))), None)
+
+    def questions(self, reader: StoreReader, run_id: str | None = None) -> list[WaitRow]:
+        """The questions that are open to people, in a session or by default in all."""
         # The desk knows of the consent, which was given before the session began.
-        open_ = [row for row in self.reader.waits(run_id) if row.agent == agent and row.question["act"] != CONSENT.name]
-        return next((row for row in open_ if key in (None, (row.turn, row.call, row.attempt))), None)
+        return [row for row in reader.waits(run_id) if row.question["act"] != CONSENT.name]
 
     def entry(self, run_id: str, agent: int, key: EntryKey) -> Entry | None:
         """What is on record of a seat under a key."""
-        own = (entry for entry in self.reader.entries(run_id) if entry.agent == agent)
+        own = (entry for entry in self.reader.entries(run_id, key.turn) if entry.agent == agent)
         return next((entry for entry in own if entry.key == key), None)
 
 

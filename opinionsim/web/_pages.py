@@ -34,8 +34,8 @@ NOT_YOURS = "This is not open to you."
 ANALYSIS = "analysis"
 #: Most characters of an answer.
 MOST_CHARACTERS = 20_000
-#: Longest wait for an answer to be on record, and time between two looks, seconds.
-_DURABLE_S, _LOOK_S = 10.0, 0.02
+#: Longest wait for an answer to be on record, and time between two looks at whether the run has come to it, seconds.
+_DURABLE_S, _LOOK_S = 10.0, 0.1
 #: Parts of the text to which people consent, in order.
 _CONSENT = ("purpose", "speakers", "provider", "observers", "keeping", "contact")
 #: Seconds before a wrong code is answered.
@@ -63,34 +63,32 @@ def enter(room: Room, request: Request) -> Response:
 def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], str] = MappingProxyType({})) -> Response:
     """The sessions: all for the owner, else those that the visitor has to do with; with links made just now."""
     visitor, listed = request.state.visitor, []
+    rows = {(row.run_id, row.agent): row for row in room.reader.seats()}
+    states = room.reader.registered(room.runs)
     for number, (run_id, planned) in enumerate(sorted(room.runs.items(), key=lambda each: each[1].replicate), 1):
         if not visitor.may("session", run_id):
             continue
-        rows = {row.agent: row for row in room.reader.seats(run_id)}
-        status, evidence = standing(room.reader, run_id)
+        state = states.get(run_id)
         seats = [
             {
                 "agent": agent,
                 "name": room.seat_name(run_id, agent),
-                "row": rows.get(agent, SeatRow(run_id, agent)),
+                "row": rows.get((run_id, agent), SeatRow(run_id, agent)),
                 "link": links.get((run_id, agent)),
             }
             for agent in room.seats(run_id)
         ]
         listed.append(
-            {"number": number, "run_id": run_id, "label": planned.cell.label, "status": status or "pending",
-             "error": room.reader.states([run_id])[run_id].error if status == "incomplete" else "",
-             "evidence": stamp(evidence), "seats": seats, "watch": links.get((run_id, None))}
+            {"number": number, "run_id": run_id, "label": planned.cell.label,
+             "status": "pending" if state is None else state.status,
+             "error": state.error if state is not None and state.status == "incomplete" else "",
+             "evidence": stamp("" if state is None else state.evidence),
+             "seats": seats, "watch": links.get((run_id, None))}
         )  # fmt: skip
     if not listed and not visitor.owner:
         return room.page("notice.html", title="The room", notice=SIGN_IN)
-    title = room.experiment.spec.name
-    return room.page("home.html", title=title, sessions=listed, owner=visitor.owner, told=_told)
-
-
-def _told(at: float) -> str:
-    """A Unix time in words."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+    title, clock = room.experiment.spec.name, lambda at: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+    return room.page("home.html", title=title, sessions=listed, owner=visitor.owner, clock=clock)
 
 
 def invite(room: Room, request: Request) -> Response:
@@ -278,6 +276,7 @@ async def answer(room: Room, request: Request) -> Response:
         return await run_in_threadpool(session, room, request, problem)
 
     text, first, until = given.get("text"), None, time.monotonic() + _DURABLE_S
+    known = room.watch.last.get(run_id)
     # The question ends in the transaction that stores the answer.
     while (asked := await run_in_threadpool(room.asked, run_id, agent, key)) is not None:
         try:
@@ -293,16 +292,20 @@ async def answer(room: Room, request: Request) -> Response:
                 "The session is not being carried out at the moment, so nothing was taken. Please send it again later."
             )
             return await refused(problem, 503)
-        await asyncio.sleep(_LOOK_S)
-    # A repeated request, or one from a second tab: what is on record stands.
-    entry = await run_in_threadpool(room.entry, run_id, agent, key)
-    if entry is None or entry.finish_reason:
+        within_s = _LOOK_S if first is None else until - time.monotonic()
+        known = await room.watch.after(run_id, known, within_s)
+    what = "sent"
+    if first is None:
+        # A repeated request, or one from a second tab: what is on record stands.
+        entry = await run_in_threadpool(room.entry, run_id, agent, key)
+        what, first = "already", None if entry is None or entry.finish_reason else entry.text
+    if first is None:
         raise HTTPException(409, "This question is not open any more: its time was over. Nothing was taken.")
-    if text is None or text.split() != entry.text.split():
+    if text is None or text.split() != first.split():
         raise HTTPException(
             409, "This question was answered already, and the first answer stands. This one was not taken."
         )
-    return _sent(request, "already" if first is None else "sent", "#now")
+    return _sent(request, what, "#now")
 
 
 def _sent(request: Request, what: str, place: str) -> Response:

@@ -76,7 +76,8 @@ def _guarded(room: Room, name: str, page: Page) -> Callable[[Request], Awaitable
 
     async def endpoint(request: Request) -> Response:
         cookie = request.cookies.get(cookie_name(request), "")
-        visitor = await run_in_threadpool(room.visitor, cookie)
+        known = room.held
+        visitor = await run_in_threadpool(room.visitor, cookie) if known is None else room.keys.visitor(cookie, known)
         # A cookie that nobody here has given is not taken over.
         given = cookie if visitor.known else new_key()
         run_id = str(request.path_params.get("run", ""))

@@ -104,9 +104,10 @@ class _Served:
         """Serve an application until Ctrl-C, which is how pages are closed; open `link` in a browser."""
         import uvicorn
 
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2, **options
-        )
+        from opinionsim.web._connection import PromptConnection
+
+        quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+        config = uvicorn.Config(app, http=PromptConnection, timeout_graceful_shutdown=2, **quiet, **options)
         if link is not None:
             webbrowser.open(link)
         with suppress(KeyboardInterrupt):

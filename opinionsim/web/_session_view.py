@@ -90,7 +90,7 @@ class Sight:
 
     def know(self, agents: Sequence[AgentRow]) -> None:
         """Take note of the cast, which is on record once the run has begun."""
-        self._agents = {row.agent: row for row in agents}
+        self.agents = {row.agent: row for row in agents}
 
     def heed(self, turns: Iterable[TurnRow]) -> None:
         """Take note of what the seat was shown."""
@@ -111,7 +111,7 @@ class Sight:
 
     def line(self, row: TurnRow) -> Line:
         """A message as a page shows it."""
-        who = self._agents.get(row.agent)
+        who = self.agents.get(row.agent)
         unheard = "" if row.status in SPOKEN else _WORDLESS.get(row.status, "gave no answer")
         wordless = _ENDED.get(row.text, "") if row.kind == "ending" else unheard
         name, role, model = ("", "", "") if who is None else map(spelled_out, (who.name, who.role, who.model))

@@ -42,21 +42,23 @@ def test_these_topics_with_crossed_blocks_have_block_means_for_units() -> None:
     assert (found.unit, found.units, found.method) == ("block", "3 blocks", "t over block means")
 
 
-def test_these_topics_with_nested_blocks_pool_the_variance_within_topics() -> None:
-    found = _of(GRID, "these-topics", nested=True)
-    pooled = GRID.var(axis=1, ddof=1).mean()
-    half = stats.t.ppf(0.975, 8) * math.sqrt(pooled / 12)
-    assert (found.low, found.high) == pytest.approx((GRID.mean() - half, GRID.mean() + half))
-    assert (found.unit, found.n, found.sd) == ("block", 12, pytest.approx(math.sqrt(pooled)))
+def test_these_topics_with_nested_blocks_have_variances_of_their_own() -> None:
+    """Of two topics this is the interval of Welch, about half the sum in the place of the difference."""
+    first, second = np.array([1.0, 4.0, 9.0]), np.array([0.2, 0.3, 0.1, 0.6, 0.4, 0.2, 0.3, 0.5])
+    found = estimate(["a"] * 3 + ["b"] * 8, range(11), [*first, *second])
+    welch = stats.ttest_ind(first, -second, equal_var=False).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((welch.low / 2, welch.high / 2))
+    assert (found.unit, found.n, found.units) == ("block", 11, "11 blocks")
+    assert found.sd == pytest.approx(math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2))
 
 
 def test_topics_of_unequal_size_weigh_alike() -> None:
-    topics, blocks = ["a", "a", "a", "b", "c", "c"], list("123456")
-    values = np.array([1.0, 2.0, 3.0, 7.0, 4.0, 6.0])
-    found = estimate(topics, blocks, values, "these-topics")
-    variance = (2.0 + 0.0 + 2.0) / 3 * (1 / 3 + 1 + 1 / 2) / 9
+    topics, values = ["a"] * 4 + ["b"] * 3 + ["c"] * 3, np.array([1.0, 2.0, 3.0, 2.0, 7.0, 8.0, 6.0, 4.0, 6.0, 5.0])
+    found = estimate(topics, list("0123456789"), values, "these-topics")
+    parts, free = np.array([values[:4].var(ddof=1) / 4, 1 / 3, 1 / 3]), np.array([3, 2, 2])
+    df = parts.sum() ** 2 / (parts**2 / free).sum()
     assert found.mean == pytest.approx((2 + 7 + 5) / 3)
-    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 3) * math.sqrt(variance))
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, df) * math.sqrt(parts.sum()) / 3)
 
 
 def test_crossed_blocks_follow_satterthwaite_or_the_longer_of_topics_and_blocks() -> None:
@@ -115,7 +117,7 @@ def test_redraws_are_averaged_within_their_block_and_are_no_units() -> None:
         (GRID[:2], "topics-like-these", True, "too few independent units (2 topics), at least 3 are needed"),
         (GRID[:, :2], "topics-like-these", False, "too few independent units (4 topics, 2 blocks)"),
         (GRID[:, :2], "these-topics", False, "too few independent units (2 blocks)"),
-        (GRID[:, :1], "these-topics", True, "too few independent units (4 blocks of 4 topics)"),
+        (GRID[:, :1], "these-topics", True, "too few independent units (1 block of a topic)"),
         (GRID[:1], "topics-like-these", False, "one topic does not tell how topics differ"),
         (np.ones((4, 3)), "topics-like-these", True, "all units have the same value"),
     ],
@@ -130,19 +132,44 @@ def test_there_is_no_interval_without_enough_units_that_differ(
     assert found.finding(0.1) == ""
 
 
-def test_an_incomplete_grid_is_cut_to_a_complete_one_and_what_is_left_out_is_counted() -> None:
-    holes = np.vstack([GRID, [[0.5, 0.1, 0.3]]])
-    holes[4, :2] = math.nan
-    found = _of(holes)
-    assert (found.mean, found.units, found.left_out) == (pytest.approx(GRID.mean()), "4 topics, 3 blocks", 3)
-    # About these topics none may be left out, so that blocks are.
-    studied = _of(np.hstack([holes, np.ones((5, 3)) + np.arange(3)]), "these-topics")
-    assert (studied.units, studied.left_out) == ("4 blocks", 10)
-    nowhere = GRID.copy()
-    nowhere[[0, 1, 2], [0, 1, 2]] = math.nan
-    assert _of(nowhere, "these-topics").reason == "no block has a value of every topic"
-    nested = _of(holes, nested=True)
-    assert (nested.units, nested.left_out) == ("5 topics", 2)
+def test_a_grid_with_gaps_keeps_its_values() -> None:
+    """What lacks is what topic and block say: a grid that is their sum has the mean and ends of the whole one."""
+    sums = np.arange(5.0)[:, None] + np.array([0.0, 0.3, 0.1, 0.7, 0.5, 0.2])
+    gaps = np.where(np.eye(5, 6, dtype=bool), math.nan, sums)
+    for estimand in ("topics-like-these", "these-topics"):
+        whole, found = _of(sums, estimand), _of(gaps, estimand)
+        assert (found.mean, found.low, found.high) == pytest.approx((whole.mean, whole.low, whole.high))
+        assert (found.units, found.left_out) == (whole.units, 5)
+    # One value of a topic is all that is known of it, and no jackknife is without the block that has it.
+    gaps[4, 1:] = math.nan
+    gaps[4, 0] = 1.0
+    assert _of(gaps, "these-topics").reason.startswith("too many values are missing")
+    assert not _of(gaps + np.random.default_rng(0).normal(size=gaps.shape)).reason
+
+
+@pytest.mark.parametrize(
+    "gaps", [np.kron(np.eye(2), np.ones((2, 3))) == 0, ~np.tri(4, 6, dtype=bool) | np.tri(4, 6, -2, dtype=bool)]
+)
+def test_values_that_do_not_connect_topics_and_blocks_have_no_interval(gaps: np.ndarray) -> None:
+    """Two halves that share nothing; a chain that has no value to spare, the last two blocks of no topic."""
+    found = _of(np.where(gaps, math.nan, np.arange(24.0).reshape(4, 6) ** 1.5))
+    assert found.reason == "too many values are missing for the others to connect topics and blocks"
+    assert math.isnan(found.low)
+
+
+def test_the_variance_of_a_grid_with_gaps_is_that_of_the_estimator() -> None:
+    """Against the variance of least squares as a linear function of the values, with known components."""
+    rng = np.random.default_rng(3)
+    gaps = rng.permutation(40).reshape(5, 8) < 6
+    topics, blocks, rest = (
+        rng.normal(size=(4000, 5, 1)),
+        0.5 * rng.normal(size=(4000, 1, 8)),
+        rng.normal(size=(4000, 5, 8)),
+    )
+    found = spread_of(np.where(gaps, math.nan, topics + blocks + rest), "crossed", "topics-like-these")
+    assert found.components is not None
+    assert found.mean.std() ** 2 == pytest.approx((found.errors[:, 0] ** 2).mean(), rel=0.08)
+    assert found.components.mean(axis=0) == pytest.approx([1.0, 0.25, 1.0], abs=0.1)
 
 
 def test_d_z_has_the_interval_of_the_noncentral_t() -> None:

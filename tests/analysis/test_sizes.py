@@ -113,10 +113,11 @@ def test_sizes_are_of_the_design_of_the_study_whatever_that_of_the_pilot() -> No
     assert nested["half_width"].iloc[0] == pytest.approx(float(stats.t.ppf(0.975, 4)) * error)
     assert nested["half_width"].iloc[0] != pytest.approx(crossed["half_width"].iloc[0])
     these = ANALYSIS.model_copy(update={"estimand": "these-topics"})
-    _, _, pooled = study_sizes(*pilot, these, 0.2, (5, 6), design="nested")
+    _, _, nested = study_sizes(*pilot, these, 0.2, (5, 6), design="nested")
     wide = differences(unit_frame(*pilot), ["confirmation_bias"], RISES).pivot(index="topic", columns="block")["value"]
-    error = math.sqrt(float(wide.var(axis=1, ddof=1).mean()) / 30)
-    assert pooled["half_width"].iloc[0] == pytest.approx(float(stats.t.ppf(0.975, 25)) * error)
+    within = wide.var(axis=1, ddof=1)
+    error, df = math.sqrt(float(within.mean()) / 30), 5 * within.sum() ** 2 / (within**2).sum()
+    assert nested["half_width"].iloc[0] == pytest.approx(float(stats.t.ppf(0.975, df)) * error)
     with pytest.raises(SpecError, match=r"list topic\.name in independent_over"):
         study_sizes(*_pilot("abcde", 6, nested=True), ANALYSIS, 0.2, (5, 6), design="crossed")
 

@@ -75,12 +75,38 @@ def test_with_every_text_labelled_the_corrected_mean_is_that_of_the_labels() -> 
     assert found["corrected_ci_high"].iloc[0] - found["corrected"].iloc[0] == pytest.approx(half, rel=1e-3)
 
 
-def test_texts_in_which_coders_find_no_opinion_have_no_part() -> None:
-    labels = labelled(RUNS, 1, 0.5)
-    labels.loc[::3, "label"] = np.nan
-    assert bias_frames(RUNS, labels, ["memory"])[0]["error"].tolist() == pytest.approx([0.5, 0.5])
-    none = labels.assign(label=np.nan)
-    assert bias_frames(RUNS, none, [])[0]["corrected"].isna().all()
+@pytest.mark.parametrize("unread", ["none", "those without", "others too", "a whole run"])
+def test_with_every_text_labelled_the_corrected_mean_is_that_of_the_texts_with_an_opinion(unread: str) -> None:
+    """Nothing is left to estimate, whatever the instrument made of the texts that state no opinion."""
+    rng = np.random.default_rng(11)
+    true = RUNS.assign(probability=1.0, label=rng.integers(-2, 3, len(RUNS)).astype(float))
+    true.loc[[0, 5, 6, 13, 18, 22], "label"] = np.nan
+    read = RUNS.assign(value=true["label"].fillna(-2.0))
+    gone = {
+        "none": [],
+        "those without": read.index[true["label"].isna()],
+        "others too": [0, 1, 7, 13, 14],
+        "a whole run": range(4, 8),
+    }[unread]
+    read.loc[gone, "value"] = np.nan
+    found, contrasts, _ = bias_frames(read, true, ["memory"])
+    runs = true.groupby(["memory", "block", "run_id"])["label"].mean().reset_index()
+    wanted = [estimate(["t"] * 3, own["block"], own["label"]) for _, own in runs.groupby("memory")]
+    for name, end in (("corrected", "mean"), ("corrected_ci_low", "low"), ("corrected_ci_high", "high")):
+        assert found[name].tolist() == pytest.approx([getattr(each, end) for each in wanted])
+    assert contrasts["corrected"].iloc[0] == pytest.approx(wanted[1].mean - wanted[0].mean)
+    assert (found["labels"].tolist(), found["without"].tolist()) == ([12, 12], [3, 3])
+    if unread == "those without":
+        assert found["error"].tolist() == pytest.approx([0, 0], abs=1e-12)
+
+
+def test_an_instrument_that_reads_as_people_do_has_no_error_whatever_the_share_of_labels() -> None:
+    read = RUNS.copy()
+    read.loc[[1, 8, 9, 16], "value"] = np.nan
+    for every in (1, 2, 4):
+        found, _, _ = bias_frames(read, labelled(read, every, 0.0), ["memory"])
+        assert found["error"].tolist() == pytest.approx([0, 0], abs=1e-12)
+    assert bias_frames(RUNS, RUNS.assign(probability=1.0, label=np.nan), [])[0]["corrected"].isna().all()
 
 
 @pytest.mark.parametrize("crossed", [True, False])

@@ -251,6 +251,39 @@ def test_tables_say_what_people_found(results: Results, tmp_path: Path) -> None:
     assert set(osim.load(results.url).runs["validation"]) == {said}
 
 
+def test_texts_without_an_opinion_or_a_reading_are_drawn_and_stand_in_every_statement(results: Results) -> None:
+    """Half of the texts of one framing state no opinion, which is read as -2; of the other a fifth cannot be read."""
+    reports = results.opinions[results.opinions["kind"] == "report"].groupby(["run_id", "agent"]).tail(1)
+    framing = reports["run_id"].map(results.runs.set_index("run_id")["framing"])
+    empty, unread = (reports[framing == level][::step].index for level, step in (("truth", 2), ("falsehood", 5)))
+    true = results.opinions["value"].where(~results.opinions.index.isin(empty))
+    every = results.opinions["agent"].isin(range(10)) & results.opinions["run_id"].isin(set(reports["run_id"]))
+    results.opinions.loc[empty, "value"] = -2.0
+    lost = results.opinions.loc[unread, ["run_id", "agent"]].apply(tuple, axis=1)
+    same_agents = results.opinions[["run_id", "agent"]].apply(tuple, axis=1).isin(set(lost))
+    results.opinions.loc[every & same_agents, "value"] = np.nan
+    sample = draw(results, 30)
+    assert sample.texts["value"].isna().sum() == len(unread) == 6
+    keys = ["run_id", "turn"]
+    of_people = results.opinions[keys].assign(label=true).set_index(keys)["label"]
+    labels = of_people.reindex(pd.MultiIndex.from_frame(sample.texts[keys])).to_numpy()
+    sample = keep(results, sample, {"ann": pd.Series(labels, sample.texts["code"].to_numpy())}, "human")
+    (said,) = keep_findings(results, sample)
+    assert said.startswith("audited by labels of 1 person on 60 texts of kind report, 15 of them without an opinion: ")
+    assert "kappa 0." in said
+    assert "with no opinion as a category" in said
+    agreement, matrices, _ = score_tables(results, sample)
+    assert agreement.frame.loc[0, ["n", "placed"]].tolist() == [60, 39]
+    assert agreement.frame.loc[0, ["kappa", "weighted_kappa"]].isna().tolist() == [False, True]
+    counts = matrices.frame[matrices.frame["texts"] == "all"].set_index("label").filter(like="read")
+    assert (counts.to_numpy().sum(), counts.loc["N", "read -2"], counts["read N"].sum()) == (60, 15, 6)
+    bias, contrasts, diversity = correction_tables(results, sample, simulations=0)
+    runs = sample.texts.assign(label=labels).groupby(["framing", "run_id"])["label"].mean().groupby("framing").mean()
+    assert bias.frame.set_index("framing")["corrected"].to_dict() == pytest.approx(runs.to_dict())
+    assert contrasts.frame["corrected"].iloc[0] == pytest.approx(runs["truth"] - runs["falsehood"])
+    assert any("15 of 60 labels find no opinion" in note for note in diversity.notes)
+
+
 def test_below_50_texts_only_matrices_are_given(results: Results, tmp_path: Path) -> None:
     few = score_tables(results, labelled(results, tmp_path / "few", same, higher))
     agreement, matrices, errors = few

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import typer
+import yaml
 from PIL import Image
 
 import opinionsim as osim
@@ -22,10 +24,13 @@ from opinionsim.registry import built_in
 from opinionsim.report import write_export
 from opinionsim.specification import json_schema, load_experiment
 from opinionsim.store import plain_names
-from tests.cli.conftest import Invoke
+from tests.cli.conftest import SMALL, Invoke
 from tests.support.command import refused
 from tests.support.editing import edit
+from tests.support.running import changed
 
+#: Name of a figure of one run.
+RUN_FIGURE = "small-trajectories-run-cognition.confirmation_bias_strong_0.svg"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -42,7 +47,8 @@ def test_plan_states_the_forecast(invoke: Invoke, spec: Path) -> None:
 
 
 def test_preview_prints_prompts_as_they_are_sent(invoke: Invoke, spec: Path) -> None:
-    shown = invoke("preview", spec, "--run", 3).stdout
+    shown = invoke("preview", spec, "--run", "strong/1").stdout
+    assert shown.startswith("small: run cognition.confirmation_bias=strong/1 (")
     found = preview(load_experiment(spec), 3)
     assert set(found.prompts) == {"write", "review"}
     for messages in found.prompts.values():
@@ -75,8 +81,8 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
         "designs": [{"design": 1, "frozen": False, "run_last": True, **counts}],
     }  # fmt: skip
     listed = invoke("status", store, "--runs").stdout.splitlines()
-    ids = osim.load(str(store)).runs["run_id"]
-    assert [line.split()[:3] for line in listed[-4:]] == [[str(i), each, "complete"] for i, each in enumerate(ids)]
+    rows = osim.load(str(store)).runs.itertuples()
+    assert [line.split() for line in listed[-4:]] == [[f"{x.cell}/{x.replicate}", x.run_id, "complete"] for x in rows]
 
 
 def test_a_damaged_store_is_named_by_status_and_check(invoke: Invoke, store: Path, tmp_path: Path) -> None:
@@ -98,15 +104,41 @@ def test_a_damaged_store_is_named_by_status_and_check(invoke: Invoke, store: Pat
 
 def test_show_prints_one_run(invoke: Invoke, store: Path) -> None:
     results = osim.load(str(store))
-    by_number = invoke("show", store, "--run", 2).stdout
-    assert by_number == invoke("show", store, "--run", results.runs["run_id"][2][:10]).stdout
-    assert by_number == osim.transcript(results, 2) + "\n"
-    assert by_number.count("\nstep ") == 12
+    by_name = invoke("show", store, "--run", "strong/0").stdout
+    assert by_name.startswith("run cognition.confirmation_bias=strong/0 · ")
+    for name in (results.runs["run_id"][2][:8], "confirmation_bias=strong/0", "cognition.confirmation_bias = strong/0"):
+        assert by_name == invoke("show", store, "--run", name).stdout
+    assert by_name == osim.transcript(results, 2) + "\n" == osim.transcript(results, "strong/0") + "\n"
+    assert by_name.count("\nstep ") == 12
+
+
+def test_a_run_has_one_name_wherever_it_stands_also_once_a_study_has_grown(invoke: Invoke, tmp_path: Path) -> None:
+    levels = ["weak", "none"]
+    for more in ({}, {"replicates": 2, "sweep": {"cognition.confirmation_bias": ["strong", *levels]}}):
+        spec = changed(
+            yaml.safe_load(SMALL), **{"replicates": 1, "sweep": {"cognition.confirmation_bias": levels}, **more}
+        )
+        experiment = load_experiment(spec)
+        file = tmp_path / "grown.yaml"
+        file.write_text(yaml.safe_dump(spec), encoding="utf-8")
+        osim.run(experiment, "grown.sqlite")
+        listed = invoke("status", "grown.sqlite", "--runs").stdout
+        for level in levels:
+            name = f"cognition.confirmation_bias={level}/0"
+            (run,) = [each for each in experiment.runs if (each.cell.label, each.replicate) == (name[:-2], 0)]
+            shown = invoke("preview", file, "--run", f"{level}/0")
+            assert shown.stdout.startswith(f"small: run {name} ({run.run_id[:8]})")
+            shown = invoke("show", "grown.sqlite", "--run", f"{level}/0")
+            assert shown.stdout.startswith(f"run {name} · {run.run_id} · ")
+            assert json.loads(invoke("show", "grown.sqlite", "--run", run.run_id[:8], "--json").stdout)["run"] == name
+            assert re.search(rf"^{name} +{run.run_id} +complete", listed, re.MULTILINE)
+        refused = invoke("show", "grown.sqlite", "--run", "0")
+        assert (refused.exit_code, f"run 0: {len(experiment.cells)} runs" in refused.stderr) == (2, True)
 
 
 def test_show_prints_one_turn_and_its_literal_prompt(invoke: Invoke, store: Path) -> None:
     results = osim.load(str(store))
-    shown = invoke("show", store, "--run", 1, "--turn", 5, "--prompt").stdout
+    shown = invoke("show", store, "--run", "none/1", "--turn", 5, "--prompt").stdout
     assert shown.count("\nstep ") == 1
     for message in results.prompt(1, 5):
         assert f"[{message.role}]\n{message.content}\n" in shown
@@ -163,7 +195,7 @@ def test_two_tables_go_into_two_files(invoke: Invoke, spec: Path) -> None:
             "small-panels-confirmation_bias-strong-replicate-1.png",
             PNG,
         ),
-        (("--what", "trajectories", "--run", 2, "--format", "svg"), "small-trajectories-run-2.svg", b"<?xml"),
+        (("--what", "trajectories", "--run", "strong/0", "--format", "svg"), RUN_FIGURE, b"<?xml"),
         (("--what", "distribution", "--format", "pdf"), "small-distribution.pdf", b"%PDF"),
     ],
 )
@@ -439,7 +471,7 @@ def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path:
     assert {Path(name).suffix for name in listed} == {".sqlite", ".txt", ".csv", ".png", ".html"}
     runs = osim.load("shown/demo.sqlite").runs
     assert set(runs["sweep.model"]) == {"influence", "attractor"}
-    assert "opinionsim show shown/demo.sqlite --run 0" in first.stdout
+    assert "opinionsim show shown/demo.sqlite\n" in first.stdout
     assert not osim.load("shown/demo.sqlite").manifest["contents"]["topics"]["package"]["global-warming"]["sensitive"]
     # Down to bias and diversity of each panel, which the file states beside its caution.
     documented = _description(checkout / "docs" / "images" / "demo.png")

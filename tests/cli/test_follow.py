@@ -102,10 +102,10 @@ def test_a_line_for_each_change(followed: Any) -> None:
     )
     assert lines == [
         "study: 2 runs: 2 pending; 0 of 24 calls",
-        "study: run 0 (cell 0, replicate 0) under way, 0 of 12 calls",
-        "study: run 1 (cell 1, replicate 0) under way, 3 of 12 calls",
-        "study: run 0 (cell 0, replicate 0) complete, 4 of 12 calls",
-        "study: run 1 (cell 1, replicate 0) incomplete, 4 of 12 calls: run 1, turn 4: no such account",
+        "study: run cell 0/0 under way, 0 of 12 calls",
+        "study: run cell 1/0 under way, 3 of 12 calls",
+        "study: run cell 0/0 complete, 4 of 12 calls",
+        "study: run cell 1/0 incomplete, 4 of 12 calls: run 1, turn 4: no such account",
         "study: 2 runs: 1 complete, 1 incomplete; 8 of 24 calls",
     ]
     assert code == 1
@@ -115,9 +115,9 @@ def test_how_far_it_is_is_said_every_ten_seconds_while_something_changes(followe
     going = [_seen("under way", calls=calls, step=2) for calls in range(1, 10)]
     lines, code, _ = followed(*going, *[_seen("under way", calls=9, step=5)] * 40, _seen("complete", calls=12))
     assert lines == [
-        "study: 1 run: 1 under way; 1 of 12 calls; run 0 at step 2 of 6",
-        "study: 1 run: 1 under way; 9 of 12 calls; run 0 at step 5 of 6",
-        "study: run 0 (cell 0, replicate 0) complete, 12 of 12 calls",
+        "study: 1 run: 1 under way; 1 of 12 calls; run cell 0/0 at step 2 of 6",
+        "study: 1 run: 1 under way; 9 of 12 calls; run cell 0/0 at step 5 of 6",
+        "study: run cell 0/0 complete, 12 of 12 calls",
         "study: 1 run: 1 complete; 12 of 12 calls",
     ]
     assert code == 0
@@ -130,7 +130,7 @@ def test_rate_time_left_budget_and_what_workers_wait_for_are_in_the_line(followe
     lines, _, _ = followed(busy, _seen(*["complete"] * 5))
     assert lines[0] == (
         "study: 5 runs: 5 under way; 0 of 60 calls, 148/s, 0:16:23 left; "
-        "run 0 at step 3 of 6, run 1 at step 3 of 6, run 2 at step 3 of 6, and 2 more; "
+        "run cell 0/0 at step 3 of 6, run cell 1/0 at step 3 of 6, run cell 2/0 at step 3 of 6, and 2 more; "
         f"paid tokens 3,100,000 of at most 5,000,000; paid money 4.2 of at most 10; {doing_text(waits)}"
     )
     # Equations ask nobody, and control characters of others do not reach the terminal.
@@ -275,7 +275,7 @@ def test_a_database_is_looked_at_until_its_server_goes_away(invoke: Invoke, post
             assert all(each.limit for each in seen.doing)
             assert seen.doing
             assert "under way; this is what was on record at" in invoke("table", url).stderr
-            assert invoke("show", url, "--run", 0).stdout.count("\nstep ") == 12
+            assert invoke("show", url, "--run", "none/0").stdout.count("\nstep ") == 12
             postgres.stop()
             try:
                 with pytest.raises(StoreError, match="the store"):
@@ -353,7 +353,7 @@ def test_a_run_in_another_process_is_followed(invoke: Invoke, checkout: Path, tm
     assert (first["experiment"], first["runs"]["under_way"], first["calls_expected"]) == ("small", 4, 48)
     ends = [each for each in changes if "run" in each]
     assert sorted((each["run"], each["state"], each["calls"]) for each in ends) == [
-        (row, "complete", 12) for row in range(4)
+        (f"cognition.confirmation_bias={level}/{n}", "complete", 12) for level in ("none", "strong") for n in range(2)
     ]
     assert (last["runs"]["complete"], last["calls"], last["steps"]) == (4, 48, {})
 
@@ -368,7 +368,7 @@ def test_a_killed_run_is_said_to_be_cut_off_and_the_store_is_left_alone(
         process.wait()
         code, said, _ = follower.communicate()
     assert code == 1
-    assert len(re.findall(r" small: run \d \(.*\) cut off, \d+ of 12 calls\n", said)) == 4
+    assert len(re.findall(r" small: run \S+/\d cut off, \d+ of 12 calls\n", said)) == 4
     # Whoever follows holds no lock.
     osim.run(load_experiment(SPEC), store)
     assert invoke("status", store, "--follow").exit_code == 0

@@ -25,7 +25,7 @@ OUTPUTS: dict[tuple[str, str], str] = {
     ("plot", "out"): "plot s.sqlite --out {}",
     ("plot", "csv"): "plot s.sqlite --what density --out new.png --csv {}",
     ("report", "out"): "report s.sqlite --out {}",
-    ("view", "export"): "view s.sqlite --run 0 --export {}",
+    ("view", "export"): "view s.sqlite --run none/0 --export {}",
     ("compare", "plot"): "compare s.sqlite --plot {}",
     ("compare", "csv"): "compare s.sqlite --csv {}/fits.csv",
     ("audit score", "csv"): "audit score s.sqlite --csv {}",

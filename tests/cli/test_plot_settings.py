@@ -26,8 +26,8 @@ OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
             {"opinion", "share"},
         ),
         (
-            ("network", "--run", 1, "--set", "steps=[0,2]"),
-            "small-network-run-1-steps-0-2",
+            ("network", "--run", "none/1", "--set", "steps=[0,2]"),
+            "small-network-run-cognition.confirmation_bias_none_1-steps-0-2",
             {"agent", "x", "y", "value"},
         ),
         (("transitions", "--by", "confirmation_bias"), "small-transitions-confirmation_bias", {"before", "after"}),
@@ -147,7 +147,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
         (("ribbons", "--metric", "mood"), ["no metric 'mood'", "diversity"]),
         (("ribbons", "--csv", "/dev/null/n.csv"), ["cannot write /dev/null/n.csv"]),
         (("network", "--set", "steps=[999]"), ["known from step 0", "got 999"]),
-        (("network", "--run", "9"), ["run 9: there is no such run", "valid: 0 to 3"]),
+        (("network", "--run", "9"), ["run 9: no runs have such a name or id"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

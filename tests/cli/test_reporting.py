@@ -15,7 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from PIL import Image
 
 import opinionsim as osim
-from opinionsim.metrics import NOT_VALIDATED
+from opinionsim.metrics import NOT_VALIDATED, answered_otherwise
 from opinionsim.specification import load_experiment
 from tests.cli.conftest import Invoke
 from tests.support.command import refused
@@ -194,13 +194,31 @@ def test_status_and_tables_tell_where_several_models_answered_under_one_name(
     assert found["models"] == {"openai:fake": returned}
     said = f"Replies of openai:fake came from {', '.join(returned)}."
     assert f"\ntalk: {said}\n" in invoke("status", "s.sqlite").stdout
-    assert f"\n{said}\n" in invoke("table", "s.sqlite").stdout
-    assert all(said in each["notes"] for each in json.loads(invoke("table", "s.sqlite", "--json").stdout))
+    evidence = [each["notes"][0] for each in json.loads(invoke("table", "s.sqlite", "--json").stdout)]
+    assert all(each.startswith("Evidence: ") and each.endswith(said) for each in evidence)
 
 
-def test_nothing_is_said_of_models_that_stay(invoke: Invoke, talk: str) -> None:
-    assert json.loads(invoke("status", talk, "--json").stdout)[0]["models"] == {"openai:fake": ["fake-2026 (fp_0)"]}
-    assert "Replies of" not in invoke("status", talk).stdout + invoke("table", talk).stdout
+def test_a_name_that_a_model_gives_itself_stands_beside_the_evidence_of_every_table(invoke: Invoke, talk: str) -> None:
+    said = "Replies of openai:fake came from fake-2026 (fp_0)."
+    assert said in invoke("status", talk).stdout
+    tables = json.loads(invoke("table", talk, "--json").stdout)
+    assert tables
+    assert all(each["notes"][0].endswith(said) for each in tables)
+
+
+@pytest.mark.parametrize(
+    ("name", "returned"),
+    [
+        ("openai:fake", ["fake (fp_0)"]),
+        ("openai:fake (temperature=0)", ["fake"]),
+        ("openai:fake", [""]),
+        ("hf:tiny", ["hf:tiny@0a1b"]),
+        ("scripted", ["scripted"]),
+        ("judge.abc", ["fake-2026"]),
+    ],
+)
+def test_nothing_is_said_of_models_that_answer_by_their_names(name: str, returned: list[str]) -> None:
+    assert answered_otherwise({name: returned}) == []
 
 
 MIXED = [

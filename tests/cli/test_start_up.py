@@ -57,7 +57,7 @@ READING: list[tuple[tuple[str, ...], set[str]]] = [
     (("status",), set()),
     (("status", "--runs"), set()),
     (("status", "--follow"), set()),
-    (("show", "--run", "1"), set()),
+    (("show", "--run", "strong/1"), set()),
     (("show", "--agent", "1", "--prompt"), set()),
     (("table",), {"numpy", "pandas"}),
 ]

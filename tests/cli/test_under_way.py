@@ -14,7 +14,7 @@ import yaml
 import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.specification import load_experiment
-from opinionsim.store import open_store
+from opinionsim.store import ExperimentRun, open_store
 from opinionsim.watching import row_of
 from tests.cli.conftest import SMALL, Invoke, backup
 from tests.support.running import changed, watched
@@ -40,33 +40,34 @@ def test_status_tells_what_is_under_way_from_what_was_cut_off(invoke: Invoke, ha
     assert [found[name] for name in ("complete", "under_way", "cut_off")] == [2, 0, 2]
     assert "Runs that were cut off go on from their last reply" in invoke("status", copy).stdout
     listed = invoke("status", copy, "--runs").stdout
-    assert len(re.findall(r"cut off +\d of 12 calls +replicate 1 ", listed)) == 2
+    assert len(re.findall(r"=\w+/1 +\w+ +cut off +\d of 12 calls\n", listed + "\n")) == 2
 
 
 def test_show_says_how_far_a_run_is(invoke: Invoke, half: Path, tmp_path: Path) -> None:
-    shown = invoke("show", half, "--run", 1)
-    far = re.search(r"^run 1 is under way; (\d) of 12 calls are on record$", shown.stderr, re.MULTILINE)
+    shown = invoke("show", half, "--run", "none/1")
+    far = re.search(r"^run \S+=none/1 is under way; (\d) of 12 calls are on record$", shown.stderr, re.MULTILINE)
     assert far is not None
     assert shown.stdout.count("\nstep ") <= int(far[1]) <= 5
     assert NOTE.match(shown.stderr)
-    assert "run 0 is" not in invoke("show", half, "--run", 0).stderr
+    assert "none/0 is" not in invoke("show", half, "--run", "none/0").stderr
     copy = backup(half, tmp_path / "copy.sqlite")
-    said = f"run 1 was cut off after {far[1]} of 12 calls; `opinionsim run` goes on with it\n"
-    assert invoke("show", copy, "--run", 1).stderr == said
+    said = f"=none/1 was cut off after {far[1]} of 12 calls; `opinionsim run` goes on with it\n"
+    assert invoke("show", copy, "--run", "none/1").stderr.endswith(said)
 
 
 def test_show_of_a_run_that_has_not_begun_or_has_failed(invoke: Invoke) -> None:
     experiment = load_experiment(SPEC)
     model = watched(fails=lambda number: number > 14)[0]
     osim.run(experiment, "some.sqlite", only=experiment.pilot, chat_model=model, max_concurrency=1)
-    shown = {row: invoke("show", "some.sqlite", "--run", row) for row in range(4)}
-    assert shown[1].stderr == shown[3].stderr.replace("run 3", "run 1") == "run 1 has not begun\n"
+    shown = {row: invoke("show", "some.sqlite", "--run", run.run_id[:8]) for row, run in enumerate(experiment.runs)}
+    told = [f"run cognition.confirmation_bias={level}/1 has not begun\n" for level in ("none", "strong")]
+    assert [shown[1].stderr, shown[3].stderr] == told
     failed = [shown[row].stderr for row in (0, 2) if shown[row].stderr]
     assert len(failed) in (1, 2)
     assert all(
-        re.match(r"run [02] is incomplete, after \d+ of 12 calls: .*the provider is gone", each) for each in failed
+        re.match(r"run \S+/0 is incomplete, after \d+ of 12 calls: .*the provider is gone", each) for each in failed
     )
-    assert "No model was asked for this." in invoke("show", "some.sqlite", "--run", 1, "--prompt").stdout
+    assert "No model was asked for this." in invoke("show", "some.sqlite", "--run", "none/1", "--prompt").stdout
 
 
 def test_tables_figures_and_files_of_what_is_complete_say_so(invoke: Invoke, half: Path) -> None:
@@ -74,10 +75,10 @@ def test_tables_figures_and_files_of_what_is_complete_say_so(invoke: Invoke, hal
     assert (printed.exit_code, bool(NOTE.fullmatch(printed.stderr))) == (0, True)
     assert "Runs used: 2 complete. Excluded as not complete: 2 running." in printed.stdout
     assert all(json.loads(invoke(command, half, "--json").stdout) for command in ("table", "replay"))
-    for options in ((), ("--what", "trajectories", "--run", 1), ("--what", "ribbons")):
+    for options in ((), ("--what", "trajectories", "--run", "none/1"), ("--what", "ribbons")):
         drawn = invoke("plot", half, *options, "--out", "figures")
         assert (drawn.exit_code, bool(NOTE.match(drawn.stderr))) == (0, True), drawn.stderr
-        assert ("\nrun 1 is under way; " in drawn.stderr) == ("--run" in options)
+        assert ("=none/1 is under way; " in drawn.stderr) == ("--run" in options)
     written = invoke("export", half, "out")
     assert (written.exit_code, bool(NOTE.fullmatch(written.stderr))) == (0, True)
     # One state of the store: whatever has an opinion, a call or a metric has its turn, run and agent.
@@ -101,7 +102,7 @@ def test_nothing_is_written_by_reading(invoke: Invoke, half: Path, tmp_path: Pat
     (tmp_path / "copied").mkdir()
     for store in (half, backup(half, tmp_path / "copied" / "small.sqlite")):
         before = state(store)
-        for command in (("status", "--runs"), ("show", "--run", 1, "--prompt"), ("table",), ("replay",)):
+        for command in (("status", "--runs"), ("show", "--run", "none/1", "--prompt"), ("table",), ("replay",)):
             assert invoke(command[0], store, *command[1:]).exit_code == 0
         assert state(store) == before
 
@@ -113,7 +114,7 @@ def test_nothing_is_written_by_reading(invoke: Invoke, half: Path, tmp_path: Pat
         (("plot",), "no complete run"),
         (("plot", "--what", "ribbons"), "complete"),
         (("plot", "--what", "trajectories"), "complete"),
-        (("plot", "--what", "trajectories", "--run", 0), "no stance was measured"),
+        (("plot", "--what", "trajectories", "--run", "none/0"), "no stance was measured"),
     ],
 )
 def test_where_nothing_is_complete_or_measured(invoke: Invoke, command: tuple[object, ...], said: str) -> None:
@@ -183,7 +184,13 @@ def test_the_design_run_last_is_shown_and_the_other_named(invoke: Invoke, design
         (("--design", 1), 1, "--design 2 for the later"),
     ):
         note = f"design {number} of 2; {other} one\n"
-        for command in (("table",), ("export", "out"), ("replay",), ("plot", "--out", "figures"), ("show", "--run", 3)):
+        for command in (
+            ("table",),
+            ("export", "out"),
+            ("replay",),
+            ("plot", "--out", "figures"),
+            ("show", "--run", f"{cells[number]}/1"),
+        ):
             result = invoke(command[0], designs, *command[1:], *options)
             assert (result.exit_code, result.stderr) == (0, note)
             if command[0] in ("table", "show"):
@@ -214,7 +221,7 @@ def test_a_design_there_is_not(invoke: Invoke, designs: Path, command: tuple[str
 # -- names of runs -------------------------------------------------------------------------------------------
 
 
-def test_numbers_of_runs_are_rows_of_the_frame() -> None:
+def test_runs_of_a_design_are_rows_of_the_frame() -> None:
     """Also where cells share a run, or read no stance."""
     civility = [{"variable": "civility", "classifier": "lexicon", "texts": ["report"]}]
     grids = [
@@ -231,11 +238,27 @@ def test_numbers_of_runs_are_rows_of_the_frame() -> None:
     )
 
 
-def test_a_run_is_named_by_number_or_the_start_of_its_id() -> None:
-    run_ids = ["abc1", "abc2", "abc2", "1234567890"]
-    assert [row_of("e", run_ids, given) for given in ("3", "abc1", "abc2", "12345678")] == [3, 0, 1, 3]
-    for given, said in (("4", "0 to 3"), ("abc", "2 runs have such an id"), ("zz", "no runs have"), ("", "no runs")):
-        with pytest.raises(SpecError, match=said):
-            row_of("e", run_ids, given)
+def test_a_run_is_named_by_condition_and_replicate_or_the_start_of_its_id() -> None:
+    named = [("abc1", "a.b=x, c=1/0"), ("abc2", "a.b=x, c=2/0"), ("abc2", "a.b=y/10"), ("1234567890", "a.b=y/10.1")]
+    runs = [ExperimentRun(run_id, None, int(name[-1]), "", name.rpartition("/")[0]) for run_id, name in named[:2]]
+    runs += [ExperimentRun(run_id, None, 10, "", "a.b=y", redraw=place) for place, (run_id, _) in enumerate(named[2:])]
+    assert [each.name for each in runs] == [name for _, name in named]
+    wanted = {
+        "a.b=x,c=1/0": 0,
+        "c=2/0": 1,
+        "2/0": 1,
+        "b=y/10": 2,
+        "y/10": 2,
+        "10.1": 3,
+        "abc1": 0,
+        "abc2": 1,
+        "12345": 3,
+    }
+    assert {given: row_of("e", runs, given) for given in wanted} == wanted
+    for given in ("", "0/0", "x", "abc", "123", "y/1", "zz", "0", ".*"):
+        with pytest.raises(
+            SpecError, match=rf"run {re.escape(given)}: (no|2) runs have such a name or id; give a cond"
+        ):
+            row_of("e", runs, given)
     with pytest.raises(SpecError, match="'e' has no runs on record"):
         row_of("e", [], "0")

@@ -32,6 +32,7 @@ PRIOR = np.array([0.3, 0.1, 0.2, 0.15, 0.25])
 CASES: dict[str, tuple[str | None, dict[str, float]]] = {
     "persistence": (None, {"jump": 0.1}),
     "attractor": (None, {"jump": 0.05, "pull": 0.2, "towards": 0.7}),
+    "anchored": (None, {"jump": 0.1, "back": 0.4, "anchored": 0.6}),
     "voter": ("voter", {"jump": 0.1, "stay": 0.4, "pull": 0.1, "towards": 0.5}),
     "deffuant": ("deffuant", {"jump": 0.1, "stay": 0.2, "epsilon": 1.4, "mu": 0.4, "pull": 0.1, "towards": -0.5}),
     "friedkin-johnsen": ("friedkin-johnsen", {"jump": 0.1, "stay": 0.1, "susceptibility": 0.6, "self_weight": 1.0}),
@@ -40,12 +41,13 @@ CASES: dict[str, tuple[str | None, dict[str, float]]] = {
 
 def _rule(case: str, grid: Grid) -> Moves:
     model, values = CASES[case]
-    return candidate(model).rule(values, grid)
+    one = Candidate(case, innate="anchor") if case == "anchored" else candidate(model)
+    return one.rule(values, grid)
 
 
 def _next(rule: Moves, grid: Grid) -> np.ndarray:
-    """Probability of the next node by bin of the start, own node and node read, (S, G, G, G), written anew."""
-    size, bins = len(grid), int(rule.starts.max()) + 1
+    """Probability of the next node by kind of agent, own node and node read, (S, G, G, G), written anew."""
+    size, bins = len(grid), len(rule.kinds)
     found = np.zeros((bins, size, size, size))
     for start, own, read in product(range(bins), range(size), range(size)):
         led = np.zeros(size)
@@ -57,8 +59,9 @@ def _next(rule: Moves, grid: Grid) -> np.ndarray:
             np.add.at(led, rule.steps.node[inside], (1.0 - rule.stay - rule.jump) * rule.steps.mass[inside])
             led[own] += rule.stay
         for node, mass in enumerate(led):
-            found[start, own, read, rule.below[node]] += mass * (1.0 - rule.above[node])
-            found[start, own, read, rule.below[node] + 1] += mass * rule.above[node]
+            below, above = rule.below[start, node], rule.above[start, node]
+            found[start, own, read, below] += mass * (1.0 - above)
+            found[start, own, read, below + 1] += mass * above
         found[start, own, read] += rule.jump / size
     return found
 
@@ -68,22 +71,25 @@ def _over_all_paths(study: Updates, grid: Grid, rule: Moves) -> float:
     size, readings, step = len(grid), grid.readings(MISREAD), _next(rule, grid)
     said = {int(each): -1 for each in study.reads}
 
-    def onwards(at: int, first: tuple[int, ...], holds: tuple[int, ...]) -> float:
+    def onwards(at: int, kind: tuple[int, ...], holds: tuple[int, ...]) -> float:
         """Probability of the ratings from a turn on."""
         if at == len(study.agent):
             return 1.0
         who, total = int(study.agent[at]), 0.0
         read = study.reads[study.first_read[at] : study.first_read[at + 1]]
         for node in range(size) if len(read) else [holds[who]]:
-            moved = step[rule.starts[first[who]], holds[who], said[int(read[0])], node] if len(read) else 1.0
+            moved = step[kind[who], holds[who], said[int(read[0])], node] if len(read) else 1.0
             seen = readings[node, study.rating[at]] if study.rating[at] >= 0 else 1.0
             if at in said:
                 said[at] = node
-            total += moved * seen * onwards(at + 1, first, (*holds[:who], node, *holds[who + 1 :]))
+            total += moved * seen * onwards(at + 1, kind, (*holds[:who], node, *holds[who + 1 :]))
         return float(total)
 
-    starts = product(range(size), repeat=int(study.n_agents[0]))
-    return float(np.log(sum(np.prod(PRIOR[list(first)]) * onwards(0, first, first) for first in starts)))
+    n, total = int(study.n_agents[0]), 0.0
+    for kind, first in product(product(range(len(rule.kinds)), repeat=n), product(range(size), repeat=n)):
+        chance = np.prod(PRIOR[list(first)] * rule.kinds[list(kind), list(first)])
+        total += chance * onwards(0, kind, first) if chance else 0.0
+    return float(np.log(total))
 
 
 @pytest.mark.parametrize("missing", [(), (0,), (3,)], ids=["all rated", "a post unrated", "a report unrated"])
@@ -98,6 +104,25 @@ def test_likelihood_is_that_of_all_paths(case: str, missing: tuple[int, ...]) ->
     found = predict(study, grid, PRIOR, rule, MISREAD)
     assert found.sum() == pytest.approx(_over_all_paths(study, grid, rule), abs=1e-9)
     assert not found[list(missing)].any()
+
+
+@pytest.mark.parametrize("rating", [4, None], ids=["rated", "not rated"])
+@pytest.mark.parametrize("case", CASES)
+def test_of_an_update_that_is_passed_over_the_rating_alone_is_taken_in(case: str, rating: int | None) -> None:
+    """Agent 0 reads two messages at its second turn, and writes again."""
+    grid, rule = Grid(POINTS, SIZE), _rule(case, Grid(POINTS, SIZE))
+    base = among(np.array([(0, 1), (2, 0), (0, 1)]), np.array([1, 2, 3]), 1, 3).rated(np.array([0, 1, 1, 4, 3, 2]))
+    value = base.value.copy()
+    value[3] = np.nan if rating is None else POINTS[rating]
+    study = replace(base, first_read=np.array([0, 0, 1, 1, 3, 3, 4]), reads=np.array([0, 1, 2, 4]), value=value)
+    found = predict(replace(study, one_message=True), grid, PRIOR, rule, MISREAD)
+    likely = PRIOR if rating is None else PRIOR * grid.readings(MISREAD)[:, rating]
+    assert found[3] == 0
+    assert found[4] == pytest.approx(np.log(likely @ grid.readings(MISREAD)[:, 3] / likely.sum()))
+    np.testing.assert_array_equal(found[:3], predict(study, grid, PRIOR, rule, MISREAD)[:3])
+    drawn = [draw(replace(study, one_message=True), grid, PRIOR, rule, np.eye(5), np.random.default_rng(seed))[1]
+             for seed in range(40)]  # fmt: skip
+    assert len({int(each[3]) for each in drawn}) == (1 if rating == 4 else SIZE)
 
 
 def test_what_is_neglected_where_agents_read_each_other_in_turn_is_little() -> None:
@@ -190,7 +215,8 @@ def test_starts_in_bins_do_as_well_as_the_full_state() -> None:
         parameters = {"susceptibility": susceptibility, "self_weight": 1.0}
         binned = model.rule({**parameters, "jump": 0.01}, grid)
         steps = grid.steps(find_model("friedkin-johnsen"), parameters, grid.nodes)
-        return binned, binned._replace(steps=steps, starts=np.arange(len(grid)))
+        moves = {name: np.tile(getattr(binned, name)[:1], (len(grid), 1)) for name in ("below", "above")}
+        return binned, binned._replace(steps=steps, kinds=np.eye(len(grid)), **moves)
 
     study = meetings(10, 8, 40, 8)
     study = study.rated(draw(study, grid, prior, rules(0.6)[1], misread, np.random.default_rng(8))[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from opinionsim.errors import SpecError
 from tests.support.studies import (
+    BASELINES,
     MARGIN,
     Comparison,
     Explained,
@@ -17,6 +19,7 @@ from tests.support.studies import (
     Problem,
     Trust,
     Updates,
+    _counted,
     _explained,
     _lacking,
     _noise,
@@ -29,13 +32,15 @@ from tests.support.studies import (
     repulsion,
     ruled,
     strength,
+    unrated,
 )
 
 _NOISE = 0.1
 
 
-def _found(study: Updates, noise: Any = _NOISE, threads: int = 2) -> Explained:
-    return _explained(study, named("voter"), noise, MARGIN, 0, threads, lambda stage: None)
+def _found(study: Updates, noise: Any = _NOISE, threads: int = 2, models: Sequence[str] = ("voter",)) -> Explained:
+    candidates = named(models)
+    return _explained(_counted(study, candidates), candidates, noise, MARGIN, 0, threads, lambda stage: None)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +73,29 @@ def test_agents_that_never_change_are_persistent() -> None:
     finding, statement = _told(_found(rated(meetings(8, 6, 60, 3), None, {}, 0.0, 3), noise=0.0))
     assert finding == "persistence"
     assert statement.startswith("Agents keep their opinions")
+
+
+def test_agents_with_points_of_their_own_need_no_interaction() -> None:
+    """Seven in ten are drawn back to where they began, which a model that goes back to its start takes for its own."""
+    found = _found(rated(meetings(8, 6, 60, 2), BASELINES[3], {"back": 0.6, "anchored": 0.7, "jump": 0.2}, _NOISE, 2))
+    finding, statement = _told(found)
+    assert finding == "no interaction needed"
+    assert statement.startswith("No interaction is needed: anchored says as much")
+    values = found.fits[found.best].values
+    assert (values["anchored"], values["back"]) == (pytest.approx(0.7, abs=0.1), pytest.approx(0.6, abs=0.1))
+
+
+@pytest.mark.parametrize("models", [("voter",), ("voter", "degroot")])
+def test_missing_ratings_leave_persistence_as_it_is(models: tuple[str, ...]) -> None:
+    """A tenth of reports is not rated, so that some ratings follow two messages or three."""
+    study = unrated(rated(meetings(8, 6, 60, 3), None, {}, 0.0, 3), 0.1, 3)
+    found = _found(study, 0.0, models=models)
+    finding, statement = _told(found)
+    assert finding == "persistence", statement
+    assert not found.unfit
+    single = "Scored on 423 of 449 updates, those with one message (degroot: no others)."
+    assert statement.endswith(single) is ("degroot" in models)
+    assert found.study.updated.sum() == (423 if "degroot" in models else 449)
 
 
 @pytest.mark.whole

@@ -15,6 +15,8 @@ from tests.support.studies import (
     Fit,
     Grid,
     Problem,
+    _counted,
+    among,
     fit,
     meetings,
     misreading,
@@ -24,6 +26,7 @@ from tests.support.studies import (
     repulsion,
     ruled,
     special_cases,
+    unrated,
 )
 
 TRUTHS: dict[str, dict[str, float]] = {
@@ -121,6 +124,31 @@ def test_models_that_cannot_have_produced_updates_say_why() -> None:
     assert "several messages at once" in reasons["sznajd"]
     assert not reasons["jager-amblard"]
     assert all(reason == "" or len(reason.split()) > 3 for reason in reasons.values())
+
+
+@pytest.mark.parametrize(
+    ("models", "share", "exact", "single"),
+    [
+        (["voter", "degroot"], 0.3, False, True),
+        (["voter", "degroot"], 0.8, False, False),
+        (["voter"], 0.3, False, False),
+        (["degroot"], 0.8, False, True),
+        (["voter"], 0.8, True, True),
+        (["voter", "degroot"], 0.0, False, False),
+    ],
+)
+def test_candidates_are_scored_on_updates_that_all_can_predict(
+    models: list[str], share: float, exact: bool, single: bool
+) -> None:
+    spoken_to = among(np.array([(0, 1 + step % 4) for step in range(80)]), np.tile(np.arange(1, 41), 2), 2, 5)
+    study = unrated(ruled(spoken_to, repulsion, 0.0, 8, exact=exact), share, 8)
+    one, every = study.by_one
+    found = _counted(study, named(models))
+    assert found.one_message is single
+    assert found.updated.sum() == (one if single else every)
+    reasons = [each.unfit(found) for each in named(models)]
+    assert any(reasons) is (share == 0.8 and len(models) > 1)
+    assert reasons[-1] in ("", f"it takes all messages of an update at once, and {one} of {every} updates follow one")
 
 
 @pytest.mark.parametrize(

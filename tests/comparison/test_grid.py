@@ -14,7 +14,7 @@ def _dense(steps: Steps, size: int) -> np.ndarray:
     rows = np.zeros((len(steps.first) - 1, size))
     for row in range(len(rows)):
         inside = slice(steps.first[row], steps.first[row + 1])
-        rows[row, steps.node[inside]] = steps.mass[inside]
+        np.add.at(rows[row], steps.node[inside], steps.mass[inside])
     return rows.reshape(-1, size, size)
 
 
@@ -53,7 +53,7 @@ def test_steps_are_distributions_whose_means_are_those_within_cells(model: str, 
     dense = _dense(grid.steps(find_model(model), parameters), len(grid))
     assert dense.shape == (21, 21, 21)
     np.testing.assert_allclose(dense.sum(axis=2), 1.0, atol=1e-9)
-    within = np.array([-0.375, -0.125, 0.125, 0.375]) * grid.width
+    within = np.array([-1.0, 0.0, 1.0]) / 3.0 * grid.width
     for own, read in ((3, 8), (10, 10), (12, 15), (16, 4)):
         left, right = (each.ravel() for each in np.meshgrid(grid.nodes[own] + within, grid.nodes[read] + within))
         found = transition(find_model(model), left, right, range=(-2.0, 2.0), **parameters)

@@ -116,6 +116,15 @@ def test_differences_are_paired_by_run() -> None:
     assert error == pytest.approx(np.std([0.5, 1.0, -0.5, 1.0], ddof=1) / 2)
 
 
+def test_runs_of_one_block_are_no_more_than_the_block() -> None:
+    """Copies of runs leave the error as it is; runs of one block that differ leave that of their means."""
+    study, first = _blocked(meetings(6, 5, 10, 0), list("aabbcc")), np.repeat([1.0, 2.0, 4.0], 2)
+    expected = np.std([1.0, 2.0, 4.0], ddof=1) / np.sqrt(3)
+    for spread in (0.0, 0.7):
+        mean, error = paired(study, first + np.tile([spread, -spread], 3), np.zeros(6))
+        assert (mean, error) == (pytest.approx(7 / 3), pytest.approx(expected))
+
+
 def test_what_two_searches_for_one_optimum_leave_is_no_difference() -> None:
     """A gain of 0.001 in every update of every run has no error by the runs, and is one nat in 1,000 updates."""
     study, scores = meetings(20, 10, 50, 0), np.linspace(-1.0, -2.0, 20)

@@ -133,26 +133,26 @@ def test_results_do_not_depend_on_which_run_ended_first() -> None:
 
 
 def _updates(rows: list[tuple[str, float, float, float]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=["run_id", "before", "said", "after"])
+    frame = pd.DataFrame(rows, columns=["block", "before", "said", "after"])
     return frame.assign(cell="cell", evidence="model")
 
 
-def test_bands_are_clustered_by_run() -> None:
+def test_bands_are_clustered_by_block() -> None:
     rows = [("a", 0, 1, 1), ("a", 0, 1, 0), ("b", 0, 1, 0), ("c", 1, 2, 1), ("c", 0, 1, 1), ("c", 0, 1, 1)]
     found = response_curve(_updates(rows)).iloc[0]
     sums, counts = np.array([1.0, 0.0, 2.0]), np.array([2, 1, 3])
     mean = 3 / 6
     error = np.sqrt(((sums - mean * counts) ** 2).sum() * 3 / 2) / 6
     half = error * stats.t.ppf(0.975, 2)
-    assert (found["discrepancy"], found["change"], found["n_updates"], found["n_runs"]) == (1, mean, 6, 3)
+    assert (found["discrepancy"], found["change"], found["n_updates"], found["n_blocks"]) == (1, mean, 6, 3)
     assert found["low"] == pytest.approx(mean - half)
     assert found["high"] == pytest.approx(mean + half)
     assert (found["changed"], found["changed_low"]) == (0.5, pytest.approx(max(0.5 - half, 0)))
 
 
-def test_each_opinion_before_may_have_its_curve_and_one_run_has_no_band() -> None:
-    found = response_curve(_updates([("a", 0, 1, 1), ("a", 1, 2, 1), ("a", 0, np.nan, 1)]), by_start=True)
-    assert found[["before", "change"]].to_numpy().tolist() == [[0, 1], [1, 0]]
+def test_one_block_has_no_band() -> None:
+    found = response_curve(_updates([("a", 0, 1, 1), ("a", 1, 2, 1), ("a", 0, np.nan, 1)]))
+    assert found[["discrepancy", "change"]].to_numpy().tolist() == [[1, 0.5]]
     assert found[["low", "high"]].isna().all(axis=None)
     with pytest.raises(MeasurementError, match="no update has an opinion before"):
         response_curve(_updates([("a", np.nan, 1, 1)]))

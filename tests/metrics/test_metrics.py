@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
+import opinionsim as osim
 from opinionsim import metrics
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import METRICS, compute_metrics
 from tests.support.examples import examples
 
@@ -533,6 +534,18 @@ def test_ranges_that_are_none(name: str, limits: Any, message: str) -> None:
 def test_bad_arguments_are_named(call: Any, message: str) -> None:
     with pytest.raises(MeasurementError, match=message):
         call()
+
+
+def test_a_metric_of_ones_own_is_computed_by_its_name_and_as_the_object() -> None:
+    @osim.part("metric", name="twice-the-mean", version=1)
+    def doubled(opinions: Any) -> float:
+        return 2 * float(np.mean(opinions))
+
+    for names in ("twice-the-mean", ["twice-the-mean"], doubled, [doubled]):
+        assert compute_metrics([1.0, 2.0], names) == {"twice-the-mean": 3.0}
+    assert list(compute_metrics([1.0, 2.0], ["bias", doubled])) == ["bias", "twice-the-mean"]
+    with pytest.raises(SpecError, match="is not marked as a part; mark it with"):
+        compute_metrics(POLES, lambda opinions: 1.0)
 
 
 def test_a_metric_is_what_the_docstring_of_its_function_says() -> None:

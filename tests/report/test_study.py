@@ -130,7 +130,8 @@ def test_the_largest_changes_are_shown_with_what_was_read(scripted: Results, of_
 
 def test_sample_transcripts_are_the_beginnings_of_the_first_runs(scripted: Results, of_script: Study) -> None:
     first, last = of_script.samples
-    assert [first["run"], last["run"]] == [0, 3]
+    places = [scripted.runs.iloc[row] for row in (0, 3)]
+    assert [first["run"], last["run"]] == [f"{each.cell}/{each.replicate}" for each in places]
     turns = scripted.turns[scripted.turns["run_id"] == scripted.runs["run_id"].iloc[0]].sort_values("turn")
     assert [each["text"] for each in first["turns"]] == list(turns["message"])[: len(first["turns"])]
     assert first["further"] == len(turns) - len(first["turns"])

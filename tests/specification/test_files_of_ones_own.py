@@ -95,6 +95,13 @@ def test_who_takes_part_is_told_in_one_line(tmp_path: Path) -> None:
         "Taking part: 5 of the 8 personas of mine, drawn by chance; initial opinions: as the file says | "
         "9 agents who play the 8 personas of mine, some more than once; initial opinions: as the file says"
     )
+    for opinions, assignment, told in (
+        ("personas", "random", "those of the file, dealt out at random in each replicate"),
+        ("personas", "latin-square", "those of the file, rotated over replicates"),
+        ("uniform", "random", "uniform"),
+    ):
+        population = {"personas": _set(name="mine"), "initial_opinions": opinions, "assignment": assignment}
+        assert taking_part(_experiment(tmp_path, population=population)).endswith(f"; initial opinions: {told}")
     cast = _experiment(tmp_path, population={}, cast=[{"name": "A"}, {"name": "B"}])
     assert taking_part(cast) == "Taking part: a cast of 2"
 

@@ -205,6 +205,14 @@ class Browser:
         """Answer a question; the server says in JSON what became of it."""
         return self.ask(f"{self.run}/answer", {**question, "text": text}, accept="application/json")
 
+    @contextmanager
+    def following(self) -> Iterator[Iterator[str]]:
+        """The lines of what its page is told, as they come."""
+        with closing(http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=30)) as connection:
+            connection.request("GET", f"{self.run}/live?since=0.0", headers={"cookie": self._cookie})
+            answer = connection.getresponse()
+            yield iter(lambda: answer.readline().decode(), "")
+
     def want(self, what: str, text: str = "") -> Answer:
         """Want something out of turn."""
         return self.ask(f"{self.run}/signal", {"want": what, "text": text}, accept="application/json")

@@ -18,6 +18,7 @@ from opinionsim.comparison._candidates import (
 )
 from opinionsim.comparison._comparison import (
     MARGIN as MARGIN,
+    _counted as _counted,
     _explained as _explained,
     _fits as _fits,
     _lacking as _lacking,
@@ -34,8 +35,8 @@ from opinionsim.comparison._fit import (
 )
 from opinionsim.comparison._free_runs import free_runs as free_runs
 from opinionsim.comparison._grid import Grid as Grid, Steps as Steps, misreading as misreading
+from opinionsim.comparison._kept_fits import KeptFits as KeptFits
 from opinionsim.comparison._point_masses import ExactProblem as ExactProblem
-from opinionsim.comparison._response import response_curve as response_curve
 from opinionsim.comparison._scores import (
     by_run as by_run,
     folds as folds,
@@ -51,7 +52,7 @@ from opinionsim.comparison._trust import (
     strength as strength,
 )
 from opinionsim.comparison._update_arrays import Updates as Updates
-from opinionsim.comparison._updates import studies as studies
+from opinionsim.comparison._updates import response_curve as response_curve, studies as studies
 
 POINTS = np.arange(-2.0, 3.0)
 #: ``rule(own, said, heard before, step, rng)``: the next opinion of a listener.
@@ -93,7 +94,7 @@ def candidate(model: str | None, **fixed: float) -> Candidate:
 
 def rated(
     study: Updates,
-    model: str | None,
+    model: str | Candidate | None,
     parameters: Mapping[str, float],
     error: float,
     seed: int,
@@ -103,7 +104,8 @@ def rated(
     grid = Grid(study.points)
     low, high = start or (grid.low, grid.high)
     prior = ((grid.nodes >= low) & (grid.nodes <= high)).astype(float)
-    rule = candidate(model).rule({"jump": 0.0, "stay": 0.0, **parameters}, grid)
+    one = model if isinstance(model, Candidate) else candidate(model)
+    rule = one.rule({"jump": 0.0, "stay": 0.0, **parameters}, grid)
     misread, rng = misreading(len(study.points), error, 0.8), np.random.default_rng(seed)
     return study.rated(draw(study, grid, prior / prior.sum(), rule, misread, rng)[1])
 
@@ -126,6 +128,20 @@ def ruled(study: Updates, rule: Own, error: float, seed: int, *, exact: bool = F
         return replace(study, exact=True, value=value)
     true = np.abs(value[:, None] - study.points).argmin(axis=1)
     return study.rated(np.array([rng.choice(k, p=misread[point]) for point in true]))
+
+
+def unrated(study: Updates, share: float, seed: int) -> Updates:
+    """The study without a share of its reports, whose authors are rated next after this message and others."""
+    lost = (np.diff(study.first_read) > 0) & (np.random.default_rng(seed).random(len(study.agent)) < share)
+    read: list[list[int]] = []
+    waiting: dict[tuple[int, int], list[int]] = {}
+    for at, who in enumerate(zip(study.run, study.agent, strict=True)):
+        reached = [*waiting.pop(who, []), *study.reads[study.first_read[at] : study.first_read[at + 1]]]
+        waiting |= {who: reached} if lost[at] else {}
+        read.append([] if lost[at] else reached)
+    first_read = np.concatenate([[0], np.cumsum(list(map(len, read)))])
+    reads, value = np.array([each for one in read for each in one], dtype=np.int64), np.where(lost, np.nan, study.value)
+    return replace(study, first_read=first_read, reads=reads, value=value)
 
 
 def repulsion(own: float, said: float, *_: object) -> float:

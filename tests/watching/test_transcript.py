@@ -35,7 +35,7 @@ def test_everything_that_was_said_is_told_in_order(results: Results) -> None:
         assert f"\n{turn.message}" in told
     other = results.turns[results.turns["run_id"] != run["run_id"]]
     assert not any(message in told for message in other["message"] if message not in set(turns["message"]))
-    assert f"run {run['run_id']} · small · replicate 1 · complete · evidence: scripted" in told
+    assert f"run small/1 · {run['run_id']} · complete · evidence: scripted" in told
     assert f"claim: {run['claim']}" in told
 
 
@@ -78,13 +78,13 @@ def test_a_bare_model_has_no_name() -> None:
 
 
 def test_what_does_not_exist(results: Results) -> None:
-    with pytest.raises(SpecError, match=r"run 2: there is no such run; valid: 0 to 1"):
+    with pytest.raises(SpecError, match=r"run 2: there is no such run; valid: 0 to 1, a name, or a run id"):
         osim.transcript(results, 2)
     with pytest.raises(SpecError, match=r"agent 4 does not exist; valid: 0\.\.3"):
         osim.transcript(results, 0, agent=4)
     with pytest.raises(SpecError, match=r"turn 12 does not exist; valid: 0\.\.11"):
         osim.transcript(results, 0, turn=12)
-    with pytest.raises(SpecError, match="run xyz: no runs have such an id"):
+    with pytest.raises(SpecError, match="run xyz: no runs have such a name or id"):
         osim.transcript(results, "xyz")
 
 
@@ -181,7 +181,7 @@ def test_rows_are_those_of_the_frame() -> None:
     results = carry_out(cells, "rows.sqlite")[1]
     assert results.runs["run_id"].nunique() < len(results.runs) == 8
     for row in results.runs.itertuples():
-        heading = f"run {row.run_id} · {row.cell} · replicate {row.replicate} · "
+        heading = f"run {row.cell}/{row.replicate} · {row.run_id} · "
         assert osim.transcript(results, int(row.Index)).startswith(heading)
 
 

@@ -78,8 +78,8 @@ def test_cells_that_share_a_run_are_told_apart(tmp_path: Path) -> None:
     sweep = {"measurement.classifier": ["lexicon", "exact"]}
     finished(changed(SMALL, name="two", measurement={"classifier": "lexicon"}, sweep=sweep), str(store))
     found = {}
-    for row in ("0", "1"):
-        page = tmp_path / f"{row}.html"
+    for row in ("lexicon/0", "exact/0"):
+        page = tmp_path / f"{row[0]}.html"
         assert invoked("view", store, "--run", row, "--export", page).exit_code == 0
         run = _record(page)["run"]
         found[run["about"]["row"]] = (run["about"]["cell"], run["instruments"][0]["classifier"])

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import http.client
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+import uvicorn
 
 import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.web import serve
+from opinionsim.web._connection import PromptConnection
 from tests.support.rooms import Answer, RoomServer, room
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +237,61 @@ def test_a_certificate_that_cannot_be_used_is_said_before_the_room_opens(
         serve(experiment, str(tmp_path / "s.sqlite"), certificate=server.folder / certificate,
               key=tmp_path / "key.pem", told=told.append)  # fmt: skip
     assert (told, list(tmp_path.iterdir())) == ([], [])
+
+
+def test_one_cookie_follows_a_bounded_number_of_pages(server: RoomServer, owner: str, run: str) -> None:
+    with ExitStack() as closing:
+        streams = []
+        for _ in range(32):
+            connection = closing.enter_context(
+                contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30))
+            )
+            connection.request("GET", f"{run}/live?since=0.0", headers={"cookie": owner})
+            streams.append(connection.getresponse())
+        assert {each.status for each in streams} == {200}
+        # All of them are told what one look at the store has found.
+        assert all(each.readline() for each in streams)
+        assert server.ask(run, cookie=owner).status == 429
+        assert server.ask("/").status == 200
+    wait_until(lambda: server.ask(run, cookie=owner).status == 200)
+
+
+async def _slow(scope: Any, receive: Any, send: Any) -> None:
+    """An application that answers later than a request may take."""
+    while (await receive()).get("more_body"):
+        continue
+    await asyncio.sleep(0.3)
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_a_request_that_is_sent_by_halves_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opinionsim.web._connection._WHOLE_S", 0.1)
+    head, body = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n", b"text"
+
+    async def told(port: int, *parts: bytes) -> list[bytes]:
+        """What comes back for parts of a request, each sent after the answer to the one before."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        found = []
+        for part in parts:
+            writer.write(part)
+            found.append((await reader.read(1000))[:12])
+        writer.close()
+        return found
+
+    async def all_told() -> list[list[bytes]]:
+        server = uvicorn.Server(uvicorn.Config(_slow, http=PromptConnection, log_config=None, lifespan="off"))
+        served = await asyncio.get_running_loop().create_server(
+            lambda: PromptConnection(server.config, server.server_state, {}), "127.0.0.1", 0
+        )
+        server.config.load()
+        port = served.sockets[0].getsockname()[1]
+        async with served:
+            halves = [[b""], [head[:20]], [head], [head + body[:2]], [head + body, head[:20]], [head + body, b""]]
+            return await asyncio.gather(*(told(port, *each) for each in halves))
+
+    answered = b"HTTP/1.1 204"
+    assert asyncio.run(all_told()) == [[b""]] * 4 + [[answered, b""]] * 2
 
 
 @pytest.mark.whole

@@ -143,6 +143,18 @@ def test_characters_that_turn_a_line_are_spelled_out_in_names(session: Session) 
         assert "<strong>Ada\u202e" not in guest.until("Ada\\u202e", part)
 
 
+def test_who_waits_for_others_is_told_by_name_what_is_said(server: RoomServer, owner: Browser, free: list[str]) -> None:
+    run, early, late = free.pop(), Browser(server), Browser(server)
+    early.come_in(owner.invite(run, 1))
+    early.consent()
+    with early.following() as lines:
+        late.come_in(owner.invite(run, 2))
+        late.consent()
+        for person in (early, late):
+            person.answer(person.question(), YES)
+        assert "Moderator" in next(line for line in lines if '"html"' in line)
+
+
 def test_a_seat_is_given_anew_and_its_person_comes_back(server: RoomServer, owner: Browser, free: list[str]) -> None:
     run, opened, person, other = free.pop(), Browser(server), Browser(server), Browser(server)
     link = owner.invite(run, 1)

@@ -128,7 +128,7 @@ def test_experiments_lead_to_cells_and_cells_to_runs(browser: Any, viewed: Viewe
         page.wait_for_selector(".square[title*='diversity'][style*='rgb']")
         square = page.locator(".square[title*='diversity']").first
         words = square.get_attribute("aria-label")
-        assert re.match(r"run \d+, .*, replicate 0, complete, scripted: diversity [\d.]+", words)
+        assert re.match(r"run \S+=.*/0, complete, scripted: diversity [\d.]+", words)
         square.focus()
         page.keyboard.press("Enter")
         page.wait_for_selector("figure canvas[aria-label]")

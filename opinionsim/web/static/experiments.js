@@ -94,8 +94,8 @@ function grid({ axes, runs, metrics }, rows, columns, colours) {
 }
 
 function square(run, colours, shade) {
-  const value = colours && colours.values[run.row], { row, cell, replicate, state, evidence } = run;
-  const title = `run ${row}, ${cell}, replicate ${replicate}, ${state}, ${evidence || "not begun"}`
+  const value = colours && colours.values[run.row], { row, run: name, state, evidence } = run;
+  const title = `run ${name}, ${state}, ${evidence || "not begun"}`
     + (colours ? `: ${colours.metric} ${signed(value, 3)}` : "");
   const kind = `square ${colours && state === "complete" ? "" : state.replace(" ", "-")}`;
   const made = link(GLYPHS[state], to(["run", run.run_id], { row }), { class: kind, title, "aria-label": title });

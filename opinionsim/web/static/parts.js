@@ -100,7 +100,7 @@ export function say(what) {
   if (place.textContent !== what) place.textContent = what;
 }
 
-export const titled = ({ about, run_id: id }) => (about ? `${about.experiment}, run ${about.row}` : `Run ${id}`);
+export const titled = ({ about, run_id: id }) => (about ? `${about.experiment}, run ${about.run}` : `Run ${id}`);
 
 export function head(title, stamps = [], state = "") {
   const special = ["withdrawn", "trial"].includes(state) ? state.toUpperCase() : "";

@@ -152,9 +152,9 @@ export async function searchView(_, given, signal) {
     paged(found, found.hits.map(hit))];
 }
 
-function hit({ run_id: id, row, cell, turn, step, agent, name, act, excerpt: [before, mid, after] }) {
+function hit({ run_id: id, row, run, turn, step, agent, name, act, excerpt: [before, mid, after] }) {
   return item("", [agentLink(id, agent, name ? `${name} (agent ${agent})` : `Agent ${agent}`, { row }),
     ` step ${step}, ${act} `, turnLink(id, turn, undefined, { row }), " ",
-    link(`run ${row}`, to(["run", id], { row, step }), { class: "small" }), text(` ${cell}`, "small", "span")],
+    link(`run ${run}`, to(["run", id], { row, step }), { class: "small" })],
   el("div", { class: "text", dir: "auto" }, before, mid && el("mark", {}, mid), after));
 }

@@ -22,7 +22,7 @@ export async function runView([id], given, signal) {
   view.runs = await Promise.all([load(id, given), ...given.with ? [load(given.with, { ...given, row: "" })] : []]);
   const [run, beside] = view.runs, { about, instruments, siblings } = run;
   const measures = instruments.map((each) => [each.id, `${each.variable}, ${each.classifier}`]);
-  const others = [["", "no other run"], ...siblings.map((each) => [each.run_id, `run ${each.row}: ${each.cell}`])];
+  const others = [["", "no other run"], ...siblings.map((each) => [each.run_id, `run ${each.run}`])];
   head(view.runs.map(titled).join(" and "), view.runs.map((each) => each.about.stamp), run.state);
   const panels = view.runs.map((each) => panel(each, view)), box = scrubber(view);
   view.extend();
