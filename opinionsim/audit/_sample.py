@@ -22,6 +22,7 @@ from opinionsim.foundation.templates import filled, sentences
 from opinionsim.metrics import (
     SELF_REPORT,
     TO_MEASURE,
+    between_points,
     condition_axes,
     evidence_of,
     kinds_in_order,
@@ -134,6 +135,8 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     rows = rows.sort_values(["run_id", "agent", "read", "turn"], kind="stable").drop(columns="read")
     if rows["scale"].nunique() > 1:
         raise SpecError("the texts are read on several scales, and labels are on one: name a design with one scale")
+    if between_points(rows):
+        raise SpecError("the opinions are numbers between points; labels, kappa and alpha compare points of a scale")
     last = ~rows.duplicated(["run_id", "agent"], keep="last")
     return rows[last | rows["every_report"].astype(bool)].reset_index(drop=True), chosen
 

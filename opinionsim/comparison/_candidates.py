@@ -130,19 +130,21 @@ class Candidate:
 
     def rule(self, values: Mapping[str, float], grid: Grid) -> Moves:
         """What reading does, at given values of the parameters."""
-        stay, anchored = values.get("stay", 0.0), values.get("anchored", 0.0)
         steps = self._steps({name: values[name] for name in self.declared if name in values}, grid)
-        kinds = np.ones((1, len(grid)))
+        kinds, (pull, towards) = (
+            np.ones((1, len(grid))),
+            np.array([[values.get("pull", 0.0)], [values.get("towards", 0.0)]]),
+        )
         if self._goes_back or self.innate == "anchor":
             kinds = (grid.bins == np.arange(len(grid.starts))[:, None]).astype(float)
-        moved = grid.moved(values.get("pull", 0.0), values.get("towards", 0.0), values.get("shift", 0.0))
-        moves = [np.tile(each, (len(kinds), 1)) for each in moved]
         if self.innate == "anchor":
-            back = grid.moved(values["back"], grid.starts[:, None])
-            moves = [np.vstack([each, free[:1]]) for each, free in zip(back, moves, strict=True)]
-            kinds = np.vstack([anchored * kinds, np.full(len(grid), 1.0 - anchored)])
+            kinds = np.vstack([values["anchored"] * kinds, np.full(len(grid), 1.0 - values["anchored"])])
+            pull, towards = np.append(0.0 * grid.starts + values["back"], 0.0), np.append(grid.starts, 0.0)
+        moved = grid.moved(pull[:, None], towards[:, None], values.get("shift", 0.0))
+        below, above = (np.array(np.broadcast_to(each, kinds.shape)) for each in moved)
         # A jump comes first, so that both chances may be chosen freely.
-        return Moves(steps, stay * (1.0 - values["jump"]), values["jump"], moves[0], moves[1], kinds)
+        stay = values.get("stay", 0.0) * (1.0 - values["jump"])
+        return Moves(steps, stay, values["jump"], below, above, kinds)
 
     def unfit(self, study: Updates) -> str:
         """Why the candidate cannot have produced such updates; empty where it can have.

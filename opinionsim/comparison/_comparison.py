@@ -216,14 +216,10 @@ def _absent(problem: Problem, fits: Sequence[Fit], margin: float, seed: int) -> 
     Its strength is that of the linear model, which takes all messages of all updates here, one after the other: that
     an agent stays where it is can be told from updates by several messages as well.
     """
-    linear, whole = named(_LINEAR)[0], problem
-    if problem.study.one_message and not problem.study.exact:
-        whole = problem.over(replace(problem.study, one_message=False))
-    among = [each for each in fits if each.candidate.name == _LINEAR and not each.candidate.fixed]
-    if not among or whole is not problem:
-        nested = [refit(whole, each.candidate, each.values) for each in special_cases(linear, fits)]
-        among = [fit(whole, linear, nested, seed)]
-    return no_more_than(whole, among[0], margin)
+    linear, study = named(_LINEAR)[0], problem.study
+    whole = problem.over(replace(study, one_message=study.exact and study.one_message))
+    nested = [refit(whole, each.candidate, each.values) for each in special_cases(linear, fits)]
+    return no_more_than(whole, fit(whole, linear, nested, seed), margin)
 
 
 def _free(pair: FittedPair, found: Trust, seed: int) -> pd.DataFrame:

@@ -113,10 +113,10 @@ class Grid:
         there = mass > _NONE
         return Steps(np.concatenate([[0], np.cumsum(there.sum(axis=1))]), node[there], mass[there])
 
-    def moved(self, pull: float, towards: Any, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    def moved(self, pull: Any, towards: Any, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Where a pull and a shift lead from each node: the node below, and the share of the one above, each (G,).
 
-        Each (S, G) towards points (S, 1).
+        Each (S, G) for pulls and points (S, 1).
         """
         to = np.clip(self.nodes + pull * (towards - self.nodes) + shift, self.low, self.high)
         places = (to - self.low) / self.width

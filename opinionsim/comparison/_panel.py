@@ -152,6 +152,8 @@ def import_panel(
         If the store cannot be written.
     """
     chosen = mapping if isinstance(mapping, PanelMapping) else load_panel_mapping(mapping)
+    if isinstance(chosen.points, dict) and not all(each.get("scale") for each in instruments):
+        raise SpecError("instruments code points, and ratings are numbers between two ends; give each its own scale")
     records = _records(_rows(table, chosen), chosen)
     units = {unit: number for number, unit in enumerate(dict.fromkeys(each.unit for each in records))}
     experiment = load_experiment(_specification(records, units, chosen, name or chosen.name, instruments))
@@ -266,7 +268,8 @@ class _Line:
     def __init__(self, cells: Mapping[str, str], place: str, mapping: PanelMapping) -> None:
         self._cells, self._place, self._mapping = cells, place, mapping
         self.turned = any(cells[column] in values for column, values in mapping.reversed.items())
-        self._ends = mapping.points[0] + mapping.points[-1]
+        self._scale, self._continuous = mapping.scale, isinstance(mapping.points, dict)
+        self._ends = self._scale.lowest + self._scale.highest
 
     def error(self, problem: str) -> SpecError:
         """An error about the row."""
@@ -293,8 +296,10 @@ class _Line:
         """Ratings by variable, turned round where the statement was worded against the topic; without empty ones."""
         found = {variable: self.number(column) for variable, column in columns.items() if self.cell(column)}
         for variable, rating in found.items():
-            if rating not in self._mapping.points:
-                valid = f"valid: {', '.join(map(str, self._mapping.points))}, or give the mapping other points"
+            points = self._scale.points
+            if not (points[0] <= rating <= points[-1] if self._continuous else rating in points):
+                told = f"{points[0]} to {points[-1]}" if self._continuous else ", ".join(map(str, points))
+                valid = f"valid: {told}, or give the mapping other points"
                 raise self.error(f"{columns[variable]!r} is {rating:g}, which is not on the scale; {valid}")
         return {variable: self._ends - rating if self.turned else rating for variable, rating in found.items()}
 
@@ -326,7 +331,7 @@ class _Line:
     def _words(self, rating: float) -> str:
         """What the person was shown for its rating."""
         own = self._ends - rating if self.turned else rating
-        return self._mapping.scale.labels[self._mapping.points.index(int(own))]
+        return f"{own:g}" if self._continuous else self._scale.label(own)
 
 
 def _records(rows: Sequence[tuple[str, Mapping[str, str]]], mapping: PanelMapping) -> list[_Record]:

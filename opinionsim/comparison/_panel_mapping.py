@@ -17,6 +17,7 @@ from opinionsim.opinions import OpinionScale
 _PANELS = Path(__file__).parent / "panels"
 
 _Columns = Annotated[tuple[str, ...], Field(strict=False)]
+_Points = Annotated[tuple[int, ...], Field(min_length=2, strict=False)]
 
 
 class PanelMapping(DocumentModel):
@@ -66,8 +67,9 @@ class PanelMapping(DocumentModel):
     """Columns of what was read before the last rating, in order, where one row has all of a person."""
     messages: dict[str, str] = Field(default_factory=dict)
     """Texts for values of `read` that only name them."""
-    points: tuple[int, ...] = Field((-2, -1, 0, 1, 2), min_length=2, strict=False)
-    """Points of the scale of ratings, strictly increasing."""
+    points: _Points | dict[Literal["from", "to"], int] = (-2, -1, 0, 1, 2)
+    """Points of the scale of ratings, strictly increasing; `{from: 0, to: 100}` where any number between is one, as of
+    a slider or of half points."""
     labels: tuple[str, ...] = Field((), strict=False)
     """What people were shown for each of them, lowest first; the package has words for 2, 3, 4, 5 and 7 points."""
     reversed: dict[str, Annotated[tuple[str, ...], Field(strict=False)]] = Field(default_factory=dict)
@@ -93,6 +95,13 @@ class PanelMapping(DocumentModel):
         except ValueError:
             raise ValueError(f"must be a day, as in 2026-05-31; got {value!r}") from None
 
+    @field_validator("points")
+    @classmethod
+    def _has_ends(cls, value: Any) -> Any:
+        if isinstance(value, dict) and not value.get("from", 0) < value.get("to", 0):
+            raise ValueError(f"must be points, or {{from: LOW, to: HIGH}}; got {value!r}")
+        return value
+
     @model_validator(mode="wrap")
     @classmethod
     def _checked(
@@ -105,8 +114,9 @@ class PanelMapping(DocumentModel):
 
     @property
     def scale(self) -> OpinionScale:
-        """The scale of ratings."""
-        return OpinionScale(self.points, self.labels)
+        """The scale of ratings; the two ends of a continuous one."""
+        given = self.points
+        return OpinionScale((given["from"], given["to"]) if isinstance(given, dict) else given, self.labels)
 
     @property
     def ratings(self) -> tuple[str, ...]:

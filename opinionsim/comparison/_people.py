@@ -144,6 +144,8 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
         If there are no updates, or fewer than three units.
     """
     table, points = updates(results), _points(results)
+    if not table[["first", "last"]].stack().isin(points).all():
+        raise MeasurementError("people rated between points, and this table counts points; opinionsim table has means")
     units = pd.factorize(table["unit"])[0]
     n_units = int(units.max()) + 1
     if n_units < 3:

@@ -8,6 +8,7 @@ from typing import Any
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import read_document
+from opinionsim.metrics import between_points
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results
 
@@ -48,6 +49,8 @@ def twins_experiment(people: Results, spec: Mapping[str, Any] | str | Path) -> E
     grids = list(base.get("sweep") or ())
     if not grids or any(grid.get("interaction", [{}])[0].get("kind") != "recorded" for grid in grids):
         raise SpecError(f"{people.name!r} is no record of people, of which there could be twins; import a table first")
+    if between_points(people.opinions):
+        raise SpecError("people rated between points, and twins state points; import the ratings with points")
     rated = grids[0]["interaction"][0]["rated"]
     listed = {"instruments": base.get("measurement", {}).get("instruments", [])}
     asked = {"after": 1} if len(rated) <= 2 else {"after": 1, "every": 1}

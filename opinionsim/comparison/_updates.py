@@ -11,7 +11,7 @@ from scipy.stats import t as student
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.messages import UNHEARD
-from opinionsim.metrics import one_wording, readings, scale_of, stance_rows
+from opinionsim.metrics import between_points, one_wording, readings, scale_of, stance_rows
 from opinionsim.store import Results
 
 #: Classifier of numbers that authors publish as they are.
@@ -102,7 +102,7 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
         cell=cell,
         evidence=evidence[0],
         points=np.asarray(scale_of(stance).points, dtype=float),
-        exact=bool((stance["classifier"] == _EXACT).all()),
+        exact=bool((stance["classifier"] == _EXACT).all()) or between_points(stance),
         run_ids=tuple(runs["run_id"]),
         blocks=tuple(runs["block"]),
         n_agents=_numbers(runs["n_agents"]),

@@ -316,8 +316,9 @@ def _told(instrument: Instrument, text: Text, about: int | None) -> Reading | No
 
 
 def _estimate(scale: OpinionScale, number: float) -> Reading:
-    """The estimate of a text of which a number is known; NaN where it has none."""
-    return Reading(number, tuple(float(each == number) for each in scale.points), 0.0)
+    """The estimate of a text of which a number is known; NaN where it has none, and for a number between points."""
+    known = math.isnan(number) or number in scale.points
+    return Reading(number, tuple(float(each == number) if known else math.nan for each in scale.points), 0.0)
 
 
 def imported_rating(turn: int, variable: str) -> EntryKey:

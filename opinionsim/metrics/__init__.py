@@ -124,6 +124,7 @@ if TYPE_CHECKING:
     from opinionsim.metrics._opinion_frames import opinion_metrics as opinion_metrics
     from opinionsim.metrics._opinion_rows import (
         STANCE as STANCE,
+        between_points as between_points,
         by_participants as by_participants,
         cut as cut,
         scale_of as scale_of,

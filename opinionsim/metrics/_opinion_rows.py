@@ -68,6 +68,11 @@ def points_of(opinions: pd.DataFrame) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def between_points(opinions: pd.DataFrame) -> bool:
+    """Whether opinions are numbers between the points of their scale, as those of equations and sliders are."""
+    return not opinions["value"].dropna().isin(points_of(opinions)).all()
+
+
 def _parsed(text: object) -> Iterable[int]:
     """Points of a scale written as "-2,-1,0,1,2"."""
     try:

@@ -60,6 +60,7 @@ def found(posts: Path, told: list[tuple[int, int, str]]) -> Comparison:
 def test_the_command_gives_the_same_on_several_threads(
     posts: Path, found: Comparison, invoke: Invoke, tmp_path: Path
 ) -> None:
+    posts.with_name("posts.sqlite.fits").unlink()
     options = ("--models", "degroot, axelrod", "--noise", "0.05", "--seed", "2", "--threads", "2")
     done = invoke("compare", posts, *options, "--csv", tmp_path / "out", "--plot", tmp_path / "found.png")
     assert done.exit_code == 0, done.output

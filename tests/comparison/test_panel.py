@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 import opinionsim as osim
+from opinionsim.analysis import tables
+from opinionsim.audit import draw
 from opinionsim.comparison import (
     PanelMapping,
     import_panel,
@@ -25,6 +27,7 @@ from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.running import replay
 from opinionsim.store import open_store
 from tests.support.panels import CROSSED, TALKS, crossed, talks
+from tests.support.studies import studies
 
 ROWS = [
     {"who": "A", "wave": 1, "rating": 2, "text": "", "sort": 1},
@@ -358,3 +361,61 @@ def test_too_few_units_or_ratings_make_no_table() -> None:
         people_table(_imported(ROWS))
     with pytest.raises(MeasurementError, match="no person of the record has two ratings"):
         updates(_imported(ROWS[:2], name="single"))
+
+
+# -- continuous scales -------------------------------------------------------------------------------------
+
+SLIDERS = pd.DataFrame({"who": list("ABCD"), "before": [0, 12.5, 50, 100], "after": [30, 12.5, 62.5, 99]})
+
+
+def _slid(table: pd.DataFrame = SLIDERS, **more: Any) -> osim.Results:
+    fields = {"name": "sliders", "person": "who", "rating": ("before", "after"), "points": {"from": 0, "to": 100}}
+    return import_panel(table, PanelMapping(**{**fields, **more}), store="sliders.sqlite")  # type: ignore[arg-type]
+
+
+def test_ratings_between_points_are_in_frames_metrics_and_tables() -> None:
+    results = _slid()
+    found = updates(results).sort_values("unit")
+    assert found[["first", "last"]].to_numpy().tolist() == SLIDERS[["before", "after"]].to_numpy().tolist()
+    assert sorted(results.metrics["bias"]) == [12.5, 30.0, 62.5, 99.0]
+    assert "51.00 [" in tables(results.runs, results.metrics)[0].to_text()
+    assert set(results.turns["message"]) >= {"12.5", "62.5"}
+    turned = updates(_slid(SLIDERS.assign(side="no"), name="turned", reversed={"side": ("no",)}))
+    assert sorted(turned["first"]) == [0.0, 50.0, 87.5, 100.0]
+
+
+def test_ratings_between_points_are_compared_as_numbers() -> None:
+    talk = pd.DataFrame({"who": list("ABAB"), "wave": [1, 1, 2, 2], "rating": [10.5, 80, 40, 60.5]})
+    talk = talk.assign(team="t", said=list("abcd"), sort="post")
+    columns = {"group": "team", "wave": "wave", "rating": "rating", "text": "said", "kind": "sort"}
+    (study,) = studies(_slid(talk, **columns)).values()
+    assert study.exact
+    assert study.value[study.updated].tolist() == [80, 40, 60.5]
+
+
+def test_what_compares_points_refuses_ratings_between_them() -> None:
+    results = _slid()
+    with pytest.raises(MeasurementError, match="people rated between points, and this table counts points"):
+        people_table(results)
+    with pytest.raises(SpecError, match="people rated between points, and twins state points"):
+        twins_experiment(results, {"model": {"name": "scripted"}})
+    with pytest.raises(SpecError, match="the opinions are numbers between points; labels, kappa and alpha"):
+        draw(_slid(SLIDERS.assign(said="Buses are cheap."), name="texts", text="said"), 3)
+    lexicon = [{"variable": "tone", "classifier": "lexicon"}]
+    mapping = PanelMapping(name="x", person="who", rating=("before", "after"), points={"from": 0, "to": 100})
+    with pytest.raises(SpecError, match="instruments code points, and ratings are numbers between two ends"):
+        import_panel(SLIDERS, mapping, store="x.sqlite", instruments=lexicon)
+
+
+@pytest.mark.parametrize(
+    ("points", "after", "message"),
+    [
+        ({"from": 0, "to": 100}, 100.5, "'after' is 100.5, which is not on the scale; valid: 0 to 100"),
+        ({"from": 100, "to": 0}, 1, "points: must be points, or {from: LOW, to: HIGH}"),
+        ({"from": 0}, 1, "points: must be points, or {from: LOW, to: HIGH}"),
+        ((0, 50, 100), 12.5, "which is not on the scale; valid: 0, 50, 100"),
+    ],
+)
+def test_ratings_beyond_a_continuous_scale_are_refused(points: Any, after: float, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        _slid(SLIDERS.assign(before=0, after=after), points=points)
