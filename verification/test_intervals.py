@@ -14,6 +14,7 @@ import pytest
 
 from opinionsim.analysis import ESTIMANDS, spread_of
 from opinionsim.foundation.streams import stream
+from opinionsim.metrics import run_band
 
 SEED, FRAMES, MEAN, LEVEL = 20261125, 20_000, 0.3, 0.95
 #: Standard deviations of topics, of blocks and of the rest.
@@ -144,6 +145,25 @@ def _lost(gaps: np.ndarray, components: tuple[float, float, float]) -> float:
     weights = np.linalg.pinv(np.hstack(cells))
     mean = weights[: len(gaps)].mean(axis=0) + weights[len(gaps) :].mean(axis=0)
     return float(mean @ variance @ mean * np.linalg.inv(variance).sum()) - 1
+
+
+@pytest.mark.parametrize("n_runs", [8, 10, 20])
+@pytest.mark.parametrize("kind", ["normal", "near an end of the scale", "diversity near 0"])
+def test_bands_of_means_over_runs(kind: str, n_runs: int) -> None:
+    """The t interval of figures, of runs that are normal, and of means and diversities that lie at a limit."""
+    drawn = stream(SEED, "bands", n_runs).normal(size=(n_runs, FRAMES))
+    many = stream(SEED, "bands", 0).normal(size=10**6)
+    change, limits = {
+        "normal": (lambda x: x, (-math.inf, math.inf)),
+        "near an end of the scale": (lambda x: np.clip(1.5 + 0.5 * x, -2, 2), (-2.0, 2.0)),
+        "diversity near 0": (lambda x: np.clip(0.3 + 0.4 * x, 0, 2), (0.0, 2.0)),
+    }[kind]
+    _, low, high, _ = run_band(change(drawn), "mean", LEVEL, limits)
+    found = _coverage(low, high, float(change(many).mean()))
+    print(f"mean over {n_runs:2d} runs, {kind:26s} {found:7.2%} {found - LEVEL:+7.2%}")
+    assert 0.93 <= found <= 0.97
+    assert low.min() >= limits[0]
+    assert high.max() <= limits[1]
 
 
 def test_a_difference_of_0_is_called_significant_in_5_percent_of_frames() -> None:

@@ -24,6 +24,7 @@ from opinionsim.analysis._units import METRIC_KEYS, default_axes, interval_notes
 from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import (
+    ANY,
     NOT_SET,
     WITHOUT_FINDING,
     in_order,
@@ -217,7 +218,9 @@ def effect(
     found = differences(units, by, contrast, name)
     design = design_of(units["topic"], units["block"])
     chosen = estimand or usual_estimand(units["topic"])
-    made = estimate(found["topic"], found["block"], found["value"], chosen, level, design)
+    one = units.attrs.get("limits", {}).get(contrast.quantity, ANY)
+    ends = np.sort([np.multiply(weight, one) for weight, _ in contrast.terms], axis=1).sum(axis=0)
+    made = estimate(found["topic"], found["block"], found["value"], chosen, level, design, (ends[0], ends[1]))
     least = contrast.smallest if contrast.smallest is not None else smallest
     return Effect(name, contrast, role, made, str(found["evidence"].iloc[0]), found, least)
 

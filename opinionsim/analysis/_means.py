@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
+from opinionsim.metrics import ANY
 
 Estimand = Literal["topics-like-these", "these-topics"]
 Design = Literal["nested", "crossed"]
@@ -368,6 +369,7 @@ def estimate(
     estimand: Estimand | None = None,
     level: float = 0.95,
     design: Design | None = None,
+    limits: tuple[float, float] = ANY,
 ) -> Estimate:
     r"""The mean of values of topics and blocks, each topic with equal weight, and its confidence interval.
 
@@ -384,6 +386,8 @@ def estimate(
         Confidence level.
     design : str, optional
         ``nested`` or ``crossed``; default as topics and blocks have it (:func:`design_of`).
+    limits : (float, float)
+        What the mean can be. An interval ends there, which takes nothing from its coverage; tests do not change.
 
     Returns
     -------
@@ -421,7 +425,8 @@ def estimate(
     if given["topic"].nunique() == 1:
         arranged = "crossed"
     table = _nested(kept) if arranged == "nested" else kept.unstack()
-    return _estimated(table, arranged, chosen, level, len(rows), kept)
+    made = _estimated(table, arranged, chosen, level, len(rows), kept)
+    return replace(made, low=float(np.clip(made.low, *limits)), high=float(np.clip(made.high, *limits)))
 
 
 def _nested(values: pd.Series[Any]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from opinionsim.analysis._means import LEAST_UNITS, spread_of
 from opinionsim.errors import SpecError
 from opinionsim.foundation.outputs import put
 from opinionsim.foundation.spreadsheets import write_csv
-from opinionsim.metrics import evidence_statement, spell_mean
+from opinionsim.metrics import ANY, evidence_statement, spell_mean
 
 #: Forms that a table can be written in.
 Form = Literal["text", "csv", "markdown", "latex"]
@@ -270,12 +270,12 @@ def number_text(row: Mapping[Any, Any], name: str, none: str = "undefined") -> s
     return none if math.isnan(value) else interval_text(value, *ends)
 
 
-def mean_text(values: ArrayLike) -> str:
-    """The mean of independent units, one at least, with its t interval from three units on that differ."""
+def mean_text(values: ArrayLike, limits: tuple[float, float] = ANY) -> str:
+    """The mean of independent units, one at least, with its t interval, within limits, from three that differ on."""
     found = np.asarray(values, dtype=float)
     if len(found) < LEAST_UNITS or not np.ptp(found) > 0:
         return spell_mean(float(found.mean()))
-    low, high = spread_of(found[None], "crossed", "these-topics").interval()
+    low, high = np.clip(spread_of(found[None], "crossed", "these-topics").interval(), *limits)
     return interval_text(float(found.mean()), float(low), float(high))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from opinionsim.analysis._printed_table import Table, finished, mean_text
-from opinionsim.metrics import takes_delta
+from opinionsim.metrics import ANY, limits_of, takes_delta
 from opinionsim.registry import part
 
 #: What stands behind the mean of several replicates, and its meaning.
@@ -65,7 +65,7 @@ def points_table(points: pd.DataFrame) -> Table:
     for values, group in parts:
         known = {name: group[name].dropna() for name in timed}
         behind = {name: f" ({len(each)})" if uneven and name != "time" else "" for name, each in known.items()}
-        cells = [f"{_mean(each)}{behind[name]}" for name, each in known.items()]
+        cells = [f"{_mean(name, each)}{behind[name]}" for name, each in known.items()]
         rows.append((*map(spell, values), *cells, *([] if until is None else [str(len(group))])))
         means = {name: each.mean() for name, each in known.items()}
         records.append({**dict(zip(axes, values, strict=True)), **means, "runs": len(group), "evidence": "equation"})
@@ -103,6 +103,6 @@ def spell(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _mean(values: pd.Series[Any]) -> str:
-    """Mean, with its interval if there are several values; a dash without any."""
-    return mean_text(values) if len(values) else "-"
+def _mean(name: str, values: pd.Series[Any]) -> str:
+    """Mean of a measure, with its interval if there are several values; a dash without any."""
+    return mean_text(values, limits_of(name, *ANY)) if len(values) else "-"

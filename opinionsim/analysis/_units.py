@@ -19,12 +19,14 @@ from opinionsim.analysis._means import (
 from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import (
+    ANY,
     TO_MEASURE,
     condition_axes,
     condition_means,
     condition_rows,
     in_order,
     kinds_in_order,
+    limits_of,
     usable_runs,
 )
 
@@ -111,6 +113,7 @@ def unit_frame(
     DataFrame
         Columns `by`, ``evidence, topic, block``, and one a measure. Runs that share a condition, a topic and a block
         are redraws of one another and averaged: a block is what runs have in common, so they are no further units.
+        What the mean opinion and the diversity can be stands in ``attrs["limits"]``.
 
     Raises
     ------
@@ -128,7 +131,12 @@ def unit_frame(
 def units_of(rows: pd.DataFrame, axes: Sequence[str], measures: Sequence[str] = MEASURES) -> pd.DataFrame:
     """The frame of :func:`unit_frame` from rows of metrics with their conditions."""
     keys = [*dict.fromkeys([*axes, "evidence", "topic", "block"])]
-    return rows.groupby(keys, dropna=False, sort=False)[list(measures)].mean().reset_index()
+    units = rows.groupby(keys, dropna=False, sort=False)[list(measures)].mean().reset_index()
+    points = [float(str(name)[len("share_") :]) for name in rows.filter(like="share_").dropna(axis=1, how="all")]
+    if len(points) > 1:
+        scale = (min(points), max(points), int(rows["ddof"].max()))
+        units.attrs["limits"] = {name: limits_of(name, *scale) for name in measures}
+    return units
 
 
 def estimates_of(
@@ -159,7 +167,8 @@ def estimates_of(
     found = {}
     for key, group in grouped:
         if group[measure].notna().any():
-            found[key_of(key)] = estimate(group["topic"], group["block"], group[measure], chosen, level, design)
+            of = group["topic"], group["block"], group[measure]
+            found[key_of(key)] = estimate(*of, chosen, level, design, units.attrs.get("limits", {}).get(measure, ANY))
     return found
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from opinionsim.analysis import Estimand, Estimate, effect, no_estimate, with_intervals
 from opinionsim.audit._sample import KEYS
 from opinionsim.errors import SpecError
-from opinionsim.metrics import in_order, named_levels
+from opinionsim.metrics import in_order, named_levels, scale_of
 from opinionsim.specification import ContrastSpec
 
 #: What is estimated: as the instrument reads it, and as the labels correct it.
@@ -154,6 +154,10 @@ def bias_frames(
         rows.append(levels | {"labels": len(given), "without": int(given.isna().sum())})
         parts.append(found.assign(**levels))
     units = pd.concat(parts, ignore_index=True)
+    if "scale" in texts.columns:
+        scale = scale_of(texts)
+        width = float(scale.highest - scale.lowest)
+        units.attrs["limits"] = dict.fromkeys(BOTH, (scale.lowest, scale.highest)) | {"error": (-width, width)}
     frame, estimates = with_intervals(pd.DataFrame(rows), units, by, estimand, (*BOTH, "error"))
     contrasts = []
     axis = by[0] if by else "topic"

@@ -277,7 +277,7 @@ def _description(model: ClassicModel) -> str:
 def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, as_json: bool) -> None:
     """Print metrics at the start and at the end."""
     from opinionsim.analysis import INTERVAL, INTERVAL_MEANS, mean_text, spell_all
-    from opinionsim.metrics import takes_delta
+    from opinionsim.metrics import limits_of, takes_delta
 
     start, end = found.metrics(names, 0), found.metrics(names)
     if as_json:
@@ -298,7 +298,8 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
     say(f"{model.title} ({model.name}): {spell_all(model.told(found.parameters), found.scheme) or 'no parameters'}")
     n, behind = len(found.opinions), INTERVAL if len(found.opinions) > 1 else ""
     say(f"Evidence: equation. {found.network.n} agents, {found.times[-1]} steps, {counted(n, 'replicate')}")
-    rows = [[name, mean_text(start[name]), mean_text(end[name])] for name in end]
+    limits = {name: limits_of(name, *found.range) for name in end}
+    rows = [[name, mean_text(start[name], limits[name]), mean_text(end[name], limits[name])] for name in end]
     say(aligned([["metric", f"start{behind}", f"end{behind}"], *rows]))
     if found.delta is not None and takes_delta(end):
         say("Clusters are told apart by gaps beyond epsilon")

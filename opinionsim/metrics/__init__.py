@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.metrics._bands import run_band as run_band, say_band as say_band
+    from opinionsim.metrics._bands import (
+        ANY as ANY,
+        LEAST_RUNS as LEAST_RUNS,
+        limits_of as limits_of,
+        run_band as run_band,
+        say_band as say_band,
+    )
     from opinionsim.metrics._between_groups import (
         distinctness as distinctness,
         group_consensus as group_consensus,
@@ -166,10 +172,8 @@ if TYPE_CHECKING:
     )
     from opinionsim.metrics._sycophancy import sycophancy as sycophancy
     from opinionsim.metrics._uncertainty import (
-        Interval as Interval,
         MeanTest as MeanTest,
         PermutationNull as PermutationNull,
-        bootstrap_interval as bootstrap_interval,
         permutation_null as permutation_null,
         permutation_test as permutation_test,
         spell_mean as spell_mean,

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics._uncertainty import bootstrap_interval
+
+#: Fewest runs that have a band. Of fewer, quantiles say nothing and an interval of the mean is mostly assumption.
+LEAST_RUNS = 8
+#: No limits.
+ANY = (-math.inf, math.inf)
 
 
-def run_band(values: np.ndarray, band: str, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def limits_of(measure: str, low: float, high: float, ddof: int = 0) -> tuple[float, float]:
+    """What mean opinion and diversity of runs can be, on a scale from `low` to `high`; others have no limits."""
+    spread = (high - low) / 2 * (math.sqrt(2) if ddof else 1)
+    return {"bias": (low, high), "diversity": (0.0, spread)}.get(measure.partition("@")[0], ANY)
+
+
+def run_band(
+    values: np.ndarray, band: str, level: float, limits: tuple[float, float] = ANY
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The mean over runs, and a band.
 
     Parameters
@@ -16,33 +31,47 @@ def run_band(values: np.ndarray, band: str, level: float) -> tuple[np.ndarray, n
     values : ndarray (R, K)
         K values of each of R runs, NaN where a run has none.
     band : {"runs", "mean"}
-        Interval between two quantiles of the runs, or bootstrap interval of their mean.
+        Interval between two quantiles of the runs, or t interval of their mean.
     level : float
         Share of the runs in the band, or confidence level.
+    limits : (float, float)
+        What a mean can be, beyond which no interval reaches.
 
     Returns
     -------
     mean, low, high : ndarray (K,)
-        The ends are NaN for fewer than two runs.
+        The ends are NaN for fewer than eight runs.
     n : ndarray of int (K,)
         Number of runs with a value.
     """
+    from scipy.special import stdtrit
+
     known = ~np.isnan(values)
     n = known.sum(axis=0)
     mean, low, high = np.full((3, values.shape[1]), np.nan)
-    some, several = n > 0, n > 1
+    some, several = n > 0, n >= LEAST_RUNS
     mean[some] = np.nanmean(values[:, some], axis=0)
     if several.any() and band == "runs":
         tails = [(1 - level) / 2, (1 + level) / 2]
         low[several], high[several] = np.nanquantile(values[:, several], tails, axis=0)
     elif several.any():
-        found = bootstrap_interval(values[:, several], level=level)
-        low[several], high[several] = found.low, found.high
+        count = n[several]
+        half = stdtrit(count - 1, (1 + level) / 2) * np.nanstd(values[:, several], axis=0, ddof=1) / np.sqrt(count)
+        low[several], high[several] = np.clip([mean[several] - half, mean[several] + half], *limits)
     return mean, low, high, n
 
 
-def say_band(band: str, level: float) -> str:
-    """The meaning of a band in words.
+def say_band(band: str, level: float, n_runs: ArrayLike = LEAST_RUNS, each: str = "thin lines") -> str:
+    """The meaning of a band in words, and of the marks of single runs; empty where no mean is of two runs.
+
+    Parameters
+    ----------
+    band, level
+        As for :func:`run_band`.
+    n_runs : array_like of int
+        Numbers of runs behind the means.
+    each : str
+        What single runs are drawn as.
 
     Raises
     ------
@@ -55,6 +84,10 @@ def say_band(band: str, level: float) -> str:
         )
     if not 0 < level < 1:
         raise SpecError(f"level must be between 0 and 1; got {level!r}")
-    if band == "runs":
-        return f"band: middle {100 * level:g}% of the runs"
-    return f"band: {100 * level:g}% bootstrap interval of the mean"
+    what = "middle {} of the runs" if band == "runs" else "{} t interval of the mean over runs, at each place by itself"
+    counts, said = np.asarray(n_runs), []
+    if (counts >= LEAST_RUNS).any():
+        said.append("band: " + what.format(f"{100 * level:g}%"))
+    if ((counts > 1) & (counts < LEAST_RUNS)).any():
+        said.append(f"{each}: runs, where there are fewer than {LEAST_RUNS}")
+    return "; ".join(said)

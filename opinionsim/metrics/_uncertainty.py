@@ -1,4 +1,4 @@
-"""Uncertainty of metrics: bootstrap intervals and tests of means over runs, permutation nulls over agents."""
+"""Uncertainty of metrics: tests of means over runs, permutation nulls over agents."""
 
 from __future__ import annotations
 
@@ -13,32 +13,11 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError, whole_number
 from opinionsim.foundation.streams import stream
-from opinionsim.metrics._arrays import Measured, opinion_array
+from opinionsim.metrics._arrays import opinion_array
 from opinionsim.metrics._metric_parts import METRICS
 
 #: Resampled values held at a time.
 _BATCH = 4_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A statistic of runs and its bootstrap confidence interval.
-
-    Attributes
-    ----------
-    estimate, low, high : float or ndarray (...)
-        The statistic and the ends of its interval; NaN ends for fewer than two runs.
-    level : float
-        Confidence level.
-    n_runs : int or ndarray of int (...)
-        Number of runs with a value.
-    """
-
-    estimate: Measured
-    low: Measured
-    high: Measured
-    level: float
-    n_runs: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,95 +104,6 @@ def spell_mean(mean: float, error: float = math.nan, alone: str = ".4g") -> str:
     # A mean that rounds to zero has no sign.
     negative = spelled.startswith("-") and spelled.strip("-0.") != ""
     return ("\N{MINUS SIGN}" if negative else "") + spelled.removeprefix("-") + behind
-
-
-def bootstrap_interval(
-    values: ArrayLike,
-    statistic: Callable[..., Any] = np.mean,
-    level: float = 0.95,
-    n: int = 1999,
-    seed: int = 0,
-) -> Interval:
-    """Bootstrap confidence interval over runs, between two percentiles of the resamples.
-
-    Parameters
-    ----------
-    values : array_like (R,) or (R, ...)
-        A metric of each run, one value or one a step. Whole runs are resampled, since agents and steps of a run are
-        not independent. NaN is left out.
-    statistic : callable
-        Takes values and ``axis``, like numpy's mean or median.
-    level : float
-        Confidence level.
-    n : int
-        Resamples.
-    seed : int
-        Seed of the resamples, >= 0.
-
-    Returns
-    -------
-    Interval
-        Pointwise where a run has several values: the band of a trajectory does not hold at all steps at once.
-
-    Raises
-    ------
-    MeasurementError
-        If an argument is not valid.
-
-    Notes
-    -----
-    With few runs, under ten or so, bootstrap intervals are too narrow.
-    """
-    _check(level, n)
-    runs = np.asarray(values, dtype=float)
-    if runs.ndim == 0 or not runs.size:
-        raise MeasurementError(f"values must be of at least one run, shape (R,) or (R, ...); got {runs.shape}")
-    if np.isinf(runs).any():
-        raise MeasurementError("values must be finite, or NaN where a run has none; got an infinity")
-    table = runs.reshape(len(runs), -1)
-    known = ~np.isnan(table)
-    found = np.full((3, table.shape[1]), np.nan)
-    patterns, of_column = np.unique(known, axis=1, return_inverse=True)
-    # Columns with values for the same runs share their resamples.
-    for pattern in np.arange(patterns.shape[1]):
-        columns = np.flatnonzero(of_column.ravel() == pattern)
-        kept = patterns[:, pattern]
-        if kept.any():
-            found[:, columns] = _intervals(table[np.ix_(kept, columns)], statistic, level, n, seed)
-    if runs.ndim == 1:
-        estimate, low, high = (float(part[0]) for part in found)
-        return Interval(estimate, low, high, level, int(known.sum()))
-    shape = runs.shape[1:]
-    estimates, lows, highs = found.reshape(3, *shape)
-    return Interval(estimates, lows, highs, level, known.sum(axis=0).reshape(shape))
-
-
-def _intervals(table: np.ndarray, statistic: Callable[..., Any], level: float, n: int, seed: int) -> np.ndarray:
-    """Estimate, low and high of each column of (R, K), (3, K)."""
-    from scipy.stats import bootstrap
-
-    estimate = np.asarray(statistic(table, axis=0), dtype=float)
-    if estimate.shape != table.shape[1:]:
-        raise MeasurementError("statistic must take values and axis, and give one value a column")
-    found = np.stack([estimate, np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)])
-    if len(table) < 2:
-        return found
-    varied = np.ptp(table, axis=0) > 0
-    found[1:, ~varied] = estimate[~varied]
-    if varied.any():
-        done = bootstrap(
-            (table[:, varied],),
-            statistic,
-            axis=0,
-            n_resamples=n,
-            confidence_level=level,
-            method="percentile",
-            vectorized=True,
-            batch=max(1, _BATCH // table.size),
-            random_state=stream(seed, "bootstrap", 0, len(table)),
-        )
-        found[1, varied], found[2, varied] = done.confidence_interval
-    return found
 
 
 def permutation_test(

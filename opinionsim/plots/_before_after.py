@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import by_participants, run_band, say_band
+from opinionsim.metrics import LEAST_RUNS, by_participants, run_band, say_band
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import FigureNumbers, HasFrames, drawn_from, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
@@ -63,7 +63,7 @@ class BeforeAfterData(FigureNumbers):
     means : DataFrame
         One row a condition: ``cell, n_runs, n_both, n_participants``, ``before``, ``after`` and ``change``, means over
         runs of the mean of the ``n_both`` participants with both opinions, each with the ends of its interval as in
-        ``before_low``, ``before_high``, NaN for fewer than two runs.
+        ``before_low``, ``before_high``, NaN for fewer than eight runs.
     by_position : DataFrame
         One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs. Where there
         are more than 40, neighbours make at most 20 groups, and ``position`` is the middle of one.
@@ -130,7 +130,7 @@ def before_after_data(
     turns = getattr(results, "turns", None)
     if not has_frames(results) or turns is None:
         raise SpecError("opinions before and after are drawn from Results, or Frames with turns")
-    told = say_band("mean", level)
+    say_band("mean", level)
     drawn = trajectories_of(results, _pick(results, kind), where, by, wording)
     shown = {run.run_id for runs in drawn.cells.values() for run in runs}
     on_record = _on_record(turns[turns["run_id"].isin(shown)], results.runs)
@@ -143,17 +143,19 @@ def before_after_data(
     controls = [name for name, runs in drawn.cells.items() if {run.run_id for run in runs} <= alone]
     names = [*(name for name in drawn.cells if name not in controls), *controls]
     left_out = [f"{(~both).sum()} of {len(both)} participants without both opinions left out"] if not both.all() else []
-    by_cell = dict(list(frame.groupby("cell", sort=False)))
+    by_cell, scale = dict(list(frame.groupby("cell", sort=False))), drawn.scale or OpinionScale()
+    means = pd.DataFrame([_mean(name, by_cell[name], level, scale, change) for name in names])
+    places = [_by_position(name, _grouped(by_cell[name]), level, change, scale) for name in names]
     return BeforeAfterData(
         pd.concat([by_cell[name] for name in names], ignore_index=True),
         drawn.evidence,
         (*drawn.notes, *left_out),
-        pd.DataFrame([_mean(name, by_cell[name], level) for name in names]),
-        pd.concat([_by_position(name, _grouped(by_cell[name]), level) for name in names], ignore_index=True),
+        means,
+        pd.concat(places, ignore_index=True),
         tuple(controls),
         change,
-        told if max(map(len, drawn.cells.values())) > 1 else "",
-        drawn.scale or OpinionScale(),
+        say_band("mean", level, means["n_runs"], "small diamonds"),
+        scale,
     )
 
 
@@ -200,7 +202,13 @@ def _rows(run: Trajectory, order: pd.Series[float], change: str) -> pd.DataFrame
     )
 
 
-def _mean(name: str, rows: pd.DataFrame, level: float) -> dict[str, Any]:
+def _limits(change: str, scale: OpinionScale) -> tuple[float, float]:
+    """What a change can be."""
+    width = float(scale.highest - scale.lowest)
+    return (0.0 if change == "distance" else -width, width)
+
+
+def _mean(name: str, rows: pd.DataFrame, level: float, scale: OpinionScale, change: str) -> dict[str, Any]:
     """Means of a condition over its runs."""
     both = rows.dropna(subset="change")
     columns = ["before", "after", "change"]
@@ -208,10 +216,13 @@ def _mean(name: str, rows: pd.DataFrame, level: float) -> dict[str, Any]:
     counts = {"n_runs": len(by_run), "n_both": len(both), "n_participants": len(rows)}
     if by_run.empty:
         return {"cell": name, **counts}
-    mean, low, high, _ = run_band(by_run.to_numpy(), "mean", level)
-    ends = {f"{column}_{end}": values[at] for at, column in enumerate(columns) for end, values in
-            (("low", low), ("high", high))}  # fmt: skip
-    return {"cell": name, **counts, **dict(zip(columns, mean, strict=True)), **ends}
+    limits = dict.fromkeys(columns, (scale.lowest, scale.highest)) | {"change": _limits(change, scale)}
+    bands = {each: run_band(by_run[[each]].to_numpy(), "mean", level, limits[each])[:3] for each in columns}
+    means = {each: float(found[0][0]) for each, found in bands.items()}
+    ends = {
+        f"{each}_{end}": float(found[at][0]) for each, found in bands.items() for at, end in ((1, "low"), (2, "high"))
+    }
+    return {"cell": name, **counts, **means, **ends}
 
 
 def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
@@ -221,10 +232,10 @@ def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(position=(rows["position"] - 1) // width * width + (width + 1) / 2)
 
 
-def _by_position(name: str, rows: pd.DataFrame, level: float) -> pd.DataFrame:
+def _by_position(name: str, rows: pd.DataFrame, level: float, change: str, scale: OpinionScale) -> pd.DataFrame:
     """Change at each position of a condition, over its runs."""
     table = rows.dropna(subset="position").pivot_table("change", "run_id", "position", dropna=False)
-    mean, low, high, n = run_band(table.to_numpy(float), "mean", level)
+    mean, low, high, n = run_band(table.to_numpy(float), "mean", level, _limits(change, scale))
     columns = {"position": table.columns.to_numpy(), "mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, **columns})
 
@@ -247,6 +258,9 @@ def draw_before_after(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionSc
         if mean["n_runs"]:
             ends = [[mean[name] - mean[f"{name}_low"]], [mean[f"{name}_high"] - mean[name]]]
             ax.errorbar([_MEAN_AT[at]], [mean[name]], ends, **_MEAN)
+        if 1 < mean["n_runs"] < LEAST_RUNS:
+            own = both.groupby("run_id")[name].mean()
+            ax.plot([_MEAN_AT[at]] * len(own), own, **{**_MEAN, "markersize": 2, "alpha": 0.5})
     ax.set_xticks([0, 1], ["before", "after"])
     ax.set_xlim(-0.3, 1.3)
     ax.set_yticks(scale.points, opinion_ticks(scale, words=False))
@@ -351,7 +365,7 @@ def _legend(data: BeforeAfterData, control: float) -> list[Line2D]:
     """Entries for the marks."""
     said = {
         "participants by opinion before; width and dots: their share": {"color": BAR, "linewidth": 4},
-        f"mean over runs{data.band.replace('band: ', '; bar: ')}": _MEAN,
+        "; ".join(["mean over runs", *filter(None, [data.band.replace("band: ", "bar: ")])]): _MEAN,
     }
     if not np.isnan(control):
         said["mean of the control, where nobody reads another"] = {**_CONTROL, "color": INK}

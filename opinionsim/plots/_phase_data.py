@@ -45,6 +45,8 @@ class PhaseData(FigureNumbers):
         Measures in words by their name, in the order asked for.
     band : str
         Meaning of ``low`` and ``high``, in words; empty where no crossing has two runs.
+    runs : DataFrame
+        The runs of crossings that have two to seven, which are drawn themselves: ``measure, value`` and the levels.
     evidence : str
         Kind of evidence the runs are, in words.
     notes : tuple of str
@@ -58,6 +60,7 @@ class PhaseData(FigureNumbers):
     lines: str | None
     labels: Mapping[str, str]
     band: str
+    runs: pd.DataFrame
     titles: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, measure: str) -> pd.DataFrame:
@@ -85,6 +88,11 @@ class PhasePanel:
     def rows(self) -> pd.DataFrame:
         """The rows of its measure."""
         return self.data.of(self.measure)
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """The runs of its measure where they are too few for a band."""
+        return self.data.runs[self.data.runs["measure"] == self.measure]
 
     @property
     def marked(self) -> bool:
@@ -139,7 +147,7 @@ def phase_data(
     kind : str, optional
         Kind of text the opinions of a store were coded from.
     band : {"runs", "mean"}
-        Interval between two quantiles of the runs, or bootstrap interval of their mean.
+        Interval between two quantiles of the runs, or t interval of their mean; from eight runs on.
     level : float
         Share of the runs in the band, or confidence level.
     wording : str, optional
@@ -158,7 +166,7 @@ def phase_data(
     MeasurementError
         If there is no such metric, or it cannot be computed.
     """
-    told = metrics.say_band(band, level)
+    metrics.say_band(band, level)
     axes, values = _asked(x, y, lines, value)
     swept = _sweep_of(source)
     if swept is not None:
@@ -186,6 +194,9 @@ def phase_data(
                          for at, part in known.groupby(axes, sort=False) for name in values)  # fmt: skip
     # The measures stay in the order asked for, and so do their crossings in that of the levels.
     frame = pd.concat([metrics.in_order(frame[frame["measure"] == name], axes) for name in values], ignore_index=True)
+    few = [known[[*axes, name]].assign(measure=name).rename(columns={name: "value"}) for name in values]
+    counts = frame.loc[frame["n_runs"].between(2, metrics.LEAST_RUNS - 1), ["measure", *axes]]
+    runs = pd.concat(few).merge(counts, on=["measure", *axes]).dropna(subset="value")
     of_sweep = swept is not None and "replicate" in swept.columns and "model" in swept.attrs
     return PhaseData(
         frame,
@@ -195,7 +206,8 @@ def phase_data(
         y,
         lines,
         labels,
-        told if (frame["n_runs"] > 1).any() else "",
+        metrics.say_band(band, level, frame["n_runs"], "pale dots"),
+        runs,
         metrics.topic_titles(source if isinstance(source, pd.DataFrame) else source.runs) if "topic" in axes else {},
     )
 
@@ -234,7 +246,8 @@ def _crossing(
     """The row of one measure at one crossing of levels, of runs `at_rest` alone where there are any."""
     counted = ~part[_CENSORED] if at_rest and not part[_CENSORED].all() else slice(None)
     values = part.loc[counted, name].to_numpy(float)
-    mean, low, high, n = (float(each[0]) for each in metrics.run_band(values[:, None], band, level))
+    limits = metrics.limits_of(name, *metrics.ANY)
+    mean, low, high, n = (float(each[0]) for each in metrics.run_band(values[:, None], band, level, limits))
     return {
         "measure": name,
         **dict(zip(axes, at, strict=True)),

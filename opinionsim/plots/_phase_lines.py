@@ -84,6 +84,10 @@ def draw_phase_lines(panel: PhasePanel, lines: Levels | None) -> list[Line2D]:
         beside = (at - (len(colours) - 1) / 2) * 0.7 / len(colours) * np.diff(x.edges)[0]
         points = not x.numeric or len(x.levels) == 1
         shift = beside if points else 0.0
+        if panel.quantity == "mean" and not many and len(panel.runs):
+            own = panel.runs if lines is None else panel.runs[panel.runs[lines.column] == lines.levels[at]]
+            places = x.places[x.index(own[x.column])] + shift
+            panel.ax.scatter(places, own["value"], 6, colour, alpha=0.4, linewidths=0, zorder=1.5)
         _draw_line(panel, part, shift, look, band=not many)
         if lines is not None and not many:
             shown = look if x.numeric else {**look, "linestyle": "none"}
@@ -139,7 +143,9 @@ def _set_axes(panel: PhasePanel) -> None:
         edges = np.exp(ends) if x.log else ends
     set_levels(ax.xaxis, x, (edges[0], edges[-1]), panel.size[0])
     columns = ["mean", "low", "high"] if panel.quantity == "mean" else ["spread"]
-    numbers = panel.rows[columns].to_numpy(float)
+    numbers = panel.rows[columns].to_numpy(float).ravel()
+    if panel.quantity == "mean" and panel.data.y is None:
+        numbers = np.concatenate([numbers, panel.runs["value"].to_numpy(float)])
     numbers = numbers[np.isfinite(numbers) & ((numbers > 0) | (not log))]
     change, back = (np.log, np.exp) if log else (np.asarray, np.asarray)
     low, high = float(change(numbers.min())), float(change(numbers.max()))

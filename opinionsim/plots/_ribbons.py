@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 
 from opinionsim import metrics
 from opinionsim.plots._arrangement import Facets, facets
@@ -45,7 +46,9 @@ class RibbonData(FigureNumbers):
     ----------
     frame : DataFrame
         One row a condition and moment: ``cell, step, mean, low, high, n_runs, evidence``. ``n_runs`` runs have a
-        value then; ``low`` and ``high`` are NaN for fewer than two.
+        value then; ``low`` and ``high`` are NaN for fewer than eight.
+    runs : DataFrame
+        The runs of conditions that have from two to seven, which are drawn themselves: ``cell, run_id, step, value``.
     metric : str
         Name of the metric.
     band : str
@@ -60,6 +63,7 @@ class RibbonData(FigureNumbers):
         Places of the conditions in a grid that follows their factors; None where they share one panel.
     """
 
+    runs: pd.DataFrame
     metric: str
     band: str
     events: tuple[Mark, ...] = ()
@@ -96,7 +100,8 @@ def ribbon_data(
     by : str or sequence of str, optional
         Columns of ``runs`` that define a condition; topics may differ within one. Default: each cell is a condition.
     band : {"runs", "mean"}
-        Interval between two quantiles of the runs, or bootstrap interval of their mean.
+        Interval between two quantiles of the runs, or t interval of their mean; conditions of fewer than eight runs
+        have none.
     level : float
         Share of the runs in the band, or confidence level.
     wording : str, optional
@@ -122,18 +127,18 @@ def ribbon_data(
     MeasurementError
         If there is no such metric, or it cannot be computed.
     """
-    told = metrics.say_band(band, level)
+    metrics.say_band(band, level)
     drawn = trajectories_of(source, kind, where, by, wording)
     grid = facets(drawn.factors, rows, columns, lines=True)
     parts = [_line(name, runs, drawn, metric, band, level, options) for name, runs in drawn.cells.items()]
-    frame = pd.concat(parts, ignore_index=True)
-    band_told = told if (frame["n_runs"] > 1).any() else ""
+    frame, own = (pd.concat(each, ignore_index=True) for each in zip(*parts, strict=True))
+    band_told = metrics.say_band(band, level, frame.groupby("cell")["n_runs"].max())
     steps = sorted({_begin(runs) for runs in drawn.cells.values()})
     begin = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
     late = (f"lines begin where most agents of each run have an opinion: {begin}",) if steps[-1] else ()
     events = dict.fromkeys(mark for runs in drawn.cells.values() for run in runs for mark in run.events)
     notes = (*drawn.notes, *late, *([drawn.averaged] if grid else ()))
-    return RibbonData(frame, drawn.evidence, notes, metric, band_told, tuple(events), grid)
+    return RibbonData(frame, drawn.evidence, notes, own, metric, band_told, tuple(events), grid)
 
 
 def _begin(runs: Sequence[Trajectory]) -> int:
@@ -150,11 +155,19 @@ def _line(
     band: str,
     level: float,
     options: Mapping[str, Any],
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The line of a condition, and its runs where these are too few for a band."""
     times, values = stacked(runs, [_measured(run, drawn, metric, options) for run in runs])
-    mean, low, high, n = metrics.run_band(np.where(times < _begin(runs), np.nan, values), band, level)
+    values = np.where(times < _begin(runs), np.nan, values)
+    limits = metrics.limits_of(metric, *drawn.span, options.get("ddof", 0))
+    mean, low, high, n = metrics.run_band(values, band, level, limits)
     columns = {"mean": mean, "low": low, "high": high, "n_runs": n}
-    return pd.DataFrame({"cell": name, "step": times, **columns, "evidence": runs[0].evidence})
+    few = runs if 1 < n.max() < metrics.LEAST_RUNS else []
+    own = [pd.DataFrame({"cell": name, "run_id": run.run_id, "step": times, "value": value})
+           for run, value in zip(few, values, strict=False)]  # fmt: skip
+    empty = pd.DataFrame(columns=["cell", "run_id", "step", "value"])
+    line = pd.DataFrame({"cell": name, "step": times, **columns, "evidence": runs[0].evidence})
+    return line, pd.concat(own, ignore_index=True) if own else empty
 
 
 def _measured(run: Trajectory, drawn: TrajectorySet, metric: str, options: Mapping[str, Any]) -> np.ndarray:
@@ -168,11 +181,15 @@ def _measured(run: Trajectory, drawn: TrajectorySet, metric: str, options: Mappi
 
 
 def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: Mapping[str, str]) -> None:
-    """Draw a line for each condition, under its name and in the colour of that, and a band if it has several runs."""
+    """Draw a line for each condition, under its name and in the colour of that, and a band, or its few runs."""
     for name, line in data.frame.groupby("cell", sort=False):
         label, step = names[str(name)], line["step"].to_numpy(float)
         look: dict[str, Any] = {"color": colours[label], "linestyle": LINES[list(colours).index(label) % len(LINES)]}
-        if line["n_runs"].max() > 1:
+        few = data.runs[data.runs["cell"] == name].dropna().groupby("run_id", sort=False)[["step", "value"]]
+        if len(few):
+            paths = [run.to_numpy(float) for _, run in few]
+            ax.add_collection(LineCollection(paths, colors=colours[label], linewidths=0.6, alpha=0.6))
+        if line["n_runs"].max() >= metrics.LEAST_RUNS:
             ax.fill_between(step, line["low"], line["high"], color=colours[label], alpha=0.18, linewidth=0)
         ax.plot(step, line["mean"], linewidth=1.7, label=label, **look)
     draw_marks(ax, data.events)
@@ -182,7 +199,7 @@ def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: 
 
 def _shown(results: Results) -> Iterator[Shown]:
     if over_time(results):
-        of = "over time by condition; a band, where several runs have it, is over runs."
+        of = "over time by condition; a band, where eight runs have it, is over runs."
         by = conditions(results)
         yield Shown("ribbons", f"Mean opinion {of}", {"by": by})
         yield Shown("diversity", f"Diversity of opinions {of}", {"metric": "diversity", "by": by})

@@ -248,3 +248,19 @@ def test_a_fork_is_compared_with_its_source_and_a_control_beside_it(tmp_path: Pa
     assert found["news less source"] == pytest.approx(of_news - by_label["dyadic"])
     assert found["news less not set"] == found["news less source"]
     assert found["long less source"] == pytest.approx(by_label["long"] - by_label["dyadic"])
+
+
+def test_an_interval_of_a_contrast_ends_where_its_conditions_do() -> None:
+    """Diversity from 0 to 2: strong less none is at most 2, though t reaches to 4.2."""
+    rows = [
+        {"bias": level, "topic": "t", "block": str(block), "evidence": "model", "diversity": value}
+        for level, values in (("none", [0.0, 0.0, 0.0]), ("strong", [0.0, 2.0, 2.0]))
+        for block, value in enumerate(values)
+    ]
+    units = pd.DataFrame(rows)
+    contrast = ContrastSpec(measure="diversity", of={"bias": "strong"}, less={"bias": "none"})
+    free = effect(units, ["bias"], contrast).estimate
+    units.attrs["limits"] = {"diversity": (0.0, 2.0)}
+    found = effect(units, ["bias"], contrast).estimate
+    assert free.high == pytest.approx(4.2, abs=0.01)
+    assert (found.mean, found.low, found.high, found.p_value) == (free.mean, free.low, 2.0, free.p_value)

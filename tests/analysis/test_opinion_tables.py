@@ -309,6 +309,15 @@ def test_start_is_what_agents_were_assigned_and_the_end_has_an_interval() -> Non
     assert "bias_se" not in made.frame
 
 
+def test_intervals_of_tables_end_where_the_scale_does() -> None:
+    """Means 0, 1, 1 with an SD of 0.577: t reaches from -0.77 to 2.10; diversities 0, 0, 1 from -1.10 to 1.77."""
+    ends = [[0.0] * 10, [1.0] * 10, [0.0] * 5 + [2.0] * 5]
+    frames = _of_finals([({"replicate": number, "cell": "c0"}, end) for number, end in enumerate(ends)])
+    row = table(*_of(frames)).frame.iloc[0]
+    assert row[["bias_ci_low", "bias_ci_high"]].tolist() == pytest.approx([-0.7676, 2.0], abs=1e-4)
+    assert row[["diversity_ci_low", "diversity_ci_high"]].tolist() == pytest.approx([0.0, 1.7676], abs=1e-4)
+
+
 def test_no_line_is_wider_than_100_columns_and_no_cell_is_lost() -> None:
     long = {
         name: [f"{name} {words} with a description of its own that goes on" for words in ("one", "two")]

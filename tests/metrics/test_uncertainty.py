@@ -1,4 +1,4 @@
-"""Bootstrap intervals over runs and permutation nulls over agents."""
+"""Permutation tests over runs and permutation nulls over agents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import (
-    bootstrap_interval,
     neighbour_correlation,
     permutation_null,
     permutation_test,
@@ -18,49 +17,6 @@ from opinionsim.metrics import (
 
 RING = np.arange(40)
 TIES = (np.concatenate([RING, np.roll(RING, 1)]), np.concatenate([np.roll(RING, 1), RING]))
-
-
-def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
-    """Of 200 sets of 40 runs, 95 % give or take four standard errors."""
-    values = np.random.default_rng(0).normal(size=(40, 200))
-    found = bootstrap_interval(values, n=499, seed=1)
-    covered = np.mean((found.low <= 0) & (found.high >= 0))
-    assert abs(covered - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 200)
-    np.testing.assert_allclose(found.estimate, values.mean(axis=0))
-    np.testing.assert_array_equal(found.n_runs, 40)
-    normal = 1.96 * values.std(axis=0) / math.sqrt(40)
-    np.testing.assert_allclose((found.high - found.low).mean() / 2, normal.mean(), rtol=0.05)
-
-
-def test_statistics_and_seeds() -> None:
-    values = np.random.default_rng(2).exponential(size=30)
-    found = bootstrap_interval(values, np.median, 0.9, n=299, seed=3)
-    assert found.low < found.estimate < found.high
-    assert found.estimate == np.median(values)
-    assert found == bootstrap_interval(values, np.median, 0.9, n=299, seed=3)
-    assert found != bootstrap_interval(values, np.median, 0.9, n=299, seed=4)
-
-
-def test_runs_without_a_value_are_left_out() -> None:
-    values = np.random.default_rng(5).normal(size=(12, 3))
-    values[:4, 1] = np.nan
-    values[:, 2] = np.nan
-    values[0, 2] = 7.0
-    found = bootstrap_interval(values, n=199)
-    np.testing.assert_array_equal(found.n_runs, [12, 8, 1])
-    alone = bootstrap_interval(values[4:, 1], n=199)
-    assert (found.estimate[1], found.low[1], found.high[1]) == (alone.estimate, alone.low, alone.high)
-    assert found.estimate[2] == 7
-    assert math.isnan(found.low[2])
-    assert math.isnan(found.high[2])
-
-
-def test_equal_runs_have_no_width_and_none_have_nothing() -> None:
-    same = bootstrap_interval([2.0, 2.0, 2.0])
-    assert (same.estimate, same.low, same.high) == (2, 2, 2)
-    none = bootstrap_interval([math.nan, math.nan])
-    assert math.isnan(none.estimate)
-    assert none.n_runs == 0
 
 
 def test_an_echo_chamber_is_far_from_its_null_and_a_shuffle_is_not() -> None:
@@ -106,11 +62,6 @@ def test_options_reach_the_measure_and_consensus_has_no_null() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: bootstrap_interval([]), "at least one run"),
-        (lambda: bootstrap_interval([math.inf]), "infinity"),
-        (lambda: bootstrap_interval([1.0, 2.0], level=1), "level"),
-        (lambda: bootstrap_interval([1.0, 2.0], n=0), "n must"),
-        (lambda: bootstrap_interval([1.0, 2.0], lambda values, axis: 1.0), "one value a column"),
         (lambda: permutation_null(np.zeros((2, 40)), TIES), "one dimension"),
         (lambda: permutation_null(np.zeros(40), TIES, "spread"), "one of neighbour_correlation"),
         (lambda: permutation_null(np.zeros(40), TIES, level=0), "level"),

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import stats
 
 from opinionsim import plots
 from opinionsim.classic import Trajectories, sweep
@@ -66,9 +67,10 @@ def test_ribbons_average_runs_and_leave_out_those_without_a_value() -> None:
     np.testing.assert_array_equal(data.frame["n_runs"], [0, 0, 2])
     np.testing.assert_allclose(data.frame["mean"], [NAN, NAN, (1 - 1) / 2])
     assert "lines begin where most agents of each run have an opinion: step 2" in data.notes
-    np.testing.assert_allclose(data.frame["low"], [NAN, NAN, -0.5])
-    np.testing.assert_allclose(data.frame["high"], [NAN, NAN, 0.5])
-    assert data.band == "band: middle 50% of the runs"
+    # Two runs have no band: they are drawn themselves.
+    assert data.frame[["low", "high"]].isna().all(axis=None)
+    assert data.runs.dropna()[["run_id", "step", "value"]].to_numpy().tolist() == [["r0", 2, 1], ["r1", 2, -1]]
+    assert data.band == "thin lines: runs, where there are fewer than 8"
     assert set(data.frame["evidence"]) == {"scripted"}
     assert data.evidence == EVIDENCE["scripted"]
 
@@ -96,6 +98,30 @@ def test_the_interval_of_the_mean_is_narrower_than_the_runs_and_holds_it() -> No
     runs, mean = (plots.ribbon_data(found, band=band).frame for band in ("runs", "mean"))
     assert ((mean["low"] < mean["mean"]) & (mean["mean"] < mean["high"])).all()
     assert ((runs["low"] < mean["low"]) & (mean["high"] < runs["high"])).all()
+    ends = stats.t.interval(0.9, 39, *(each(found.opinions.mean(axis=2), axis=0) for each in (np.mean, stats.sem)))
+    np.testing.assert_allclose(mean[["low", "high"]].to_numpy().T, ends)
+
+
+@pytest.mark.parametrize(("metric", "ends"), [("bias", (0, None)), ("diversity", (0, 0.5))])
+def test_intervals_of_means_stay_on_the_scale(metric: str, ends: tuple[float, float | None]) -> None:
+    """Seven runs of eight at an end, the last far from it: t reaches beyond what a mean can be."""
+    values = np.zeros((8, 1, 4))
+    values[0] = [0, 0, 1, 1]
+    if metric == "diversity":
+        values[1:4] = [0, 0, 1, 1]
+    for opinions, span in ((values, ends), (1 - values, (None, 1) if metric == "bias" else ends)):
+        row = plots.ribbon_data(classic(opinions), metric, band="mean", level=0.999).frame.iloc[0]
+        assert [row[name] for name, end in zip(("low", "high"), span, strict=True) if end is not None] == [
+            end for end in span if end is not None
+        ]
+
+
+def test_bands_are_of_eight_runs_and_more() -> None:
+    draw = np.random.default_rng(1)
+    seven, eight = (plots.ribbon_data(classic(draw.random((n, 1, 10)))) for n in (7, 8))
+    assert (seven.frame["low"].isna().all(), seven.runs["run_id"].nunique()) == (True, 7)
+    assert (eight.frame["low"].notna().all(), len(eight.runs)) == (True, 0)
+    assert eight.band == "band: middle 90% of the runs"
 
 
 def test_measures_that_need_a_network_take_that_of_the_model() -> None:
@@ -229,8 +255,8 @@ def test_a_phase_diagram_averages_the_runs_of_each_crossing() -> None:
     data = plots.phase_data(SWEEP, "epsilon", "mu", "clusters", level=0.5)
     rows = data.frame[["epsilon", "mu", "mean", "n_runs"]].to_numpy().tolist()
     assert rows == [[0.1, 0.5, 5, 1], [0.2, 0.1, 7, 1], [0.2, 0.5, 3, 2]]
-    np.testing.assert_allclose(data.frame["low"], [NAN, NAN, 2.5])
-    np.testing.assert_allclose(data.frame["high"], [NAN, NAN, 3.5])
+    assert data.frame[["low", "high"]].isna().all(axis=None)
+    assert data.runs[["epsilon", "mu", "value"]].to_numpy().tolist() == [[0.2, 0.5, 2], [0.2, 0.5, 4]]
     assert data.notes == ("1 of 5 runs without a number of clusters left out", "mean of 1 to 2 runs a point")
     np.testing.assert_allclose(data.frame["spread"], [NAN, NAN, math.sqrt(2)])
     line = plots.phase_data(SWEEP, "epsilon", value="clusters", where={"mu": 0.5})

@@ -50,7 +50,8 @@ def test_ribbons_have_a_line_and_a_band_a_condition_and_name_them() -> None:
         "framing: falsehood (3 runs)",
         "framing: truth (3 runs)",
     ]
-    assert "middle 90%" in ax.get_legend().get_title().get_text().replace("\n", " ")
+    assert "runs, where there are fewer than 8" in ax.get_legend().get_title().get_text().replace("\n", " ")
+    assert [len(runs.get_segments()) for runs in ax.collections] == [3, 3]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "diversity: standard deviation")
     own = Figure().add_subplot()
     assert plots.ribbons(CLASSIC, ax=own, legend=False) is own

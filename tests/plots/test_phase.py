@@ -46,7 +46,7 @@ def timed(n_censored: int = 2) -> Any:
 
 
 GRID = swept(lambda e, mu, r: 10 * e + mu + r, epsilon=[0.1, 0.2, 0.5], mu=[0.1, 1.0])
-SIZES = swept(lambda e, n, r: e * n + r, epsilon=[0.1, 0.2, 0.5], n=[100, 1000])
+SIZES = swept(lambda e, n, r: e * n + r, 8, epsilon=[0.1, 0.2, 0.5], n=[100, 1000])
 
 
 def mesh_of(ax: Axes) -> QuadMesh:
@@ -102,13 +102,13 @@ def test_every_level_lies_within_its_place(values: list[float], log: bool) -> No
 
 def test_lines_stand_at_their_numbers_with_a_band_each_and_are_named() -> None:
     ax = plots.phase_diagram(SIZES, "epsilon", value="m", lines="n", level=0.5)
-    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[0.1, 11], [0.2, 21], [0.5, 51]])
-    np.testing.assert_allclose(ax.lines[1].get_ydata(), [101, 201, 501])
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[0.1, 13.5], [0.2, 23.5], [0.5, 53.5]])
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), [103.5, 203.5, 503.5])
     assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.lines}) == 2
     assert entries(ax) == ["100", "1,000"]
     assert ax.figure.legends[0].get_title().get_text() == "number of agents"
     box = bands_of(ax)[0].get_datalim(ax.transData)
-    np.testing.assert_allclose([box.x0, box.x1, box.y0, box.y1], [0.1, 0.5, 10.5, 51.5])
+    np.testing.assert_allclose([box.x0, box.x1, box.y0, box.y1], [0.1, 0.5, 11.75, 55.25])
     assert "band: middle 50% of the runs" in said(ax)
 
 
