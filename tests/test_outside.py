@@ -90,7 +90,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
                 "preview own.yaml",
                 "run own.yaml --store o.sqlite",
                 "replay o.sqlite",
-                "show o.sqlite --run 0 --turn 1 --prompt",
+                "show o.sqlite --turn 1 --prompt",
                 "table o.sqlite",
                 "table o.sqlite --allow-parts",
                 "table o.sqlite --kind letter --json",
@@ -131,7 +131,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
     assert json.loads(found["plan own.yaml --json"].stdout)["texts"] == 6 * 12
     preview = found["preview own.yaml"].stdout
     assert "write a letter to a neighbour" in preview  # as the pack beside the file words it
-    assert "You last wrote: Dear neighbour" in found["show o.sqlite --run 0 --turn 1 --prompt"].stdout
+    assert "You last wrote: Dear neighbour" in found["show o.sqlite --turn 1 --prompt"].stdout
     assert "6 of 6 runs complete" in (run := found["run own.yaml --store o.sqlite"].stderr)
     assert " 0 answered by the store" not in run
     assert "6 of 6 complete runs are equal after replay" in found["replay o.sqlite"].stdout
