@@ -156,7 +156,7 @@ def test_a_file_beside_a_specification_is_imported_for_a_part_named_by_its_path_
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     for package in ("langchain_groq", "peft_of_nobody"):
         Path(f"{package}.py").write_text("open('imported', 'w').close()\nraise ImportError\n", encoding="utf-8")
-    assert "langchain-groq" in refused("plan", spec, "--set", "model.name=groq:m")
+    assert "langchain-groq" in refused("run", spec, "--set", "model.name=groq:m")
     assert not Path("imported").exists()
     # A part of one's own, and what it imports from beside it.
     Path("beside_mine.py").write_text("SIZE = 2\n", encoding="utf-8")
