@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         table2 as table2,
         tables as tables,
     )
-    from opinionsim.analysis._outcomes import outcome_table as outcome_table
     from opinionsim.analysis._printed_table import (
         Table as Table,
         finished as finished,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
         variance_share as variance_share,
         variant_effects as variant_effects,
     )
+    from opinionsim.analysis._run_outcomes import outcome_table as outcome_table
     from opinionsim.analysis._sizes import least as least, size_table as size_table, study_sizes as study_sizes
     from opinionsim.analysis._sweep_table import (
         INTERVAL as INTERVAL,
