@@ -160,8 +160,10 @@ def test_a_seat_is_given_anew_and_its_person_comes_back(server: RoomServer, owne
     link = owner.invite(run, 1)
     opened.come_in(link)
     assert opened.want("harm", "Too soon.").status == 400
-    for part in ("", "/live", "/seat", "/analysis", "/debriefing"):
+    for part in ("", "/seat", "/analysis", "/debriefing"):
         assert opened.ask(f"{run}{part}").headers["location"].endswith(f"{run}/consent")
+    with opened.following() as lines:
+        assert next(lines, "") == ""
     # It never consents: a new link gives its seat to somebody else.
     second = owner.invite(run, 1)
     assert opened.ask(run).status == 401
