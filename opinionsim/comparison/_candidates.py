@@ -215,10 +215,15 @@ def named(models: Iterable[str] | Mapping[str, Mapping[str, Any]] | None) -> lis
     Raises
     ------
     SpecError
-        If a name or a parameter is unknown, or a name occurs twice.
+        If a name or a parameter is unknown, a name occurs twice, or is none.
     """
     given = DEFAULT if models is None else [models] if isinstance(models, str) else models
     names = list(given)
+    if unnamed := [each for each in names if not isinstance(each, str)]:
+        raise SpecError(
+            f"models must be names, that of a model of your own its import path, as in own:Pull; got an object of the "
+            f"class {type(unnamed[0]).__name__}"
+        )
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise SpecError(f"models must be distinct; {repeated[0]!r} is given twice")

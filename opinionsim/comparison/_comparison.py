@@ -72,8 +72,8 @@ def compare(
     results : Results
         Loaded results; runs that are not complete are left out.
     models : iterable of str, or mapping of str to mapping, optional
-        Names of classic models, or names with parameters that are given. Default: voter, degroot, friedkin-johnsen,
-        deffuant, jager-amblard and lorenz.
+        Names of classic models, of your own by import path, or names with parameters that are given. Default: voter,
+        degroot, friedkin-johnsen, deffuant, jager-amblard and lorenz.
     noise : float, (float, float, float), array_like (k, k) or (3, k, k), or "audit", optional
         How ratings err: a rate of errors, four in five of which fall on a neighbouring point; a matrix of
         misclassification, true by read; either with those at the ends of its interval; or what people's labels in the

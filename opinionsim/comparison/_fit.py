@@ -13,13 +13,13 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
+from opinionsim.classic import MODELS
 from opinionsim.comparison._candidates import NOISE_PRIOR, Bounds, Candidate
 from opinionsim.comparison._filter import draw, predict
 from opinionsim.comparison._grid import Grid, misreading
 from opinionsim.comparison._kept_fits import KeptFits, Optimum
 from opinionsim.comparison._update_arrays import Updates
 from opinionsim.errors import SpecError
-from opinionsim.foundation.provenance import code_of
 from opinionsim.foundation.streams import digest
 
 #: Starts that are looked at, and those of them that are followed.
@@ -82,9 +82,15 @@ class Problem:
         return digest(repr([type(self).__name__, *(np.asarray(each).tolist() for each in arrays)]))
 
     def optimum(self, candidate: Candidate, search: Callable[[], Optimum], *given: Any) -> Fit:
-        """The optimum that is kept of a candidate and what is `given` to the search, else the one that it finds."""
-        code = candidate.model and code_of(candidate.model)
-        named = candidate.name, candidate.innate, candidate.shuffled, sorted(candidate.fixed.items()), code
+        """The optimum that is kept of a candidate and what is `given` to the search, else the one that it finds.
+
+        Of a model of the user's own none is kept.
+        """
+        model = candidate.model and candidate.model.name
+        if model is not None and model not in MODELS:
+            # Code of the user's own may rest on files that nobody here knows of.
+            return Fit(candidate, *search())
+        named = candidate.name, candidate.innate, candidate.shuffled, sorted(candidate.fixed.items()), model
         return Fit(candidate, *self.kept.optimum(digest(repr([self._content, named, given])), search))
 
     def bounds(self, candidate: Candidate) -> list[Bounds]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from opinionsim.classic import find_model
 from tests.support.studies import BASELINES, Candidate, Fit, KeptFits, Problem, fit, meetings, misreading, rated, refit
 
 FILE = Path("study.sqlite.fits")
@@ -73,6 +74,14 @@ def test_a_fit_to_anything_else_is_made_anew() -> None:
     refit(problem, BASELINES[0], {"jump": 0.2})
     fit(problem, BASELINES[0], seed=1)
     assert problem.kept.searches == before + 3  # type: ignore[attr-defined]
+
+
+def test_of_a_model_of_ones_own_nothing_is_kept_for_its_code_may_rest_on_other_files() -> None:
+    first = replace(find_model("deffuant"), name="own:Model")
+    other = replace(first, transition=lambda received, p: received.own - p.mu * (received.said[:, 0] - received.own))
+    found = [fit(_problem(), Candidate(each.name, each)).objective for each in (first, other)]
+    assert found[0] != found[1]
+    assert not FILE.read_text().splitlines()[1:]
 
 
 @pytest.mark.parametrize(("cut", "lost"), [(1, 0), (30, 1)], ids=["its end", "a part"])

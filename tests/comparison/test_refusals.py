@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import opinionsim as osim
+from opinionsim.classic import MODELS
 from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, people_table, updates
 from opinionsim.errors import MeasurementError, SpecError, StoreError
@@ -65,6 +66,7 @@ def test_models_that_can_have_produced_nothing_are_refused_before_anything_is_fi
     ("options", "message"),
     [
         ({"models": {"voter": None}}, r"models\['voter'\] must be a mapping of parameters"),
+        ({"models": [MODELS["voter"]]}, "models must be names, .* got an object of the class ClassicModel"),
         ({"noise": "abc"}, "or 'audit'; got 'abc'"),
         ({"margin": "abc"}, "margin must be between 0 and 1"),
         ({"cells": "elsewhere"}, "there is no condition 'elsewhere'"),
