@@ -42,7 +42,7 @@ _ACCOUNT_TEXT = re.compile(r"credit balance is too low|api key not valid", re.IG
 _ROLES_TEXT = re.compile(_KNOWN["texts"]["roles"], re.IGNORECASE)
 
 #: What mends a request that the model refuses for the order of its messages.
-_JOINED = "; no two messages of one role may stand in a row there: model.options.roles: alternate joins them"
+_JOINED = "; that order of roles is refused there: model.options.roles: alternate, where it is not set, joins them"
 
 _PAGE = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
 
@@ -104,8 +104,9 @@ def classify_failure(error: BaseException, *, networked: bool = False) -> Failur
         This request: everything else, unknown errors included, since a single prompt must not stop the others.
     """
     chain = list(_chain(error))
-    advice = _JOINED if any(_ROLES_TEXT.search(_text(each)) for each in chain) else ""
-    kind = "any-request" if advice else _kind(chain, networked)
+    kind = _kind(chain, networked)
+    ordered = kind not in ("rate-limited", "content-filter") and any(_ROLES_TEXT.search(_text(each)) for each in chain)
+    kind, advice = ("any-request", _JOINED) if ordered else (kind, "")
     retry_after_s = None
     if kind in ("rate-limited", "transient"):
         retry_after_s = next((seconds for each in chain if (seconds := _retry_after_s(each)) is not None), None)

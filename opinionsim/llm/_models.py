@@ -75,7 +75,8 @@ def load_chat_model(
         Further arguments of the model: parameters of :class:`ScriptedChatModel`, or those of the provider's
         LangChain class, such as ``base_url`` of a local server or ``reasoning_effort``. ``api_key_env`` names the
         environment variable of the key where it is not the provider's usual one; keys themselves are refused.
-        ``roles="alternate"`` joins consecutive messages of one role, for servers whose chat template demands it.
+        ``roles="alternate"`` joins consecutive messages of one role, and the system message with the user's first, for
+        servers whose chat template demands it.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def load_chat_model(
             return ScriptedChatModel(**options)
         except (TypeError, ValueError, SpecError) as error:
             raise SpecError(f"model.options: {error}") from None
-    roles = options.pop("roles", None)
+    roles = None if own_model(name) else options.pop("roles", None)
     if roles not in (None, _ALTERNATE):
         raise SpecError(f"model.options: roles must be {_ALTERNATE!r}, or left out; got {roles!r}")
     settings = {"temperature": temperature, "max_tokens": max_tokens}
@@ -192,8 +193,8 @@ def _own_messages(prompt: Iterable[ChatMessage]) -> list[BaseMessage]:
 
 
 def _joined(prompt: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """The messages of a prompt, consecutive ones of one role as one, with a blank line between their texts."""
-    together = groupby(prompt, lambda message: message.role)
+    """The messages of a prompt, that of the system as the user's, and consecutive ones of one role as one."""
+    together = groupby(prompt, lambda message: message.role.replace("system", "user"))
     return [ChatMessage(role, "\n\n".join(each.content for each in messages)) for role, messages in together]
 
 

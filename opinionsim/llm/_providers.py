@@ -189,7 +189,7 @@ def _check_options(options: Mapping[str, Any], max_tokens: int | None) -> None:
             raise SpecError("model.options: temperature: write it as model.temperature")
     kept(options)  # what is not kept is not shown either
     for option, value in all_options(options):
-        if option in _LENGTHS and max_tokens not in (None, value):
+        if option in _LENGTHS and None not in (value, max_tokens) and value != max_tokens:
             raise SpecError(
                 f"model.options: {option} is {value!r} and model.max_tokens {max_tokens}; write one number in both, to "
                 "send it under this name, or model.max_tokens: null"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import re
@@ -84,12 +85,12 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     with new_folder(folder, [name.rstrip("/") for name in parts], kind) as place:
         told = study(released(results, anonymous=anonymous))
         shown = told.results
-        if not complete(shown.spec, [table.name for table in told.tables]):
+        if lacking := missing_contrasts(shown.spec, told.tables):
             gone = (
                 f"left out: {', '.join(shown.left_out)}" if shown.left_out else "not every condition has a complete run"
             )
             raise SpecError(
-                f"{shown.name} declares analysis.contrasts, and an archive would have no table of them ({gone}); "
+                f"{shown.name} declares analysis.contrasts, and an archive would lack {', '.join(lacking)} ({gone}); "
                 "finish the runs, or allow parts of your own with --allow-parts (own_parts=True)"
             )
         for name in parts:
@@ -121,9 +122,12 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
     return [folder / name for name in written]
 
 
-def complete(spec: Mapping[str, Any], tables: Iterable[str]) -> bool:
-    """Whether tables of these names hold one of the contrasts, if a specification declares any."""
-    return not (spec.get("analysis") or {}).get("contrasts") or "contrasts" in tables
+def missing_contrasts(spec: Mapping[str, Any], tables: Iterable[Table], archived: Iterable[Path] = ()) -> list[str]:
+    """Contrasts that a specification declares, and of which neither tables nor files of tables have a row."""
+    there = {name for table in tables if table.name == "contrasts" for name in table.frame["contrast"]}
+    for file in archived:
+        there |= {row.get("contrast") for row in csv.DictReader(file.read_text("utf-8", "replace").splitlines())}
+    return [name for name in (spec.get("analysis") or {}).get("contrasts") or () if name not in there]
 
 
 def _packed(results: Results, path: Path, *, anonymous: bool, kind: FileKind) -> list[Path]:

@@ -19,7 +19,7 @@ import yaml
 
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.foundation.spreadsheets import write_csv
-from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, complete, files_of, forms, lines_of
+from opinionsim.report._archive import DESIGN, LAYOUT, SUM, SUMS, checksum, files_of, forms, lines_of, missing_contrasts
 from opinionsim.report._frame_files import read_frames
 from opinionsim.report._page_templates import WORDS
 from opinionsim.report._study_tables import tables_of
@@ -254,9 +254,9 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
             yield "problem", f"{title}: {', '.join(wrong)} is not what the frames give"
         else:
             yield "rebuilt", title
-    archived = [str(told["file"]).partition("-")[2] for told in about["tables"]]
-    if not complete(results.spec, [*archived, *(table.name for table in made)]):
-        yield "problem", "analysis.contrasts: the study declares them, and the archive has no table of them"
+    archived = [place / f"tables/{told['file']}.csv" for told in about["tables"]]
+    if gone := missing_contrasts(results.spec, made, [file for file in archived if file.is_file()]):
+        yield "problem", f"analysis.contrasts: the study declares {', '.join(gone)}, which no table of the archive has"
     for table in made:
         yield "problem", f"{table.title}: the frames give this table, which the archive does not have"
 

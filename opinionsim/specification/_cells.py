@@ -292,10 +292,11 @@ def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources, 
     else:
         path = _find(source)
         document, folder = read_document(path), path.parent
-        if path.name == "specification.yaml" and path.with_name("archive.json").is_file():
-            # That of an archive: the files that it names are in the manifest beside it.
-            contents = read_document(path.with_name("manifest.json")).section("contents")
-            return document, Resources.from_contents(contents, folder), None
+        archive, beside = (path.with_name(name) for name in ("archive.json", "manifest.json"))
+        archived = path.name == "specification.yaml" and archive.is_file() and beside.is_file()
+        # The files that the specification of an archive names are in the manifest beside it.
+        if archived and "contents" in (told := read_document(beside)).value:
+            return document, Resources.from_contents(told.section("contents"), folder), None
     if "opinionsim_manifest" not in document.value:
         return document, Resources(folder), None
     manifest = validate(_Manifest, document)
@@ -303,8 +304,8 @@ def _open(source: str | Path | Mapping[str, Any]) -> tuple[Document, Resources, 
         manifest.frozen.require_unedited(document.value, document.locate())
     parts = manifest.environment.get("parts", {})
     require_importable({name: told for name, told in parts.items() if not known(str(told["kind"]), name)})
-    told: Document | dict[str, Any] = document.section("contents") if manifest.contents else {}
-    return document.section("spec"), Resources.from_contents(told, folder), manifest.frozen
+    held: Document | dict[str, Any] = document.section("contents") if manifest.contents else {}
+    return document.section("spec"), Resources.from_contents(held, folder), manifest.frozen
 
 
 def _find(source: str | Path) -> Path:

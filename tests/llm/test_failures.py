@@ -163,14 +163,19 @@ def test_what_was_wrong_is_said(stub: StubProvider, fault: str, options: dict[st
         "user or tool message(s) should alternate with assistant message(s)",
         "Please ensure that multiturn requests alternate between user and model.",
         "Unexpected role 'user' after role 'user'",
+        "System role not supported",
     ],
 )
 def test_an_order_of_roles_that_is_refused_is_told_with_what_mends_it(said: str) -> None:
     failure = classify_failure(_error("BadRequestError", said, status_code=400), networked=True)
     assert failure.kind == "any-request"
-    assert failure.reason.endswith("model.options.roles: alternate joins them")
+    assert failure.reason.endswith("model.options.roles: alternate, where it is not set, joins them")
     other = _error("BadRequestError", "Unexpected role 'user' after role 'assistant'", status_code=400)
     assert classify_failure(other).kind == "this-request"
+    limited = _error("RateLimitError", said, status_code=429)
+    assert classify_failure(limited).kind == "rate-limited"
+    echoed = _error("BadRequestError", "invalid input: 'speakers must alternate, men and women'", status_code=422)
+    assert classify_failure(echoed).kind == "this-request"
 
 
 def test_an_option_the_model_does_not_take_concerns_every_request() -> None:

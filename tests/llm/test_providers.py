@@ -305,7 +305,7 @@ def test_messages_of_one_role_in_a_row_are_joined_where_the_options_say_so(serve
         model = load_chat_model("openai:m", base_url=server.base_url, **options)
         asyncio.run(ModelClient(model).call(Prompt.of(prompt), 1))
     asked = [[(each["role"], each["content"]) for each in body["messages"]] for body in server.bodies]
-    assert asked == [[tuple(each) for each in prompt], [("system", "a"), ("user", "b\n\nc\n\nd")]]
+    assert asked == [[tuple(each) for each in prompt], [("user", "a\n\nb\n\nc\n\nd")]]
     assert "metadata" not in server.bodies[1]
     with pytest.raises(SpecError, match=r"model\.options: roles must be 'alternate', or left out; got 'merge'"):
         load_chat_model("openai:m", **SERVER, roles="merge")
