@@ -128,7 +128,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
     Raises
     ------
     SpecError
-        If a condition is unknown, or conditions differ in more than is named, or share no block.
+        If a condition is unknown or has no value, or conditions differ in more than is named, or share no block.
     """
     columns = {path: condition_column(by, path, name) for _, side in contrast.terms for path in side}
     named, value = list(columns.values()), contrast.quantity
@@ -148,6 +148,11 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
                 told = ", ".join(known.unique())
                 raise SpecError(f"no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}", name)
         part = units[own]
+        if part[value].isna().all():
+            told = " and ".join(f"{path} = {' or '.join(map(str, levels))}" for path, levels in side.items())
+            raise SpecError(
+                f"no run has a value of {value} where {told or 'it is asked'}, so that nothing can be paired", name
+            )
         wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
         sides.append(weight * wide.mean(axis=1, skipna=False))
         compared.append({levels for levels, chosen_here in zip(other, own, strict=True) if chosen_here})

@@ -425,7 +425,7 @@ def estimate(
     if given["topic"].nunique() == 1:
         arranged = "crossed"
     table = _nested(kept) if arranged == "nested" else kept.unstack()
-    made = _estimated(table, arranged, chosen, level, len(rows), kept)
+    made = _estimated(table, arranged, chosen, level, len(rows))
     return replace(made, low=float(np.clip(made.low, *limits)), high=float(np.clip(made.high, *limits)))
 
 
@@ -437,9 +437,7 @@ def _nested(values: pd.Series[Any]) -> pd.DataFrame:
     )["value"].unstack()  # fmt: skip
 
 
-def _estimated(
-    table: pd.DataFrame, design: Design, estimand: Estimand, level: float, n_values: int, kept: pd.Series[Any]
-) -> Estimate:
+def _estimated(table: pd.DataFrame, design: Design, estimand: Estimand, level: float, n_values: int) -> Estimate:
     """The estimate of a table (T, R) of topics and blocks."""
     n_topics, n_blocks = table.shape
     known = int(table.notna().to_numpy().sum())
@@ -452,11 +450,16 @@ def _estimated(
         ("these-topics", "nested"): ("block", known, counts[1]),
         ("these-topics", "crossed"): ("block", n_blocks, counts[1]),
     }[estimand, design]
-    by_topic = kept.groupby(level="topic").mean()
-    bare = Estimate(float(by_topic.mean()), math.nan, math.nan, level, estimand, unit, n, units, "", n_values - known)
+    grid = table.to_numpy(dtype=float)
+    mean = float(_completed(grid)[0].mean()) if design == "crossed" else math.nan
+    of_topics = float(np.nanmean(grid, axis=1).mean())
+    center = of_topics if math.isnan(mean) else mean
+    bare = Estimate(center, math.nan, math.nan, level, estimand, unit, n, units, "", n_values - known)
+    lacking = "too many values are missing for the others to"
+    if design == "crossed" and math.isnan(mean):
+        return replace(bare, reason=f"{lacking} connect topics and blocks, so that the mean is that of topics")
     if n_topics == 1 and estimand == "topics-like-these":
         return replace(bare, reason="one topic does not tell how topics differ")
-    grid = table.to_numpy(dtype=float)
     within = design == "nested" and estimand == "these-topics"
     if within:
         # The variance of a topic rests on its own blocks alone.
@@ -467,7 +470,9 @@ def _estimated(
     found = spread_of(grid, design, estimand)
     sd, mean = float(found.sd), float(found.mean)
     if math.isnan(sd):
-        return replace(bare, reason="too many values are missing for the others to connect topics and blocks")
+        without = "connect topics and blocks without each single block, as a jackknife needs"
+        told = without if estimand == "these-topics" else "tell a rest beside the effects of topics and blocks"
+        return replace(bare, reason=f"{lacking} {told}")
     if not sd > 1e-12 * max(1.0, abs(mean)):
         return replace(bare, mean=mean, reason="all units have the same value")
     low, high = (float(end) for end in found.interval(level))

@@ -76,9 +76,9 @@ def correct_bias(texts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
 
     What is estimated is the mean that tables would have, had people read all texts: over the texts of a run that state
     an opinion by their labels, then over runs, blocks and topics. It is the mean as read less the error in labelled
-    texts (:func:`mean_error`), each weighted by its weight in either mean over its inclusion probability. It is right
-    whatever the instrument does, for errors are measured where they count and nothing is assumed of them; with every
-    text labelled nothing is left to estimate.
+    texts (:func:`mean_error`), each weighted by its weight in either mean over its inclusion probability. Nothing is
+    assumed of the errors of the instrument, for they are measured where they count; with every text labelled nothing
+    is left to estimate.
 
     Parameters
     ----------
@@ -98,17 +98,20 @@ def correct_bias(texts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     Notes
     -----
     Variance with units as first-stage samples: Särndal, Swensson and Wretman, section 4.6. How many texts of a run
-    state an opinion is known of labelled ones; one without a label counts as the share of labelled ones of the same
-    reading that do. This gives runs their weights alone.
+    state an opinion is known of labelled ones. One without a label counts as the share of labelled ones of the same
+    reading that do, times what the labels of its run find over what these shares expect of them: a ratio estimate in
+    each run. A run in which no label finds an opinion has the shares of all. This gives runs their weights alone.
     """
     own = texts.merge(labels[[*KEYS, "probability", "label"]], on=KEYS, how="left")
     known, value = own["probability"].notna(), own["value"]
     states = own["label"].notna().astype(float).where(known)
-    said = states
-    for alike in (value, value.isna()):
-        said = said.fillna(states.groupby(alike, dropna=False).transform("mean"))
+    usual = states.groupby(value, dropna=False).transform("mean")
+    usual = usual.fillna(states.groupby(value.isna()).transform("mean")).fillna(states.mean())
+    # A run without a label of an opinion does not tell how its share differs.
+    stated, expected = (each.groupby(own["run_id"]).transform("sum") for each in (states, usual.where(known)))
+    said = states.fillna(usual * (stated / expected).where(stated > 0, 1.0))
     of_read, unit_read = _weights(own, value.notna().astype(float))
-    of_label, unit = _weights(own, said.fillna(states.mean()))
+    of_label, unit = _weights(own, said)
     drawn = own.loc[known, ["value", "label"]].to_numpy(float).T
     weights = [(each / own["probability"])[known].to_numpy(float) for each in (of_read, of_label)]
     error, parts = mean_error(*drawn, *weights)
@@ -169,7 +172,7 @@ def bias_frames(
             try:
                 own = effect(units, by, asked, estimand=estimand).estimate
             except SpecError as error:
-                own = no_estimate(str(error))
+                own = no_estimate(error.unplaced)
             row |= own.columns(name) | {"no_interval": own.reason}
         contrasts.append(row)
     return frame, pd.DataFrame(contrasts), estimates

@@ -62,6 +62,7 @@ def correction_tables(
     late = int((texts["begun_at"] > sample.audit.made_at).sum())
     told = {"n_labels": len(labels), "coders": people, "intervals": interval_notes(*estimates)}
     told["without"] = int(labels["label"].isna().sum())
+    told["pooled"] = texts.loc[~texts["run_id"].isin(labels.dropna(subset="label")["run_id"]), "run_id"].nunique()
     made = [sample.table("bias", "Mean opinion as read and corrected", frame, shown, len(by), late=late, **told)]
     if len(contrasts):
         reasons = list(dict.fromkeys(filter(None, contrasts["no_interval"])))
@@ -75,10 +76,10 @@ def correction_tables(
 def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simulations: int, seed: int) -> Table:
     rows, by = [], axes_of(sample)
     # Opinions alone have a spread: a text that is known to have none has no part, nor one without a reading.
-    silent = labels.loc[labels["label"].isna(), KEYS].assign(silent=True)
-    texts = texts[texts["value"].notna()].merge(silent, on=KEYS, how="left")
-    for levels, group in conditions(texts[texts["silent"].isna()], by):
-        own = group.merge(labels[[*KEYS, "label"]], on=KEYS, how="left")
+    texts = texts.merge(labels[[*KEYS, "label"]], on=KEYS, how="left", indicator="drawn")
+    opinion = texts["value"].notna() & ((texts["drawn"] == "left_only") | texts["label"].notna())
+    for levels, group in conditions(texts.assign(opinion=opinion), by):
+        own = group[group["opinion"]]
         row: dict[str, Any] = {**levels, "labels": int(own["label"].notna().sum())}
         for family in FAMILIES if row["labels"] else ():
             told = (own["value"], own["run_id"], own["label"], sample.scale.points, family)
@@ -88,5 +89,5 @@ def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simula
         rows.append(row)
     shown = {name: name for name in (*by, "labels", "raw")} | {"free": "free classes", "camps": "one or two camps"}
     rows = [dict.fromkeys(shown, math.nan) | row for row in rows]
-    counts = {"simulations": simulations, "without": len(silent), "n_labels": len(labels)}
+    counts = {"simulations": simulations, "without": int(labels["label"].isna().sum()), "n_labels": len(labels)}
     return sample.table("diversity", "Diversity as read and corrected", rows, shown, len(by), **counts)

@@ -28,6 +28,8 @@ class SessionState(NamedTuple):
     """How often its run was begun anew, and the number of the last row."""
     asked: Mapping[int, str]
     """What tells the questions that are open from all others, by seat."""
+    tokens: Mapping[int, str | None]
+    """What opens each seat."""
     status: str
     """Status of its run."""
     stopped: bool
@@ -83,12 +85,17 @@ class Watch:
 
     def _standings(self) -> dict[str, SessionState]:
         asked, stopped = defaultdict[str, dict[int, str]](dict), bool(self._room.error)
+        tokens = defaultdict[str, dict[int, str | None]](dict)
+        for seat in self._room.seated():
+            tokens[seat.run_id][seat.agent] = seat.token
         with self._room.reader.moment() as moment:
             rows, extents = moment.registered(self._room.runs), moment.progress(self._room.runs)
             for question in self._room.questions(moment):
                 asked[question.run_id].setdefault(question.agent, name_of(question))
         return {
-            run_id: SessionState((row.generation, extents[run_id].seq), asked[run_id], row.status, stopped)
+            run_id: SessionState(
+                (row.generation, extents[run_id].seq), asked[run_id], tokens[run_id], row.status, stopped
+            )
             for run_id, row in rows.items()
         }
 
@@ -96,14 +103,14 @@ class Watch:
 class _Viewer:
     """What one viewer is told of a session."""
 
-    def __init__(self, room: Room, run_id: str, sight: Sight, known: tuple[int, int]) -> None:
-        self._room, self._sight = room, sight
+    def __init__(self, room: Room, run_id: str, sight: Sight, known: tuple[int, int], key: str) -> None:
+        self._room, self._sight, self._own = room, sight, (run_id, sight.seat, key)
         self._follower = room.reader.follow(run_id, after=known[1], generation=known[0])
         if sight.seat is not None:
             sight.heed(room.reader.turns(run_id, sight.seat))
 
-    def look(self, before: SessionState | None, now: SessionState) -> list[dict[str, str]]:
-        """What has happened since the last look, as events."""
+    def look(self, before: SessionState | None, now: SessionState) -> list[dict[str, str]] | None:
+        """What has happened since the last look, as events; None for somebody who has lost the seat."""
         found: list[dict[str, str]] = []
         events = self._follower.poll() if before is None or before.rows != now.rows else []
         if events and not self._sight.agents:
@@ -118,16 +125,20 @@ class _Viewer:
                 found.append({"event": "line", "id": f"{event.generation}.{event.seq}", "data": json.dumps(content)})
             if isinstance(row, TurnRow) and row.kind == "analysis":
                 found.append({"event": "analysis", "data": str(row.turn)})
-        if before is None or before[2:] != now[2:]:
+        if before is None or before[3:] != now[3:]:
             found.append({"event": "state", "data": f"{now.status}{' stopped' if now.stopped else ''}"})
         seat = self._sight.seat
         if seat is not None and (before is None or before.asked.get(seat) != now.asked.get(seat)):
             found.append({"event": "seat", "data": now.asked.get(seat, "")})
-        return found
+        # What another person at the seat has said by now is among these events only if the seat has changed before.
+        kept = seat is None or any(self._own == (row.run_id, row.agent, row.token) for row in self._room.seated())
+        return found if kept else None
 
 
-async def events(room: Room, run_id: str, sight: Sight, known: tuple[int, int]) -> AsyncIterator[dict[str, Any]]:
-    """Tell a viewer what happens in a session, until it goes away.
+async def events(
+    room: Room, run_id: str, sight: Sight, known: tuple[int, int], key: str
+) -> AsyncIterator[dict[str, Any]]:
+    """Tell a viewer what happens in a session, until it goes away or has lost its seat.
 
     Parameters
     ----------
@@ -139,6 +150,8 @@ async def events(room: Room, run_id: str, sight: Sight, known: tuple[int, int]) 
         What the viewer sees.
     known : (int, int)
         Generation and number of the last row that it knows.
+    key : str
+        Hash of its cookie, by which it holds its seat.
 
     Yields
     ------
@@ -150,9 +163,11 @@ async def events(room: Room, run_id: str, sight: Sight, known: tuple[int, int]) 
     try:
         # A viewer follows a run, which is on record then.
         await room.watch.after(run_id, None)
-        viewer = await run_in_threadpool(lambda: _Viewer(room, run_id, sight, known))
+        viewer = await run_in_threadpool(lambda: _Viewer(room, run_id, sight, known, key))
         while (now := await room.watch.after(run_id, before)) is not None:
-            for each in await run_in_threadpool(viewer.look, before, now):
+            if (found := await run_in_threadpool(viewer.look, before, now)) is None:
+                return
+            for each in found:
                 yield each
             before = now
     except StoreError as error:

@@ -122,9 +122,13 @@ class Room:
 
     def visitor(self, cookie: str) -> Visitor:
         """Who brings a cookie."""
+        return self.keys.visitor(cookie, self.seated())
+
+    def seated(self) -> list[SeatRow]:
+        """Who sits where, read anew once a seat has changed."""
         with self._holding:
             self.held = self.reader.seats() if self.held is None else self.held
-            return self.keys.visitor(cookie, self.held)
+            return self.held
 
     def invite(self, run_id: str, agent: int) -> str:
         """The key of a new link to a seat; earlier links to it, and the way in of who sits there, end.
@@ -203,8 +207,6 @@ class Room:
 
     def want(self, run_id: str, agent: int, what: str, text: str = "") -> None:
         """Put on record what a person wants out of turn; the next signal turn of its seat takes it up."""
-        if self.owes_consent(run_id, agent):
-            raise StoreError("You are asked for your consent first.")
         wanted = _event(what, text)
         self._save(run_id, agent, lambda seat: replace(seat, events=(*seat.events, wanted)))
 

@@ -145,8 +145,6 @@ def debriefing(room: Room, request: Request) -> Response:
     """What a person is told when it leaves, or when its session is over."""
     run_id = request.path_params["run"]
     planned = room.planned(run_id)
-    if room.owes_consent(run_id, request.state.visitor.seats[run_id]):
-        return RedirectResponse(request.url_for("consent", run=run_id), 303)
     claim = room.experiment.resources.claim(planned.spec)
     wrong = claim is not None and claim.accepted is not None and claim.framing != claim.accepted
     return room.page(
@@ -178,8 +176,6 @@ def session(room: Room, request: Request, problem: str = "") -> Response:
     """A session: its dialogue, the analysis beside it, and what the visitor is asked."""
     run_id, visitor = request.path_params["run"], request.state.visitor
     planned = room.planned(run_id)
-    if run_id in visitor.seats and room.owes_consent(run_id, visitor.seats[run_id]):
-        return RedirectResponse(request.url_for("consent", run=run_id), 303)
     status, evidence = standing(room.reader, run_id)
     began = room.reader.follow(run_id) if status else None
     known = 0 if began is None else max((event.seq for event in began.poll()), default=0)
@@ -256,7 +252,7 @@ async def live(room: Room, request: Request) -> Response:
     generation, _, seq = since.partition(".")
     known = (int(generation), int(seq)) if re.fullmatch(r"\d{1,9}\.\d{1,12}", since) else (0, 0)
     sight = await run_in_threadpool(room.sight, run_id, request.state.visitor)
-    told: AsyncIterator[dict[str, str]] = events(room, run_id, sight, known)
+    told: AsyncIterator[dict[str, str]] = events(room, run_id, sight, known, request.state.key)
     return EventSourceResponse(told, ping=15)
 
 

@@ -51,11 +51,14 @@ class Visitor:
         The seat that it has in sessions, by run.
     watches : frozenset of str
         Runs whose sessions it may look at.
+    owing : frozenset of str
+        Runs in which it has a seat and has still to be asked for its consent; an owner who tries alone has not.
     """
 
     owner: bool = False
     seats: Mapping[str, int] = field(default_factory=dict)
     watches: frozenset[str] = frozenset()
+    owing: frozenset[str] = frozenset()
 
     @property
     def known(self) -> bool:
@@ -115,9 +118,10 @@ class Keys:
         if not cookie:
             return Visitor()
         key = hashed(cookie)
-        taken = {row.run_id: row.agent for row in seats if row.token == key and row.joined_at is not None}
+        own = [row for row in seats if row.token == key and row.joined_at is not None]
+        owing = frozenset(row.run_id for row in own if not row.trial and row.consented_at is None)
         known = self._known.get(key, set())
-        return Visitor("" in known, taken, frozenset(known - {""}))
+        return Visitor("" in known, {row.run_id: row.agent for row in own}, frozenset(known - {""}), owing)
 
 
 def invited(link: str, key: str, seats: Sequence[SeatRow]) -> SeatRow:

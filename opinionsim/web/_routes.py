@@ -11,14 +11,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from opinionsim.errors import OpinionSimError
+from opinionsim.errors import OpinionSimError, StoreError
 from opinionsim.web import _pages
 from opinionsim.web._guard import Guard, cookie_name, set_cookie, static
 from opinionsim.web._open_room import Room
-from opinionsim.web._rights import hashed, new_key
+from opinionsim.web._rights import RIGHTS, hashed, new_key
 
 #: What answers: a coroutine function where it awaits something, otherwise run in a thread.
 Page = Callable[[Room, Request], Any]
@@ -83,6 +83,10 @@ def _guarded(room: Room, name: str, page: Page) -> Callable[[Request], Awaitable
         run_id = str(request.path_params.get("run", ""))
         if not visitor.may(name, run_id):
             raise HTTPException(*((403, _pages.NOT_YOURS) if visitor.known else (401, _pages.SIGN_IN)))
+        if run_id in visitor.owing and "seat" in RIGHTS[name] and name != "consent":
+            if request.method == "POST":
+                raise StoreError("You are asked for your consent first.")
+            return RedirectResponse(request.url_for("consent", run=run_id), 303)
         request.state.visitor, request.state.key = visitor, hashed(given)
         request.state.given = await _pages.fields(request) if request.method == "POST" else {}
         waits = iscoroutinefunction(page)

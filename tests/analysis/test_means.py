@@ -143,17 +143,43 @@ def test_a_grid_with_gaps_keeps_its_values() -> None:
     # One value of a topic is all that is known of it, and no jackknife is without the block that has it.
     gaps[4, 1:] = math.nan
     gaps[4, 0] = 1.0
-    assert _of(gaps, "these-topics").reason.startswith("too many values are missing")
     assert not _of(gaps + np.random.default_rng(0).normal(size=gaps.shape)).reason
 
 
 @pytest.mark.parametrize(
-    "gaps", [np.kron(np.eye(2), np.ones((2, 3))) == 0, ~np.tri(4, 6, dtype=bool) | np.tri(4, 6, -2, dtype=bool)]
-)
-def test_values_that_do_not_connect_topics_and_blocks_have_no_interval(gaps: np.ndarray) -> None:
-    """Two halves that share nothing; a chain that has no value to spare, the last two blocks of no topic."""
-    found = _of(np.where(gaps, math.nan, np.arange(24.0).reshape(4, 6) ** 1.5))
-    assert found.reason == "too many values are missing for the others to connect topics and blocks"
+    ("gaps", "estimand", "reason"),
+    [
+        ([(0, 4)], "topics-like-these", "too few independent units (2 topics, 5 blocks), at least 3 are needed"),
+        ([(0, 0), (1, 1), (1, 2)], "these-topics", ""),
+        ([(0, 1), (0, 2), (0, 3), (0, 4)], "these-topics",
+         "too many values are missing for the others to connect topics and blocks without each single block, "
+         "as a jackknife needs"),
+        # A chain that has no value to spare.
+        ([(0, 1), (0, 2), (0, 4), (1, 0), (1, 1), (2, 0), (2, 2), (2, 3)], "topics-like-these",
+         "too many values are missing for the others to tell a rest beside the effects of topics and blocks"),
+    ],
+)  # fmt: skip
+def test_a_mean_without_an_interval_is_that_of_least_squares_too(
+    gaps: list[tuple[int, int]], estimand: str, reason: str
+) -> None:
+    """Sums of topics and blocks have the mean of the whole grid, whatever is missing."""
+    n = 2 if "too few" in reason else 3
+    sums = np.arange(n)[:, None] + np.array([0.0, 10.0, 20.0, 30.0, 40.0])
+    kept = sums.copy()
+    kept[tuple(np.transpose(gaps))] = math.nan
+    found = _of(kept, estimand)
+    assert found.mean == pytest.approx(sums.mean())
+    assert (found.reason, math.isnan(found.low)) == (reason, bool(reason))
+
+
+def test_values_that_do_not_connect_topics_and_blocks_have_no_interval() -> None:
+    """Two halves that share nothing, of which least squares have no mean."""
+    grid = np.where(np.kron(np.eye(2), np.ones((2, 3))) == 0, math.nan, np.arange(24.0).reshape(4, 6) ** 1.5)
+    found = _of(grid)
+    assert found.reason == (
+        "too many values are missing for the others to connect topics and blocks, so that the mean is that of topics"
+    )
+    assert found.mean == pytest.approx(np.nanmean(grid, axis=1).mean())
     assert math.isnan(found.low)
 
 

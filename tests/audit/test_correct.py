@@ -109,6 +109,19 @@ def test_an_instrument_that_reads_as_people_do_has_no_error_whatever_the_share_o
     assert bias_frames(RUNS, RUNS.assign(probability=1.0, label=np.nan), [])[0]["corrected"].isna().all()
 
 
+def test_each_run_has_its_own_share_of_texts_without_an_opinion() -> None:
+    """In half of the runs, whose opinions are others, 80 % of the texts state none and are read like the rest."""
+    rng, off = np.random.default_rng(20261128), []
+    few = np.repeat([True, False], 4)[:, None]
+    for _ in range(25):
+        true = np.clip(np.round(rng.normal(np.where(few, 1.5, -1.5), 0.7, (8, 100))), -2, 2)
+        label = np.where(few & (rng.random(true.shape) < 0.8), np.nan, true)
+        read = texts(*(("a", n, own.tolist()) for n, own in enumerate(true)))
+        drawn = read.assign(label=label.ravel(), probability=0.2).groupby("run_id").sample(20, random_state=rng)
+        off.append(bias_frames(read, drawn, ["memory"])[0]["corrected"].iloc[0] - np.nanmean(label, axis=1).mean())
+    assert abs(np.mean(off)) < 0.04
+
+
 @pytest.mark.parametrize("crossed", [True, False])
 @pytest.mark.parametrize("estimand", ["topics-like-these", "these-topics"])
 def test_corrected_means_have_the_intervals_of_any_mean_about_either_estimand(estimand: Any, crossed: bool) -> None:
@@ -142,6 +155,14 @@ def test_conditions_without_a_block_in_common_have_no_contrast_and_the_reason() 
     assert contrasts[["raw", "corrected"]].isna().all(axis=None)
     assert "share no block" in contrasts["no_interval"].iloc[0]
     assert found["corrected_ci_low"].notna().all()
+
+
+def test_conditions_without_a_labelled_opinion_have_no_contrast_and_the_reason() -> None:
+    labels = labelled(RUNS, 1, 0.5)
+    labels.loc[labels["memory"] == "b", "label"] = np.nan
+    found, contrasts, _ = bias_frames(RUNS, labels, ["memory"])
+    assert contrasts["no_interval"].iloc[0].startswith("no run has a value of corrected where memory = b, so that")
+    assert found["corrected"].isna().tolist() == [False, True]
 
 
 @pytest.mark.parametrize(("labels", "half"), [(17, 0.75), (100, 0.31), (400, 0.15)])

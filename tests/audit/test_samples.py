@@ -284,6 +284,22 @@ def test_texts_without_an_opinion_or_a_reading_are_drawn_and_stand_in_every_stat
     assert any("15 of 60 labels find no opinion" in note for note in diversity.notes)
 
 
+@pytest.mark.parametrize("silent", [["truth"], ["falsehood", "truth"]], ids=["one condition", "all"])
+def test_conditions_of_which_all_labels_find_no_opinion_stay_in_tables(results: Results, silent: list[str]) -> None:
+    sample = draw(results, 20)
+    read = sample.texts.set_index("code")
+    sample = keep(results, sample, {"ann": read["value"].where(~read["framing"].isin(silent))}, "human")
+    bias, contrasts, diversity = correction_tables(results, sample, simulations=0)
+    shown = {row[0]: row[-1] for row in diversity.rows}
+    assert {framing for framing, free in shown.items() if free == "-"} == set(silent)
+    assert set(shown) == {"falsehood", "truth"}
+    assert diversity.frame["evidence"].notna().all()
+    assert contrasts.rows[0][-1] == "-"
+    (reason,) = contrasts.frame["no_interval"]
+    assert reason.startswith("no run has a value of corrected where framing = ")
+    assert any("in 3 runs no label finds one" in note for note in bias.notes) == (silent == ["truth"])
+
+
 def test_below_50_texts_only_matrices_are_given(results: Results, tmp_path: Path) -> None:
     few = score_tables(results, labelled(results, tmp_path / "few", same, higher))
     agreement, matrices, errors = few

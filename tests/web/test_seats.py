@@ -160,6 +160,10 @@ def test_a_seat_is_given_anew_and_its_person_comes_back(server: RoomServer, owne
     link = owner.invite(run, 1)
     opened.come_in(link)
     assert opened.want("harm", "Too soon.").status == 400
+    for part in ("", "/seat", "/analysis", "/debriefing"):
+        assert opened.ask(f"{run}{part}").headers["location"].endswith(f"{run}/consent")
+    with opened.following() as lines:
+        assert next(lines, "") == ""
     # It never consents: a new link gives its seat to somebody else.
     second = owner.invite(run, 1)
     assert opened.ask(run).status == 401
@@ -175,3 +179,18 @@ def test_a_seat_is_given_anew_and_its_person_comes_back(server: RoomServer, owne
     again.come_in(third)
     assert "Waiting for others" in again.ask(f"{run}/seat").text
     assert "nobody" not in again.ask("/withdrawal", {"code": code}).text
+
+
+def test_who_has_lost_the_seat_is_told_nothing_more(server: RoomServer, session: Session) -> None:
+    old, visitor = session.people
+    visitor.answer(visitor.question(), YES)
+    with old.following() as lines:
+        assert any("event: seat" in line for line in lines)
+        new = Browser(server)
+        new.come_in(session.owner.invite(session.run, 1))
+        new.answer(new.question(), YES)
+        # The lines end with the stream.
+        for line in lines:
+            assert '"html"' not in line
+    with new.following() as lines:
+        assert any('"html"' in line for line in lines)

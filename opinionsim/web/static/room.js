@@ -137,7 +137,8 @@ live.addEventListener("lost", (event) => {
   live.close();
   say(`This session cannot be read any more: ${event.data}`);
 });
-live.addEventListener("error", () => say("The connection is lost; trying again ..."));
+live.addEventListener("error", () => say(live.readyState === EventSource.CLOSED
+  ? "This page is not told of anything new any more; please open it again." : "The connection is lost; trying again ..."));
 live.addEventListener("open", () => say(""));
 
 drafts();
