@@ -104,7 +104,7 @@ class ConsensusInteraction(Interaction):
     prompts = "deliberation"
     smallest = 2
     member_name = "Citizen {number}"
-    tables = ("elections", "ratings")
+    tables = ("elections", "rated-statements")
     frames = ("entries",)
     figures = ("consensus",)
     record = "consensus"

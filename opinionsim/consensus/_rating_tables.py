@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _GROUPS = "Interval: 95 % of 10,000 resamples of whole groups, the independent unit; none for a single group."
 
 
-@part("table", name="ratings")
+@part("table", name="rated-statements")
 def rating_tables(results: Results) -> Iterator[Table]:
     """The tables of rated statements by condition (D7).
 

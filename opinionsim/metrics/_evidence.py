@@ -185,13 +185,14 @@ def answered_otherwise(models: Mapping[str, Collection[str]]) -> list[str]:
     Parameters
     ----------
     models : mapping of str to collection of str
-        As :func:`named_models` gives them. Of a model that an instrument asks, only the instrument is known.
+        As :func:`named_models` gives them. Of a model that an instrument asks, only the instrument is known, and no
+        ``provider:model``.
     """
     told = []
     for name, found in models.items():
         asked = name.partition(" (")[0]
         own = ("", asked.partition(":")[2])
         others = [each for each in found if each.partition(" (")[0] not in own and not each.startswith(asked)]
-        if len(found) > 1 or (others and not name.startswith("judge.")):
+        if len(found) > 1 or (others and ":" in asked):
             told.append(f"Replies of {name} came from {', '.join(found)}.")
     return told

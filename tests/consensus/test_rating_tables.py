@@ -35,7 +35,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> osim.Results:
 
 
 def test_rows_are_those_of_the_functions_by_condition(results: osim.Results) -> None:
-    by_policy, wins, raters = tables_of(results, what="ratings")
+    by_policy, wins, raters = tables_of(results, what="rated-statements")
     ratings = consensus.ratings(results)
     conditions = results.runs.set_index("run_id")["model.temperature"]
     for level, own in ratings.groupby(ratings["group"].map(conditions)):
