@@ -132,7 +132,8 @@ def units_of(rows: pd.DataFrame, axes: Sequence[str], measures: Sequence[str] = 
     """The frame of :func:`unit_frame` from rows of metrics with their conditions."""
     keys = [*dict.fromkeys([*axes, "evidence", "topic", "block"])]
     units = rows.groupby(keys, dropna=False, sort=False)[list(measures)].mean().reset_index()
-    points = [float(str(name)[len("share_") :]) for name in rows.filter(like="share_").dropna(axis=1, how="all")]
+    shares = rows.filter(regex=r"^share_-?[0-9.]+$").dropna(axis=1, how="all")
+    points = [float(str(name).removeprefix("share_")) for name in shares]
     if len(points) > 1:
         scale = (min(points), max(points), int(rows["ddof"].max()))
         units.attrs["limits"] = {name: limits_of(name, *scale) for name in measures}

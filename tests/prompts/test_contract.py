@@ -22,6 +22,8 @@ _VALUES = {
     "interview": {"questions": "1. Why?", "words": "10", "separator": "---"},
     "draft": {"style": "reasoned"},
     "revise": {"style": "completion"},
+    "rate": {"agreement": "1 = no", "quality": "1 = poor"},
+    "predict-rating": {"agreement": "1 = no"},
 }
 
 
