@@ -24,6 +24,7 @@ from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new
 from opinionsim.web._session_view import CLOSED, Sight, standing
 
 if TYPE_CHECKING:
+    from opinionsim.foundation.forms import Form
     from opinionsim.llm import Entry, EntryKey
     from opinionsim.specification import Experiment, PlannedRun, SeatSpec
     from opinionsim.store import Store, StoreReader
@@ -57,6 +58,8 @@ class Room:
         The text to which people consent.
     error : str
         Why the experiment is not being carried out any more; empty as long as it is.
+    forms : dict
+        Forms of the questions that were answered here, by run, seat and key: a question has none once it is over.
     held : list of SeatRow or None
         Who sits where, since every request asks who sends it; None after a change, which only this room makes.
     watch : Watch
@@ -83,6 +86,7 @@ class Room:
         self.error = ""
         self._holding = threading.Lock()
         self.held: list[SeatRow] | None = None
+        self.forms: dict[tuple[str, int, EntryKey], Form] = {}
         self.watch = Watch(self)
         for run_id in self.runs:
             self._begin_if_taken(run_id)

@@ -276,7 +276,8 @@ async def answer(room: Room, request: Request) -> Response:
     # The question ends in the transaction that stores the answer.
     while (asked := await run_in_threadpool(room.asked, run_id, agent, key)) is not None:
         try:
-            text = _written(Form.of_json(asked.question["form"]), given)
+            form = room.forms[run_id, agent, key] = Form.of_json(asked.question["form"])
+            text = _written(form, given)
         except SpecError as error:
             return await refused(str(error), 400)
         # After a restart the question is on record before the run has come to it again.
@@ -295,6 +296,8 @@ async def answer(room: Room, request: Request) -> Response:
         # A repeated request, or one from a second tab: what is on record stands.
         entry = await run_in_threadpool(room.entry, run_id, agent, key)
         what, first = "already", None if entry is None or entry.finish_reason else entry.text
+        if first is not None and (run_id, agent, key) in room.forms:
+            text = _written(room.forms[run_id, agent, key], given)
     if first is None:
         raise HTTPException(409, "This question is not open any more: its time was over. Nothing was taken.")
     if text is None or text.split() != first.split():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -96,6 +98,37 @@ def test_answers_at_once_are_told_what_is_on_record(session: Session, texts: lis
     assert len(on_record) == 1
     for text, each in zip(texts, told, strict=True):
         assert each.status == (200 if text in on_record else 409)
+
+
+def test_ballots_and_ratings_sent_again_are_told_what_is_on_record(tmp_path: Path, checkout: Path) -> None:
+    spec = yaml.safe_load((checkout / "experiments" / "consensus_quickstart.yaml").read_text(encoding="utf-8"))
+    del spec["population"]
+    cast = [{"name": "Guest", "seat": {}}, *({"name": name} for name in ("Ada", "Ben", "Cleo"))]
+    spec |= {"cast": cast, "ethics": {"consent": "consent.yaml"}}
+    (tmp_path / "consent.yaml").write_text(yaml.safe_dump(CONSENT), encoding="utf-8")
+    (tmp_path / "ballots.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    found = set[str]()
+    with room("ballots.yaml", tmp_path) as server, ThreadPoolExecutor(8) as pool:
+        owner, guest = Browser(server), Browser(server)
+        owner.come_in(server.link)
+        guest.come_in(owner.invite(owner.sessions()[0], 0))
+        guest.consent()
+        while len(found) < 2:
+            asked, page = guest.question(), guest.ask(f"{guest.run}/seat").text
+            if not (items := re.findall(r'name="(item-\d+)"', page)):
+                chosen = re.search(r'name="text" value="([^"]*)"', page)
+                guest.answer(asked, chosen[1] if chosen else "It should open.")
+                continue
+            found.add("ratings" if 'type="radio"' in page else "ranking")
+            first, other = dict.fromkeys(items, "1"), {**dict.fromkeys(items, "1"), "item-0": "2"}
+            told = [*pool.map(lambda form: _filled_in(guest, form), [{**asked, **first}] * 8)]
+            told += [_filled_in(guest, {**asked, **form}) for form in (first, other)]
+            assert told == [200] * 9 + [409], (found, asked)
+
+
+def _filled_in(person: Browser, form: dict[str, str]) -> int:
+    """The status of a reply to a form."""
+    return person.ask(f"{person.run}/answer", form, accept="application/json").status
 
 
 def _stored(server: RoomServer, *words: str) -> dict[str, bool]:
