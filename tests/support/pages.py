@@ -42,5 +42,6 @@ def looking(browser: Any, server: RoomServer, **options: Any) -> Iterator[Any]:
 
 def accessible(page: Any) -> None:
     """Require that axe finds nothing."""
+    page.wait_for_load_state()
     found = Axe().run(page).response["violations"]
     assert not found, [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]

@@ -309,7 +309,7 @@ def test_live_events_tell_a_viewer_where_the_session_stands(server: RoomServer, 
     connection.request("GET", f"{run}/live?since=0.0", headers={"cookie": owner})
     answer = connection.getresponse()
     told: list[str] = []
-    while "event: seat" not in told:
+    while "event: seat" not in told or not any(text.startswith("data: {") for text in told):
         told.append(answer.readline().decode().strip())
     connection.close()
     line = next(json.loads(text.removeprefix("data: ")) for text in told if text.startswith("data: {"))

@@ -88,6 +88,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             # A program that looks at the link does not use it up.
             assert person.request.get(link).status == 200
             person.get_by_role("button", name="Come in").click()
+            person.wait_for_url("**/consent")
             accessible(person)
             for text in CONSENT.values():
                 assert (text in person.locator("main").inner_text()) == (text != CONSENT["debriefing"])
