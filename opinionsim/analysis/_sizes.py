@@ -213,7 +213,7 @@ def _expected(
         return crossed
     if own.unit == "block" and "nested" in (of_pilot, design):
         each = by_topic.var(ddof=1).to_numpy()
-        # Of topics that vary differently, few have most of the degrees of freedom (Satterthwaite).
+        # Where topics vary differently, a few of them hold most of the degrees of freedom (Satterthwaite).
         even = float(each.sum() ** 2 / (each**2).sum() / len(each))
 
         def of_each(n_topics: int, n_blocks: int) -> Spread:

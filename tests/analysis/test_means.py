@@ -43,7 +43,7 @@ def test_these_topics_with_crossed_blocks_have_block_means_for_units() -> None:
 
 
 def test_these_topics_with_nested_blocks_have_variances_of_their_own() -> None:
-    """Of two topics this is the interval of Welch, about half the sum in the place of the difference."""
+    """For two topics this is the interval of Welch, about half the sum instead of the difference."""
     first, second = np.array([1.0, 4.0, 9.0]), np.array([0.2, 0.3, 0.1, 0.6, 0.4, 0.2, 0.3, 0.5])
     found = estimate(["a"] * 3 + ["b"] * 8, range(11), [*first, *second])
     welch = stats.ttest_ind(first, -second, equal_var=False).confidence_interval()

@@ -84,7 +84,7 @@ def test_the_archived_specification_runs_and_gives_the_tables(tmp_path: Path) ->
     texts = [[table.to_text() for table in tables_of(each)] for each in (results, made)]
     assert texts[0] == texts[1]
     assert len(texts[0]) == 2
-    # Of another folder with files of these names, only the specification is read.
+    # A folder with files of these names that is no archive is read as a plain specification.
     (tmp_path / "archive" / "manifest.json").write_text("{}\n")
     with pytest.raises(SpecError, match=r"mine\.yaml: no such file"):
         osim.load_experiment(tmp_path / "archive" / "specification.yaml")
