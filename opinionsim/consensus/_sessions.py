@@ -106,6 +106,7 @@ def ratings(results: Results, *, winner: bool = False) -> pd.DataFrame:
     """The ratings of statements by citizens, one row each, as functions of evaluation take them.
 
     A run that cells share, since they differ in the voting rule or the instruments, counts once, as that of the first.
+    Sessions from which somebody withdrew, and those that somebody only tried, are left out.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def ratings(results: Results, *, winner: bool = False) -> pd.DataFrame:
     known = {(each["group"], each["cell"], each["round"], each["turn"]): each for each in listed}
     records, seen = [], set[str]()
     for run, session in sessions(results):
-        if run["run_id"] in seen:
+        if run["run_id"] in seen or run["status"] in ("withdrawn", "trial"):
             continue
         seen.add(run["run_id"])
         passes = Counter[tuple[int, int, int]]()

@@ -312,7 +312,7 @@ class Engine:
         """Ask on behalf of a turn; once it has published, only its agent's next turns wait for its calls."""
         priority = node.priority if node.message is None else node.rest
         if parse is not None:
-            reading = reading._replace(parse=parse, received=tuple(self.graph.received(node.turn)))
+            reading = reading._replace(parse=parse, received=reading.received or tuple(self.graph.received(node.turn)))
         return self._calls.ask(node.turn, call, messages, reading=reading, priority=priority, dropped=dropped)
 
     def _publish(self, node: Node, message: Message) -> None:

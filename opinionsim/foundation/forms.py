@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
@@ -91,6 +91,13 @@ class Form:
         if n < (self.min_words or 0):
             raise SpecError(f"the text has {n} {'word' if n == 1 else 'words'}; at least {self.min_words} are needed")
         return text
+
+    def limited(self, words: int | None, min_words: int | None, place: str) -> Form:
+        """The same form with the limits of a seat for texts, and the place of a question."""
+        if self.kind != "text":
+            return replace(self, place=place)
+        most = min((each for each in (words, self.words) if each is not None), default=None)
+        return replace(self, words=most, min_words=None if self.optional else min_words, place=place)
 
     @property
     def length(self) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opinionsim.errors import SpecError
@@ -166,11 +166,7 @@ class Seat:
         self, run_id: str, turn: Any, call: str, attempt: int, prompt: Prompt, reading: Parsing, reason: str = ""
     ) -> Question:
         """What the person is asked now."""
-        form, words = replace(reading.form, place=turn.place), self.words
-        if words is not None and form.kind == "text":
-            form = replace(form, words=min(words, form.words or words))
-        if form.kind == "text" and not form.optional:
-            form = replace(form, min_words=self.min_words)
+        form = reading.form.limited(self.words, self.min_words, turn.place)
         text = "\n\n".join(message.content for message in prompt if message.role != "system")
         timeout_s = None if form.kind == "signal" else self.timeout_s
         place = (turn.index, turn.step, turn.agent, turn.act, call, attempt)

@@ -51,7 +51,7 @@ class Turn:
     reads: tuple[Ref, ...] = ()
     """Messages shown, in order."""
     place: str = ""
-    """What a person at a seat is told of its place among questions alike, as in ``statement 3 of 8``; models are not."""
+    """What people at seats are told of its place among questions alike, as in ``statement 3 of 8``; models are not."""
 
 
 def moved(reads: tuple[Ref, ...], by: int) -> tuple[Ref, ...]:

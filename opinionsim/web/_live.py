@@ -138,10 +138,9 @@ class _Viewer:
 
     def _lines(self, row: TurnRow) -> list[Line]:
         """A message that the viewer sees, and before it those that it was the first to show."""
-        if not self._sight.hears(row):
-            return []
         shown = self._room.reader.turns(self._own[0], only=self._sight.first_shown(row))
-        return [*self._sight.lines([each for each in shown if not self._sight.hears(each)]), self._sight.line(row)]
+        found = self._sight.lines([each for each in shown if not self._sight.hears(each)])
+        return [*found, self._sight.line(row)] if self._sight.hears(row) else found
 
 
 async def events(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.messages import SPOKEN, spelled_out
+from opinionsim.messages import SPOKEN, numbers_in, spelled_out
 from opinionsim.metrics import evidence_statement
 from opinionsim.schedules import PARTICIPANT
 from opinionsim.store import TurnRow
@@ -122,7 +122,9 @@ class Sight:
     def hears(self, row: TurnRow) -> bool:
         """Whether the visitor sees a message without having been shown it by a turn of its own."""
         everything = self._all or (self._looks_on and not self._public)
-        return self._is_told(row) and (everything or row.kind in self._public or row.agent == self.seat)
+        # Its own numbers of messages would name these by their turns, and tell it how it rated them before.
+        own = row.agent == self.seat and not numbers_in(row.text)
+        return self._is_told(row) and (everything or row.kind in self._public or own)
 
     def _is_told(self, row: TurnRow) -> bool:
         """Whether a message stands in a dialogue at all."""
@@ -158,7 +160,7 @@ class Sight:
         )
 
     def lines(self, turns: Sequence[TurnRow]) -> list[Line]:
-        """The messages that the visitor sees, in order; those from nobody knows whom before the turn that showed them."""
+        """The messages that the visitor sees, in order; those without a name before the turn that showed them."""
         self.heed(turns)
         return sorted((self.line(row) for row in turns if self.sees(row)), key=lambda line: float(line.turn))
 
