@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         condition_rows as condition_rows,
         in_order as in_order,
         named_levels as named_levels,
-        order_levels as order_levels,
         none_complete as none_complete,
+        order_levels as order_levels,
         usable_runs as usable_runs,
     )
     from opinionsim.metrics._controversy import random_walk_controversy as random_walk_controversy
