@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from opinionsim.analysis import Table
-from opinionsim.consensus._evaluation import RELIABLE, policy_table, reliability, win_rates
+from opinionsim.consensus.evaluation._measures import RELIABLE, policy_table, reliability, win_rates
 from opinionsim.metrics import condition_axes, evidence_of
 from opinionsim.registry import part
 
