@@ -44,7 +44,8 @@ def mixed_logit(outcomes: ArrayLike, persons: ArrayLike, topics: ArrayLike) -> M
     Intercepts are normal. The likelihood is integrated over them numerically and maximised. The error of the intercept
     comes from second differences of the likelihood, so that it counts how little is known of the variances; the
     interval is that of Student's t with one degree of freedom less than topics, or than persons where there is one
-    topic. A variance may be 0: with both at 0 the intercept and its error are those of the plain logit.
+    topic. A variance may be 0: with both at 0 the intercept and its error are those of the plain logit. Numbers have
+    four decimals, as many as the maximum is found with.
     """
     from scipy.optimize import minimize
     from scipy.special import logsumexp, stdtrit
@@ -74,4 +75,5 @@ def mixed_logit(outcomes: ArrayLike, persons: ArrayLike, topics: ArrayLike) -> M
 
     error = math.sqrt(np.linalg.pinv(np.array([[bend(a, b) for b in steps] for a in steps]))[0, 0])
     half = error * stdtrit((len(own) if several else len(by)) - 1, 0.975)
-    return MixedLogit(*map(float, (found[0], found[0] - half, found[0] + half, *found[1:] ** 2, math.nan)[:5]))
+    numbers = (found[0], found[0] - half, found[0] + half, *found[1:] ** 2, math.nan)[:5]
+    return MixedLogit(*(round(float(each), 4) for each in numbers))
