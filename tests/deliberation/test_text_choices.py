@@ -12,8 +12,7 @@ from scipy.stats import beta
 
 import opinionsim as osim
 from opinionsim.analysis import Table
-from opinionsim.deliberation import choices, mixed_logit
-from opinionsim.deliberation._structure_acts import read_choice
+from opinionsim.deliberation import choices, mixed_logit, read_choice
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.llm import GivenReplies, Question
 from opinionsim.messages import ChatMessage
