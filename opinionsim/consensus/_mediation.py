@@ -140,7 +140,7 @@ class Mediation:
             If the store or a model cannot be used.
         """
         experiment = self.experiment
-        if chat_model is not None and experiment.spec.model.name == "scripted":
+        if chat_model is not None and self.specification["model"] == {"name": "scripted"}:
             experiment = load_experiment(self.specification, {"model.name": ModelClient(chat_model).name})
         return Session(run(experiment, store, chat_model=chat_model, seats=self._seats))
 

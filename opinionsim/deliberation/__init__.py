@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Structure as Structure,
         balanced_order as balanced_order,
     )
+    from opinionsim.deliberation._structure_acts import read_choice as read_choice
     from opinionsim.deliberation._structures import (
         AbstractStructure as AbstractStructure,
         Chain as Chain,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         Graph as Graph,
         Rounds as Rounds,
     )
-    from opinionsim.deliberation._structure_acts import read_choice as read_choice
     from opinionsim.deliberation._survey import use_survey as use_survey
 
 __getattr__, __dir__ = on_first_use(__name__)
