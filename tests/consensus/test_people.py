@@ -15,7 +15,7 @@ from opinionsim.errors import SpecError
 from opinionsim.report import tables_of
 from tests.support.people import Double
 from tests.support.rooms import Browser, room
-from tests.support.running import finished
+from tests.support.running import beyond, finished
 from tests.web.test_seats import CONSENT
 
 #: What tells who wrote a statement: roles, names of members, models, labels and acts.
@@ -121,6 +121,8 @@ def test_two_people_rate_blindly_and_one_withdraws(checkout: Path, tmp_path: Pat
                     each.told.append(line)
                     if "complete" in line:
                         break
+        # Nobody has written the position statement, and the owner is told so.
+        assert re.findall(r"<strong>([^<]+)", owner.ask(first).text)[:2] == ["Given text", "Ada"]
         others = _seated(server, owner, second, "Again")
         _play(others)
         others[0].browser.ask("/withdrawal", {"code": others[0].code})
@@ -213,6 +215,10 @@ def test_models_rate_the_winner_too_and_each_election_is_held_again(fields: dict
     assert (set(told["candidate"]), sorted(told["citizen"])) == ({winner}, [0, 1])
     others = osim.load_experiment({**spec, "interaction": {**spec["interaction"], "rule": "borda"}})
     assert {each.run_id for each in others.runs} != set(results.runs["run_id"])
+    (*_, shown) = beyond(results)["blocks"]
+    (line,) = shown["blocks"][0]["lines"]
+    assert (shown["title"], line["turn"]) == ("The winner, rated once it was known", winner)
+    assert line["note"] == f"agreement {told['agreement'].mean():g}, quality {told['quality'].mean():g}"
     names = {table.name for table in tables_of(results)}
     assert names & {"ratings", "ratings-winner"} == {
         "ratings-winner",
