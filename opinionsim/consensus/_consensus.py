@@ -106,7 +106,7 @@ class ConsensusInteraction(Interaction):
     member_name = "Citizen {number}"
     tables = ("elections", "rated-statements")
     frames = ("entries",)
-    figures = ("consensus",)
+    figures = ("consensus", "kappas", "wins", "ratings", "divisiveness", "pairwise-accuracy")
     record = "consensus"
     takes_texts = True
 

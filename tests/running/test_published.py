@@ -36,6 +36,7 @@ SIZES = {
     "selective_refusal": (3, 90, 60 * 200 + 30 * 100),
     "real_model": (2, 6, 6 * 60),
     "structures": (4, 20, 20 * 40),
+    "bakker2022/appendix": (2, 24, 24 * 138),
     "plurals/personas": (16, 16, 16 * 30),
     "plurals/instructions": (6, 30, 30 * 4),
     "plurals/solar": (2, 30, 15 * 11 + 15),
@@ -51,7 +52,13 @@ SIZES = {
 }
 
 #: Agents of those that have other than ten.
-AGENTS = {"classic_quickstart": 20, "consensus_quickstart": 5, "room_models": 3, "room_quickstart": 3}
+AGENTS = {
+    "bakker2022/appendix": 5,
+    "classic_quickstart": 20,
+    "consensus_quickstart": 5,
+    "room_models": 3,
+    "room_quickstart": 3,
+}
 
 SHORT: dict[str, dict[str, Any]] = {
     "dyadic": {"kind": "dyadic", "steps": 4},
