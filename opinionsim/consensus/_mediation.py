@@ -147,5 +147,5 @@ def _member(citizen: Citizen) -> dict[str, Any]:
     if isinstance(citizen, str):
         return {"text": citizen}
     if isinstance(citizen, Seat):
-        return {"seat": {"timeout_s": citizen.timeout_s, "words": citizen.words}}
+        return {"seat": {name: getattr(citizen, name) for name in ("timeout_s", "words", "min_words")}}
     return dict(citizen)

@@ -141,8 +141,7 @@ def wins_data(
         return found.rename(columns={"win_rate": "value"}).assign(series="", measure="win rate")
 
     first = "what the first rule picks by predicted agreement" if rules else "statements of the first drafter"
-    said = f"share of groups that agree more with {first}, ties left out"
-    return _numbers(results, by, reliable, of, said)
+    return _numbers(results, by, reliable, of, f"share of groups that agree more with {first}, ties left out")
 
 
 def ratings_data(results: Results, by: _By = None, reliable: bool = False) -> pd.DataFrame:
@@ -246,8 +245,7 @@ def accuracy_data(results: Results, by: _By = None, reliable: bool = False) -> p
             if len(pairs):
                 yield _mark(pairs, pairs["right"], "share of pairs in order", "statements rated apart", name)
 
-    said = "whether predictions prefer what a citizen prefers, equal ones count half"
-    return _numbers(results, by, reliable, of, said)
+    return _numbers(results, by, reliable, of, "predictions that prefer what a citizen prefers; equal ones count half")
 
 
 def _lines(data: pd.DataFrame) -> list[str]:
