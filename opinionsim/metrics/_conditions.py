@@ -231,6 +231,15 @@ def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[usable & runs["instrument_id"].notna() if "instrument_id" in runs.columns else usable]
 
 
+def none_complete(runs: pd.DataFrame, undone: str) -> SpecError:
+    """The error that no run is complete, so that there is nothing `undone`: how far runs are, and what can be done."""
+    told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
+    go_on = "`opinionsim run` goes on, and `opinionsim room` where people take part"
+    if set(runs["status"]) <= {"trial", "withdrawn"}:
+        go_on = "what was only tried, or withdrawn, stays out of all results, and no command goes on with it"
+    return SpecError(f"no run is complete, so there is nothing {undone} ({told}): {go_on}")
+
+
 def condition_rows(
     runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
