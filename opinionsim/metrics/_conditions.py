@@ -26,9 +26,9 @@ _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 #: Columns every runs frame has; each other one is a swept axis.
 _FIXED = frozenset((
     "run_id", "experiment", "cell", "replicate", "redraw", "block", "status", "evidence", "seed", "topic", "category",
-    "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network",
-    "n_agents", "steps", "topic_title", "every_report", "texts", "instrument_id", "classifier", "validation", "wording",
-    "begun_at", "error", "event_steps", "dropped_turns",
+    "framing", "claim", "question", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction",
+    "network", "n_agents", "steps", "topic_title", "every_report", "texts", "instrument_id", "classifier", "validation",
+    "wording", "begun_at", "error", "event_steps", "dropped_turns",
 ))  # fmt: skip
 
 #: Swept axes that repeat runs rather than set a condition.
