@@ -103,7 +103,8 @@ class Table:
         behind = ("evidence", *(f"{each}_ci_{end}" for each in frame.columns for end in ("low", "high")))
         columns = [*labels, *(each for each in frame.columns if each not in (*labels, *behind))]
         rows = [tuple(number_text(row, each) for each in columns) for row in frame.to_dict("records")]
-        return finished(heading, frame, (tuple(map(str, columns)),), rows, len(labels), notes, name)
+        header = tuple(str(each).replace("_", " ") for each in columns)
+        return finished(heading, frame, (header,), rows, len(labels), notes, name)
 
     def to_text(self, width: int = _WIDTH) -> str:
         """The whole table as plain text, at most `width` columns wide: title, aligned columns, notes.
