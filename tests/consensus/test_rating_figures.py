@@ -75,7 +75,7 @@ def test_win_rates_by_what_groups_are_reduced_to(given: Callable[..., osim.Resul
     assert data.iloc[1][["low", "high", "n", "n_groups", "ties"]].tolist() == [0, 1, 2, 2, 0]
     with pytest.raises(SpecError, match="aggregate: unknown 'mode'; valid: mean, median, nash, egalitarian"):
         consensus.wins_data(source, "mode")
-    with pytest.raises(MeasurementError, match="no complete run with ratings to draw"):
+    with pytest.raises(MeasurementError, match=r"with ratings for this figure \(share of groups"):
         consensus.wins_data(given(rated("a", {"p": [7, 1]})))
 
 

@@ -48,7 +48,8 @@ def _numbers(results: Results, by: _By, reliable: bool, of: Callable[..., Any], 
     ]
     frame = pd.concat([rated.iloc[:0, :0], *found], ignore_index=True)
     if frame.empty:
-        raise MeasurementError(f"{results.name} has no complete run with ratings to draw: {said}")
+        needed = "give interaction.ratings: {passes: 2, position: before}, and two or more drafters"
+        raise MeasurementError(f"{results.name} has no complete run with ratings for this figure ({said}); {needed}")
     if "series" in frame:
         own, several = frame["series"] != "", frame["condition"].nunique() > 1
         frame["panel"] = frame["panel"].mask(own & several, frame["panel"] + ", " + frame["condition"])
@@ -258,8 +259,8 @@ def _drawn(data: pd.DataFrame) -> Figure:
     panels = {str(name): own for name, own in data.groupby("panel", sort=False)}
     colours, drawn = model_colours(data["series"]), dict[str, Any]()
     signs = dict(zip(colours, _SIGNS * len(colours), strict=False))
-    high = 0.1 * max(own["at"].nunique() * (1 + own["series"].nunique()) for own in panels.values()) + 0.7
-    figure, axes = new_panels(list(panels), _lines(data), (4.6, high), n_columns=min(2, len(panels)))
+    height = 0.1 * max(own["at"].nunique() * (1 + own["series"].nunique()) for own in panels.values()) + 0.7
+    figure, axes = new_panels(list(panels), _lines(data), (4.6, height), n_columns=min(2, len(panels)))
     for ax, own in zip(axes, panels.values(), strict=True):
         rows, series = (list(dict.fromkeys(own[name])) for name in ("at", "series"))
         if not isinstance(rows[0], str):
@@ -271,9 +272,10 @@ def _drawn(data: pd.DataFrame) -> Figure:
             drawn[name] = ax.errorbar(marks["value"], at, xerr=ends, fmt=signs[name], c=colours[name], ms=4, label=name)
         ax.set(yticks=range(len(rows)), yticklabels=rows, ylim=(len(rows) - 0.5, -0.5))
         ax.set_xlabel(measure := str(own["measure"].iloc[0]), fontsize=pt(9))
-        if measure in _SPANS:
-            ax.set_xlim(*_SPANS[measure][:2])
-            ax.axvline(_SPANS[measure][2], color=INK, linestyle="--", linewidth=0.9)
+        low, high, even = _SPANS.get(measure, (-0.02, None, None))
+        ax.set_xlim(low, high)
+        if even is not None:
+            ax.axvline(even, color=INK, linestyle="--", linewidth=0.9)
         ax.grid(axis="x", color="#E4E4E4", linewidth=0.8)
         tidy(ax)
     if len(drawn) > 1:
