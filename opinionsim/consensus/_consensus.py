@@ -113,6 +113,8 @@ class ConsensusInteraction(Interaction):
     figures = ("consensus", "kappas", "wins", "ratings", "divisiveness", "pairwise-accuracy")
     record = "consensus"
     takes_texts = True
+    # Each act shows what it needs.
+    remembers = False
 
     candidates: int | None = Field(None, ge=1, le=1000)
     """Candidate statements of a round, if `drafters` does not list them; null makes 16."""
@@ -194,11 +196,6 @@ class ConsensusInteraction(Interaction):
         """What finds the winner where the rule leaves the first place tied."""
         found = {"allowed": "the order of the statements", "random": "chance"}
         return found.get(self.ties, "ballots in random order, then by chance")
-
-    @property
-    def remembers(self) -> bool:
-        """Whether agents have the memory of cognition: each act shows what it needs."""
-        return False
 
     @property
     def methods(self) -> Sequence[str]:  # type: ignore[override]

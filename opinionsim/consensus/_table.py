@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from opinionsim.analysis import Table, finished, headings, level_text
+from opinionsim.analysis import Table
 from opinionsim.consensus._selections import rows_of, selections
 from opinionsim.consensus.evaluation._measures import candidate_table
 from opinionsim.consensus.evaluation._rating_tables import notes_on, rated_statements
@@ -34,25 +34,24 @@ def winner_table(results: Results) -> Table | None:
     """
     from opinionsim.consensus import statements
 
-    held = selections(results)
-    last = held[held["elects"]].groupby(["run_id", "cell"]).tail(1)
-    if last.empty:
+    axes, keys = list(condition_axes(results.runs)), ["run_id", "cell"]
+    held = selections(results).query("elects")
+    found = statements(results).query("winner").rename(columns={"group": "run_id"})
+    found = results.ordered_runs[[*keys, *axes]].merge(found).merge(held[[*keys, "round", "rule", "tied"]])
+    if found.empty:
         return None
-    axes = list(condition_axes(results.runs))
-    told = statements(results).rename(columns={"group": "run_id"}).drop(columns=["winner", "evidence"])
     if (rated := rated_statements(results, winner=False)) is not None:
         means = candidate_table(rated).rename(columns={"group": "run_id"})
-        told = told.merge(means[["run_id", "candidate", "round", "mean", "consent"]], "left")
-    last = last.rename(columns={"winner": "turn"}).merge(told, "left", on=["run_id", "cell", "round", "turn"])
-    found = results.ordered_runs[["run_id", "cell", *axes]].merge(last, on=["run_id", "cell"])
+        found = found.merge(means[["run_id", "candidate", "round", "mean", "consent"]], "left")
+    found = found.groupby(keys, sort=False, observed=True).tail(1)
     found = found.assign(session=found["run_id"].str[:8], tied=[" = ".join(map(str, each)) for each in found["tied"]])
-    columns = [each for each in ("mean", "consent", "rank") if each in found and found[each].notna().any()]
-    columns = ["session", *axes, "round", "turn", "policy", *columns, "rule", "tied"]
+    columns = ["session", *axes, "round", "turn", "policy", "mean", "consent", "rank", "rule", "tied", "statement"]
+    found = found.reindex(columns=[*columns, "evidence"]).dropna(axis=1, how="all")
     shown = found.head(_SHOWN)
-    rest = {"ties": _ties(results, held), "more": len(found) - len(shown), "shown": rows_of(shown)}
-    notes = notes_on("winners", **rest)
-    made = Table.of("What won the last round", shown[[*columns, "evidence"]], ["session", *axes], notes, "winners")
-    return replace(made, frame=found[[*columns, "statement", "evidence"]])
+    more, ties = len(found) - len(shown), _ties(results, held)
+    notes = notes_on("winners", ties=ties, more=more, shown=rows_of(shown))
+    made = Table.of("What won the last round", shown.drop(columns="statement"), ["session", *axes], notes, "winners")
+    return replace(made, frame=found)
 
 
 def _ties(results: Results, held: pd.DataFrame) -> str:
@@ -84,18 +83,15 @@ def election_table(results: Results) -> Table | None:
     cells = results.ordered_runs[["cell", *axes]].drop_duplicates("cell")
     found = cells.merge(other_rules(results), on="cell")
     own = held.groupby("cell")["rule"].first()
-    rows, records = [], []
-    for key, each in found.groupby([*axes, "ballots", "rule"], sort=False, dropna=False):
+    labels, records = [*axes, "ballots", "rule"], []
+    for key, each in found.groupby(labels, sort=False, dropna=False):
         tied = (" = ".join(map(str, first)) for first in each["first"])
         named = ", ".join(f"turn {turns}" for turns in tied) if len(each) <= _NAMED else ""
-        told = dict(zip([*axes, "ballots", "rule"], key, strict=True))
         kinds = {"same": each["same"] & ~each["tied"], "tied": each["same"] & each["tied"], "other": ~each["same"]}
         shares = {name: own.mean() for name, own in kinds.items()}
-        records.append({**told, "elections": len(each), **shares, "would choose": named})
-        rows.append((*map(level_text, key), str(len(each)), *map("{:.2f}".format, shares.values()), named))
-        records[-1]["evidence"] = evidence_of(each["evidence"])
+        told = {**dict(zip(labels, key, strict=True)), "elections": len(each), **shares, "would choose": named}
+        records.append({**told, "evidence": evidence_of(each["evidence"])})
     rules, counted = ", ".join(sorted(set(own))), int(held["counted"].sum())
     missing = int(held["asked"].sum()) - counted
     notes = notes_on("elections", rules=rules, counted=counted, missing=missing, ties=_ties(results, held))
-    header = ((*headings([*axes, "ballots", "rule"]), "elections", *kinds, "would choose"),)
-    return finished("What each rule would have chosen", pd.DataFrame(records), header, rows, len(axes) + 1, notes)
+    return Table.of("What each rule would have chosen", pd.DataFrame(records), labels, notes)

@@ -289,10 +289,8 @@ class Interaction(KindModel):
     when_alone: ClassVar[str] = "keep"
     """Treatment of agents of a classic model that have no partner: `keep` or `error`."""
 
-    @property
-    def remembers(self) -> bool:
-        """Whether agents have the memory of cognition."""
-        return True
+    remembers: ClassVar[bool] = True
+    """Whether agents have the memory of cognition."""
 
     @property
     def needs_memory(self) -> bool:
