@@ -53,6 +53,8 @@ class Trajectory:
         Where the opinion is of this moment; elsewhere it is carried forward.
     evidence : str
         Kind of evidence the run is.
+    block : str
+        The block it belongs to: runs of one share their random draws.
     network : Network or None
         Who hears whom, of a classic model.
     events : tuple of Mark
@@ -67,6 +69,7 @@ class Trajectory:
     values: np.ndarray
     measured: np.ndarray
     evidence: str
+    block: str
     network: Network | None = None
     events: tuple[Mark, ...] = ()
     assigned: np.ndarray | None = None
@@ -210,7 +213,9 @@ def of_runs(
         part = found[str(run["run_id"]), str(run["cell"])]
         values, measured = (part[name].to_numpy().reshape(run["n_agents"], -1).T for name in ("value", "measured"))
         name, times = str(run["condition"]), np.arange(len(values))
-        trajectory = Trajectory(str(run["run_id"]), name, times, values, measured, str(run["evidence"]))
+        trajectory = Trajectory(
+            str(run["run_id"]), name, times, values, measured, str(run["evidence"]), str(run["block"])
+        )
         held = part["assigned_opinion"].to_numpy(float)[:: len(values)]
         trajectory = replace(trajectory, events=marks_of(run.to_dict()), assigned=held)
         cells.setdefault(name, []).append(trajectory)
@@ -311,7 +316,7 @@ def _replicates(simulation: Trajectories, name: str) -> list[Trajectory]:
     known = np.broadcast_to(True, simulation.opinions.shape[1:])
     times = np.asarray(simulation.times)
     return [
-        Trajectory(str(r), name, times, values, known, simulation.evidence, simulation.network)
+        Trajectory(str(r), name, times, values, known, simulation.evidence, str(r), simulation.network)
         for r, values in enumerate(simulation.opinions)
     ]
 
