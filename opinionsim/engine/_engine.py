@@ -276,8 +276,10 @@ class Engine:
                 seated = turn.agent in self._seats
                 reading = None if seated else self._plain.get(spec.name)
                 if reading is None:
-                    shown = tuple(received)
-                    form = spec.form_for(shown) if seated else TEXT
+                    shown, form = tuple(received), TEXT
+                    if seated:
+                        shown = tuple(each._replace(author="") for each in shown) if spec.blind else shown
+                        form = spec.form_for(shown)
                     reading = Parsing(spec.parse, shown, spec.attempts, spec.after, spec.formal, form)
                 await node.actor.act(turn, received, partial(self._ask, node, reading), partial(self._publish, node))
         finally:
@@ -310,7 +312,7 @@ class Engine:
         """Ask on behalf of a turn; once it has published, only its agent's next turns wait for its calls."""
         priority = node.priority if node.message is None else node.rest
         if parse is not None:
-            reading = reading._replace(parse=parse, received=tuple(self.graph.received(node.turn)))
+            reading = reading._replace(parse=parse, received=reading.received or tuple(self.graph.received(node.turn)))
         return self._calls.ask(node.turn, call, messages, reading=reading, priority=priority, dropped=dropped)
 
     def _publish(self, node: Node, message: Message) -> None:
