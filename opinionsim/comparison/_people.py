@@ -215,7 +215,7 @@ class _Measuring:
         n, total = np.bincount(self._group), np.bincount(self._group, weights=x)
         others = n[self._group] - 1
         # One that is alone has nobody to be drawn to.
-        return np.where(others > 0, (total[self._group] - x) / np.maximum(others, 1), x)
+        return np.asarray(np.where(others > 0, (total[self._group] - x) / np.maximum(others, 1), x))
 
     def _score(self, given: np.ndarray) -> np.ndarray:
         return self._log(shares(self._last, given, self._k, self._fold))

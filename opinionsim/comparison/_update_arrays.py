@@ -141,7 +141,8 @@ class Updates:
         Where opinions are numbers, that of its author just before, and the message, must be on record too.
         """
         found = (np.diff(self.first_read) > 0) & ~self.passed_over & ~np.isnan(self.value)
-        return found & self.fresh & ~np.isnan(self.held) & ~np.isnan(self.said) if self.exact else found
+        known = self.fresh & ~np.isnan(self.held) & ~np.isnan(self.said)
+        return np.asarray(found & known if self.exact else found)
 
     @cached_property
     def by_one(self) -> tuple[int, int]:
