@@ -20,13 +20,12 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import (
     ANY,
-    TO_MEASURE,
     condition_axes,
     condition_means,
     condition_rows,
     in_order,
-    kinds_in_order,
     limits_of,
+    measured_kind,
     usable_runs,
 )
 
@@ -65,14 +64,7 @@ def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tupl
         If no complete run has a measured stance, or none in texts of that kind.
     """
     usable = own_metrics(usable_runs(runs), metrics)
-    present = kinds_in_order(usable["kind"], runs.get("texts", ()))
-    if not present:
-        raise SpecError(
-            f"no complete run has a text with a measured stance, so there is nothing to tabulate: {TO_MEASURE}"
-        )
-    chosen = present[0] if kind is None else kind
-    if chosen not in present:
-        raise SpecError(f"no complete run has texts of kind {chosen!r}; present are {', '.join(present)}")
+    chosen = measured_kind(kind, usable["kind"], runs)
     return usable[usable["kind"] == chosen], chosen
 
 

@@ -223,12 +223,11 @@ def _absent(problem: Problem, fits: Sequence[Fit], margin: float, seed: int) -> 
 
 def _free(pair: FittedPair, found: Trust, seed: int) -> pd.DataFrame:
     """Free runs of both candidates of a pair; the one that studies were drawn from varies as it did in these."""
-    frames = []
-    for one in dict.fromkeys((pair.influence, pair.none)):
-        drawn = found.values if one is found.truth else [one.values]
-        runs = free_runs(pair.problem, one.candidate, drawn, seed)
-        frames.append(runs.assign(candidate=one.candidate.name))
-    return pd.concat(frames, ignore_index=True)
+    runs = (
+        free_runs(pair.problem, one.candidate, found.values if one is found.truth else [one.values], seed)
+        for one in dict.fromkeys((pair.influence, pair.none))
+    )
+    return pd.concat(runs, ignore_index=True)
 
 
 def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:

@@ -37,9 +37,9 @@ def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[s
     Returns
     -------
     DataFrame
-        One row a measure and step from 1: ``measure``, ``step``, ``observed``, ``low``, ``mean``, ``high`` (from the
-        least to the largest of 39 repetitions, outside of which one more is in 5 % of cases) and ``outside`` (whether
-        the record lies outside). Measures are ``bias``,
+        One row a measure and step from 1: ``candidate``, ``measure``, ``step``, ``observed``, ``low``, ``mean``,
+        ``high`` (from the least to the largest of 39 repetitions, outside of which one more is in 5 % of cases) and
+        ``outside`` (whether the record lies outside). Measures are ``bias``,
         ``diversity``, ``fragmentation`` and ``neighbour correlation`` (of an agent with those whose messages it reads,
         by their number; NaN while opinions do not vary), means over runs; and two distances, of the record or of one
         repetition to all repetitions together: ``Wasserstein``, of the opinions of all agents, in scale points, and
@@ -66,7 +66,9 @@ def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[s
     below = np.cumsum(shares, axis=2)[:, :, :-1]
     by_step["Wasserstein"] = list((np.abs(below) * np.diff(problem.study.points)).sum(axis=2))
     by_step["transitions"] = list(np.abs(_from_all([_transitions(study) for study, _ in every])).sum(axis=2) / 2)
-    return pd.concat([_band(name, found) for name, found in by_step.items()], ignore_index=True)
+    found = pd.concat([_band(name, values) for name, values in by_step.items()], ignore_index=True)
+    found.insert(0, "candidate", candidate.name)
+    return found
 
 
 def _correlations(study: Updates, paths: np.ndarray) -> np.ndarray:

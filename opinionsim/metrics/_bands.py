@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ def limits_of(measure: str, low: float, high: float, ddof: int = 0) -> tuple[flo
 
 
 def run_band(
-    values: np.ndarray, band: str, level: float, blocks: ArrayLike | None = None, limits: tuple[float, float] = ANY
+    values: np.ndarray, band: str, level: float, blocks: ArrayLike | None = None, limits: tuple[Any, Any] = ANY
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The mean over runs, and a band.
 
@@ -37,7 +38,7 @@ def run_band(
         Share of the runs in the band, or confidence level.
     blocks : array_like of str (R,), optional
         The block of each run; for an interval of the mean, runs of one block are one. Default: each run is a block.
-    limits : (float, float)
+    limits : (float, float) or (ndarray (K,), ndarray (K,))
         What a mean can be, beyond which no interval reaches.
 
     Returns
@@ -63,7 +64,8 @@ def run_band(
         several[several] = np.nanmax(values[:, several], axis=0) > np.nanmin(values[:, several], axis=0)
         count = n[several]
         half = stdtrit(count - 1, (1 + level) / 2) * np.nanstd(values[:, several], axis=0, ddof=1) / np.sqrt(count)
-        low[several], high[several] = np.clip([mean[several] - half, mean[several] + half], *limits)
+        low[several], high[several] = mean[several] - half, mean[several] + half
+        low, high = np.clip([low, high], *limits)
     return mean, low, high, n
 
 

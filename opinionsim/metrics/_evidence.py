@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, SpecError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,22 @@ def kinds_in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
 def chosen_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
     """The kind of text that is named, else the first of those that are measured; empty where there is none."""
     return kind or next(iter(kinds_in_order(kinds, runs.get("texts", ()))), "")
+
+
+def measured_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
+    """The kind of text that is named, else the first of those whose stance was measured.
+
+    Raises
+    ------
+    SpecError
+        If there is none, or it was not measured.
+    """
+    present = kinds_in_order(kinds, runs.get("texts", ()))
+    if not present:
+        raise SpecError(f"no stance was measured in a complete run, so there is nothing to show: {TO_MEASURE}")
+    if kind not in (None, *present):
+        raise SpecError(f"no stance was measured on texts of kind {kind!r}; give one of {', '.join(present)}")
+    return kind or present[0]
 
 
 #: An agent's own answer to a closed question, which no classifier interprets.

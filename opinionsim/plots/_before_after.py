@@ -218,15 +218,11 @@ def _mean(
     counts = {"n_runs": len(by_run), "n_both": len(both), "n_participants": len(rows)}
     if by_run.empty:
         return {"cell": name, **counts}
-    limits = dict.fromkeys(columns, (scale.lowest, scale.highest)) | {"change": _limits(change, scale)}
-    units = by_run.index.map(blocks)
-    bands = {each: run_band(by_run[[each]].to_numpy(), "mean", level, units, limits[each])[:3] for each in columns}
-    counts["n_runs"] = units.nunique()
-    means = {each: float(found[0][0]) for each, found in bands.items()}
-    ends = {
-        f"{each}_{end}": float(found[at][0]) for each, found in bands.items() for at, end in ((1, "low"), (2, "high"))
-    }
-    return {"cell": name, **counts, **means, **ends}
+    on_scale = (scale.lowest, scale.highest)
+    limits = np.transpose([on_scale, on_scale, _limits(change, scale)])
+    *found, n = run_band(by_run.to_numpy(), "mean", level, by_run.index.map(blocks), (limits[0], limits[1]))
+    named = [f"{each}{end}" for end in ("", "_low", "_high") for each in columns]
+    return {"cell": name, **counts, "n_runs": n.max(), **dict(zip(named, np.ravel(found), strict=True))}
 
 
 def _grouped(rows: pd.DataFrame) -> pd.DataFrame:

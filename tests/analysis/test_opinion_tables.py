@@ -342,7 +342,7 @@ def test_no_line_is_wider_than_100_columns_and_no_cell_is_lost() -> None:
     ("conditions", "status", "kind", "message"),
     [
         ([{"world": "open"}, {"world": "closed"}], "complete", None, r"differ in world \(closed, open\)"),
-        ([{}], "incomplete", None, "nothing to tabulate"),
+        ([{}], "incomplete", None, "nothing to show"),
         ([{}], "complete", "post", "kind 'post'; present are report"),
     ],
 )
