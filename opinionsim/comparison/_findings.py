@@ -268,7 +268,7 @@ class Comparison:
         """
         return self._frame(Explained.trust_rows)
 
-    def _frame(self, rows: Callable[[Explained], Iterable[dict[str, Any]]]) -> pd.DataFrame:
+    def _frame(self, rows: Callable[[Explained], Iterable[Mapping[Any, Any]]]) -> pd.DataFrame:
         """A frame of the rows of every condition, with its cell before them and its evidence behind."""
         return pd.DataFrame(
             {"cell": cell, **row, "evidence": each.study.evidence}
