@@ -64,7 +64,8 @@ def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tupl
         If no complete run has a measured stance, or none in texts of that kind.
     """
     usable = own_metrics(usable_runs(runs), metrics)
-    chosen = measured_kind(kind, usable["kind"], runs)
+    none = "no complete run has a text with a measured stance, so there is nothing to tabulate"
+    chosen = measured_kind(kind, usable["kind"], runs, none)
     return usable[usable["kind"] == chosen], chosen
 
 

@@ -37,8 +37,8 @@ def chosen_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> s
     return kind or next(iter(kinds_in_order(kinds, runs.get("texts", ()))), "")
 
 
-def measured_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
-    """The kind of text that is named, else the first of those whose stance was measured.
+def measured_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame, none: str) -> str:
+    """The kind of text that is named, else the first of those whose stance was measured; `none` says that there is none.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def measured_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) ->
     """
     present = kinds_in_order(kinds, runs.get("texts", ()))
     if not present:
-        raise SpecError(f"no stance was measured in a complete run, so there is nothing to show: {TO_MEASURE}")
+        raise SpecError(f"{none}: {TO_MEASURE}")
     if kind not in (None, *present):
         raise SpecError(f"no stance was measured on texts of kind {kind!r}; give one of {', '.join(present)}")
     return kind or present[0]

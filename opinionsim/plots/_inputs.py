@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import update_wrapper
@@ -130,6 +130,11 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
     )
 
 
+def pick_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
+    """The kind of text to draw, as :func:`opinionsim.metrics.measured_kind` has it."""
+    return measured_kind(kind, kinds, runs, "no stance was measured, so there is nothing to draw")
+
+
 def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
     """Runs of cells with an instrument of stance, and a note on how many complete runs of other cells are left out.
 
@@ -142,7 +147,7 @@ def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame,
     complete = runs["status"] == "complete"
     n = int((complete & ~read).sum())
     if n and not (complete & read).any():
-        measured_kind(kind, (), runs)
+        pick_kind(kind, (), runs)
     runs_of = "run of a cell" if n == 1 else "runs of cells"
     return runs[read], f"{n} {runs_of} without an instrument of stance left out" if n else ""
 

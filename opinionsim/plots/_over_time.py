@@ -20,6 +20,7 @@ from opinionsim.plots._inputs import (
     having,
     mentioning,
     of_one_wording,
+    pick_kind,
     pick_run,
     read_for_stance,
 )
@@ -201,7 +202,7 @@ def of_runs(
     opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
     by_cell = dict(list(opinions.groupby("cell", sort=False)["kind"]))
     of_cells = runs.groupby("cell", sort=False)
-    kinds = {cell: metrics.measured_kind(kind, by_cell.get(cell, ()), own) for cell, own in of_cells}
+    kinds = {cell: pick_kind(kind, by_cell.get(cell, ()), own) for cell, own in of_cells}
     found: dict[tuple[str, str], pd.DataFrame] = {}
     for chosen in dict.fromkeys(kinds.values()):
         own = runs[runs["cell"].map(kinds) == chosen]

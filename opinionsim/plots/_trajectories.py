@@ -21,6 +21,7 @@ from opinionsim.plots._inputs import (
     Frames,
     HasFrames,
     has_frames,
+    pick_kind,
     pick_run,
 )
 from opinionsim.plots._lines import LineData, draw_lines, line_data
@@ -156,7 +157,7 @@ def trajectory_data(
         If there is no such run or no stance was measured on such texts.
     """
     own = pick_run(results, run)
-    chosen = metrics.measured_kind(kind, own.opinions["kind"], own.runs)
+    chosen = pick_kind(kind, own.opinions["kind"], own.runs)
     row = own.runs.iloc[0]
     frame = metrics.trajectories(own.runs, own.agents, own.opinions, chosen)
     n_agents = int(row["n_agents"])

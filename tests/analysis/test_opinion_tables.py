@@ -342,7 +342,7 @@ def test_no_line_is_wider_than_100_columns_and_no_cell_is_lost() -> None:
     ("conditions", "status", "kind", "message"),
     [
         ([{"world": "open"}, {"world": "closed"}], "complete", None, r"differ in world \(closed, open\)"),
-        ([{}], "incomplete", None, "nothing to show"),
+        ([{}], "incomplete", None, "nothing to tabulate"),
         ([{}], "complete", "post", "kind 'post'; give one of report"),
     ],
 )
@@ -517,7 +517,7 @@ def test_cells_without_an_instrument_of_stance_are_counted_and_make_no_condition
     frames.runs["instrument_id"] = None
     frames.opinions["variable"] = "civility"
     for maker in MAKERS.values():
-        with pytest.raises(SpecError, match="no stance was measured in a complete run"):
+        with pytest.raises(SpecError, match="no complete run has a text with a measured stance"):
             maker(frames.runs, _metrics(frames))
 
 

@@ -139,7 +139,7 @@ def test_cells_without_an_instrument_of_stance_are_left_out_and_counted() -> Non
 @pytest.mark.parametrize("name", DATA)
 def test_where_no_cell_reads_stance_there_is_nothing_to_draw(name: str) -> None:
     none = _unread(beside(measured()), {"c0", "c1", "c2", "c3"})
-    with pytest.raises(SpecError, match=r"nothing to show: set topic and measurement\.classifier in the spec"):
+    with pytest.raises(SpecError, match=r"nothing to draw: set topic and measurement\.classifier in the spec"):
         DATA[name](none)
 
 
