@@ -277,9 +277,8 @@ class _Measuring:
 
 def _limits(measure: str) -> tuple[float, float]:
     """What a measure can be, beyond which no interval reaches."""
-    if measure.startswith(("share", "distance")):
-        return 0.0, 1.0
-    return (0.0, np.inf) if measure.startswith(("mean |", "mean error", "variance", "Wasserstein")) else ANY
+    signed = measure.startswith(("mean change", "slope", "change", "log"))
+    return ANY if signed else (0.0, 1.0 if measure.startswith(("share", "distance")) else np.inf)
 
 
 def _ratio(above: float, below: float) -> float:

@@ -38,7 +38,7 @@ def chosen_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> s
 
 
 def measured_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame, none: str) -> str:
-    """The kind of text that is named, else the first of those whose stance was measured; `none` says that there is none.
+    """The kind of text that is named, else the first of those whose stance was measured; `none` says there is none.
 
     Raises
     ------
@@ -46,11 +46,10 @@ def measured_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame, no
         If there is none, or it was not measured.
     """
     present = kinds_in_order(kinds, runs.get("texts", ()))
-    if not present:
-        raise SpecError(f"{none}: {TO_MEASURE}")
-    if kind not in (None, *present):
-        raise SpecError(f"no stance was measured on texts of kind {kind!r}; give one of {', '.join(present)}")
-    return kind or present[0]
+    if present and kind in (None, *present):
+        return kind or present[0]
+    other = f"no stance was measured on texts of kind {kind!r}; give one of {', '.join(present)}"
+    raise SpecError(other if present else f"{none}: {TO_MEASURE}")
 
 
 #: An agent's own answer to a closed question, which no classifier interprets.

@@ -210,14 +210,12 @@ def of_runs(
         found.update(((str(run_id), str(cell)), part) for (run_id, cell), part in frame.groupby(["run_id", "cell"]))
     cells: dict[str, list[Trajectory]] = {}
     for _, run in runs.iterrows():
-        part = found[str(run["run_id"]), str(run["cell"])]
+        run_id, cell, name, evidence, block = map(str, run[["run_id", "cell", "condition", "evidence", "block"]])
+        part = found[run_id, cell]
         values, measured = (part[name].to_numpy().reshape(run["n_agents"], -1).T for name in ("value", "measured"))
-        name, times = str(run["condition"]), np.arange(len(values))
-        trajectory = Trajectory(
-            str(run["run_id"]), name, times, values, measured, str(run["evidence"]), str(run["block"])
-        )
-        held = part["assigned_opinion"].to_numpy(float)[:: len(values)]
-        trajectory = replace(trajectory, events=marks_of(run.to_dict()), assigned=held)
+        held, events = part["assigned_opinion"].to_numpy(float)[:: len(values)], marks_of(run.to_dict())
+        times = np.arange(len(values))
+        trajectory = Trajectory(run_id, name, times, values, measured, evidence, block, None, events, held)
         cells.setdefault(name, []).append(trajectory)
     scale = metrics.scale_of_all(opinions)
     return TrajectorySet(
