@@ -20,12 +20,12 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import (
     ANY,
+    chosen_kind,
     condition_axes,
     condition_means,
     condition_rows,
     in_order,
     limits_of,
-    measured_kind,
     usable_runs,
 )
 
@@ -65,7 +65,7 @@ def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tupl
     """
     usable = own_metrics(usable_runs(runs), metrics)
     none = "no complete run has a text with a measured stance, so there is nothing to tabulate"
-    chosen = measured_kind(kind, usable["kind"], runs, none)
+    chosen = chosen_kind(kind, usable["kind"], runs, none)
     return usable[usable["kind"] == chosen], chosen
 
 

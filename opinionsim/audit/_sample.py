@@ -22,9 +22,9 @@ from opinionsim.foundation.templates import filled, sentences
 from opinionsim.metrics import (
     SELF_REPORT,
     between_points,
+    chosen_kind,
     condition_axes,
     evidence_of,
-    measured_kind,
     named_levels,
     none_complete,
     stance_rows,
@@ -123,7 +123,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
     )
     read = rows["value"].notna()
-    chosen = measured_kind(kind, rows.loc[read & (rows["kind"] != SELF_REPORT), "kind"], runs, "no text to label")
+    chosen = chosen_kind(kind, rows.loc[read & (rows["kind"] != SELF_REPORT), "kind"], runs, "no text to label")
     words = results.turns.loc[results.turns["message"].fillna("").str.strip() != "", KEYS]
     said = pd.MultiIndex.from_frame(rows[KEYS]).isin(pd.MultiIndex.from_frame(words)) & (rows["status"] != "truncated")
     # A text with a reading comes behind those without, since it counts in their place.

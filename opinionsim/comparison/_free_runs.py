@@ -66,9 +66,8 @@ def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[s
     below = np.cumsum(shares, axis=2)[:, :, :-1]
     by_step["Wasserstein"] = list((np.abs(below) * np.diff(problem.study.points)).sum(axis=2))
     by_step["transitions"] = list(np.abs(_from_all([_transitions(study) for study, _ in every])).sum(axis=2) / 2)
-    found = pd.concat([_band(name, values) for name, values in by_step.items()], ignore_index=True)
-    found.insert(0, "candidate", candidate.name)
-    return found
+    bands = [_band(candidate.name, name, found) for name, found in by_step.items()]
+    return pd.concat(bands, ignore_index=True)
 
 
 def _correlations(study: Updates, paths: np.ndarray) -> np.ndarray:
@@ -82,12 +81,13 @@ def _correlations(study: Updates, paths: np.ndarray) -> np.ndarray:
     return found
 
 
-def _band(measure: str, by_step: Sequence[np.ndarray]) -> pd.DataFrame:
+def _band(candidate: str, measure: str, by_step: Sequence[np.ndarray]) -> pd.DataFrame:
     """Rows of one measure from its values (T,) in the record, and in each repetition."""
     observed, repeated = by_step[0], np.stack(by_step[1:])
     low, high = repeated.min(axis=0), repeated.max(axis=0)
     return pd.DataFrame(
         {
+            "candidate": candidate,
             "measure": measure,
             "step": np.arange(1, len(observed) + 1),
             "observed": observed,

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
         evidence_statement as evidence_statement,
         instrument_validation as instrument_validation,
         kinds_in_order as kinds_in_order,
-        measured_kind as measured_kind,
         named_models as named_models,
         played_by as played_by,
         validation_statement as validation_statement,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,11 @@ def limits_of(measure: str, low: float, high: float, ddof: int = 0) -> tuple[flo
 
 
 def run_band(
-    values: np.ndarray, band: str, level: float, blocks: ArrayLike | None = None, limits: tuple[Any, Any] = ANY
+    values: np.ndarray,
+    band: str,
+    level: float,
+    blocks: ArrayLike | None = None,
+    limits: tuple[ArrayLike, ArrayLike] = ANY,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The mean over runs, and a band.
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import measured_kind, one_wording, order_levels, stance_rows, wording_statement
+from opinionsim.metrics import chosen_kind, one_wording, order_levels, stance_rows, wording_statement
 
 P = ParamSpec("P")
 Counted = TypeVar("Counted")
@@ -131,8 +131,8 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
 
 
 def pick_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
-    """The kind of text to draw, as :func:`opinionsim.metrics.measured_kind` has it."""
-    return measured_kind(kind, kinds, runs, "no stance was measured, so there is nothing to draw")
+    """The kind of text to draw, as :func:`opinionsim.metrics.chosen_kind` has it."""
+    return chosen_kind(kind, kinds, runs, "no stance was measured, so there is nothing to draw")
 
 
 def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
