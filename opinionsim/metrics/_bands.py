@@ -23,11 +23,7 @@ def limits_of(measure: str, low: float, high: float, ddof: int = 0) -> tuple[flo
 
 
 def run_band(
-    values: np.ndarray,
-    band: str,
-    level: float,
-    blocks: ArrayLike | None = None,
-    limits: tuple[ArrayLike, ArrayLike] = ANY,
+    values: np.ndarray, band: str, level: float, blocks: ArrayLike = (), limits: tuple[ArrayLike, ArrayLike] = ANY
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The mean over runs, and a band.
 
@@ -53,7 +49,7 @@ def run_band(
     """
     from scipy.special import stdtrit
 
-    if band == "mean" and blocks is not None:
+    if band == "mean" and np.size(blocks):
         values = pd.DataFrame(values).groupby(np.asarray(blocks)).mean().to_numpy()
     known = ~np.isnan(values)
     n = known.sum(axis=0)

@@ -252,7 +252,7 @@ def _crossing(
     """The row of one measure at one crossing of levels, of runs `at_rest` alone where there are any."""
     counted = ~part[_CENSORED] if at_rest and not part[_CENSORED].all() else slice(None)
     values = part.loc[counted, name].to_numpy(float)
-    mean, low, high, n = banded(name, values, part["block"][counted] if "block" in part else None)
+    mean, low, high, n = banded(name, values, part["block"][counted] if "block" in part else ())
     return {
         "measure": name,
         **dict(zip(axes, at, strict=True)),
