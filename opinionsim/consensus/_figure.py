@@ -42,8 +42,7 @@ class ConsensusData:
     ----------
     frame : DataFrame
         One row a citizen, round and candidate: ``round, candidate, citizen, name, agreement, rank, winner, policy``;
-        agreement
-        is the mean over passes, NaN without ratings, and rank that of the citizen's ballot, NaN without.
+        agreement is the mean over passes, NaN without ratings, and rank that of the citizen's ballot, NaN without.
     rules : DataFrame
         As :func:`opinionsim.consensus.other_rules` gives it, of the ballots that elect.
     opinions : DataFrame
@@ -108,8 +107,8 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     told = told[told["about"].isna() & told["agent"].isin(names) & told["value"].notna()].sort_values("turn")
     opinions = told.rename(columns={"agent": "citizen"}).assign(name=told["agent"].map(names))
     replicates = int((source.runs["cell"] == wanted[1]).sum())
-    told = f"Framed: what won by {session.interaction.rule_label}. Dots: what rules put first; rings: tied."
-    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates), told)
+    key = f"Framed: what won by {session.interaction.rule_label}. Dots: what rules put first; rings: tied."
+    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates), key)
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
 

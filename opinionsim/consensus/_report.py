@@ -80,8 +80,8 @@ def _round(number: int, listed: pd.DataFrame, rules: pd.DataFrame, session: Reco
         ranked += [] if row["stands"] else ["not to be elected"]
         yield ", ".join([begins, *_means(session, row["turn"], max(number, 0) + 1), *ranked])
         yield indent(row["statement"], "    ")
-        if row["winner"] and number == fields.rounds and (means := _means(session, row["turn"], number + 2)):
-            yield f"    Rated once it had won: {', '.join(means)}"
+        if row["winner"] and number == fields.rounds and fields.ratings.winner:
+            yield f"    Rated once it had won: {', '.join(_means(session, row['turn'], number + 2))}"
     for ballots, each in rules.groupby("ballots", sort=False):
         chosen = (f"{row['rule']} turn {' = '.join(map(str, row['first']))}" for row in rows_of(each))
         yield f"  First by {ballots} ballots: {', '.join(chosen)}"

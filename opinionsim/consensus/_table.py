@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from opinionsim.analysis import Table
 from opinionsim.consensus._selections import rows_of, selections
 from opinionsim.consensus.evaluation._measures import candidate_table
-from opinionsim.consensus.evaluation._rating_tables import notes_on, rated_statements
+from opinionsim.consensus.evaluation._rating_tables import noted, rated_statements
 from opinionsim.metrics import condition_axes, evidence_of
 from opinionsim.registry import part
 
@@ -32,7 +32,7 @@ def winner_table(results: Results) -> Table | None:
         the rule that elected it and the turns that this left tied. Notes quote the winners. Of many sessions the first
         are shown; the frame has all, with the statements. None for results without an election.
     """
-    from opinionsim.consensus import statements
+    from opinionsim.consensus import sessions, statements
 
     axes, keys = list(condition_axes(results.runs)), ["run_id", "cell"]
     held = selections(results).query("elects")
@@ -48,19 +48,10 @@ def winner_table(results: Results) -> Table | None:
     columns = ["session", *axes, "round", "turn", "policy", "mean", "consent", "rank", "rule", "tied", "statement"]
     found = found.reindex(columns=[*columns, "evidence"]).dropna(axis=1, how="all")
     shown = found.head(_SHOWN)
-    more, ties = len(found) - len(shown), _ties(results, held)
-    notes = notes_on("winners", ties=ties, more=more, shown=rows_of(shown))
-    made = Table.of("What won the last round", shown.drop(columns="statement"), ["session", *axes], notes, "winners")
+    told: dict[str, Any] = {"more": len(found) - _SHOWN, "shown": rows_of(shown)}
+    told |= {"held": held, "sessions": list(sessions(results))}
+    made = noted("What won the last round", shown.drop(columns="statement"), ["session", *axes], "winners", **told)
     return replace(made, frame=found)
-
-
-def _ties(results: Results, held: pd.DataFrame) -> str:
-    """How many of the elections that chose a winner were tied, and by what these were decided."""
-    from opinionsim.consensus import sessions
-
-    held = held[held["elects"]]
-    ways = sorted({session.interaction.untied for _, session in sessions(results)})
-    return notes_on("ties", held=len(held), tied=int(held["tied"].map(len).gt(0).sum()), ways=" or ".join(ways))[0]
 
 
 @part("table", name="elections")
@@ -74,7 +65,7 @@ def election_table(results: Results) -> Table | None:
         shares in which that stands first with others and something else does; for few elections also what it would have
         chosen. None for results without an election.
     """
-    from opinionsim.consensus import other_rules
+    from opinionsim.consensus import other_rules, sessions
 
     held = selections(results)
     if held.empty:
@@ -82,7 +73,6 @@ def election_table(results: Results) -> Table | None:
     axes = list(condition_axes(results.runs))
     cells = results.ordered_runs[["cell", *axes]].drop_duplicates("cell")
     found = cells.merge(other_rules(results), on="cell")
-    own = held.groupby("cell")["rule"].first()
     labels, records = [*axes, "ballots", "rule"], []
     for key, each in found.groupby(labels, sort=False, dropna=False):
         tied = (" = ".join(map(str, first)) for first in each["first"])
@@ -91,7 +81,5 @@ def election_table(results: Results) -> Table | None:
         shares = {name: own.mean() for name, own in kinds.items()}
         told = {**dict(zip(labels, key, strict=True)), "elections": len(each), **shares, "would choose": named}
         records.append({**told, "evidence": evidence_of(each["evidence"])})
-    rules, counted = ", ".join(sorted(set(own))), int(held["counted"].sum())
-    missing = int(held["asked"].sum()) - counted
-    notes = notes_on("elections", rules=rules, counted=counted, missing=missing, ties=_ties(results, held))
-    return Table.of("What each rule would have chosen", pd.DataFrame(records), labels, notes)
+    made, heading = pd.DataFrame(records), "What each rule would have chosen"
+    return noted(heading, made, labels, "elections", held=held, sessions=list(sessions(results)))

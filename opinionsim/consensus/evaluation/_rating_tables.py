@@ -66,23 +66,21 @@ def rating_tables(results: Results) -> Iterator[Table]:
 
     rated, won = (rated_statements(results, winner=each) for each in (False, True))
     if rated is not None:
-        yield Table.of("Ratings by policy", told(rated, wide), [*axes, "policy"], notes_on("ratings"), "ratings")
+        yield noted("Ratings by policy", told(rated, wide), [*axes, "policy"], "ratings")
     if rated is not None and len(beside := told(rated, pairs)):
-        name = "ratings-wins"
-        yield Table.of("Which policy wins", beside, [*axes, "policy", "against"], notes_on(name), name)
+        yield noted("Which policy wins", beside, [*axes, "policy", "against"], "ratings-wins")
     if rated is not None and (found := told(rated, raters))["rated twice"].any():
-        name = "ratings-reliability"
-        yield Table.of("Reliability of raters", found, axes, notes_on(name, least=RELIABLE), name)
+        yield noted("Reliability of raters", found, axes, "ratings-reliability", least=RELIABLE)
     if won is not None:
         # The position statement is what the consent of a winner is compared with.
         bar = rated[rated["policy"] == POSITION] if rated is not None else won[:0]
-        found, name = told(pd.concat([won, bar]), wide).query("policy == 'winner'"), "ratings-winner"
-        yield Table.of("Ratings of the winner", found, [*axes, "policy"], notes_on(name), name)
+        found = told(pd.concat([won, bar]), wide).query("policy == 'winner'")
+        yield noted("Ratings of the winner", found, [*axes, "policy"], "ratings-winner")
 
 
-def notes_on(table: str, **values: Any) -> list[str]:
-    """Notes on how to read a table."""
-    return sentences("opinionsim.consensus", "notes.txt", table=table, **values)
+def noted(heading: str, frame: pd.DataFrame, labels: list[str], name: str, **values: Any) -> Table:
+    """A table with notes on how to read it, of these values."""
+    return Table.of(heading, frame, labels, sentences("opinionsim.consensus", "notes.txt", table=name, **values), name)
 
 
 def rated_statements(results: Results, *, winner: bool) -> pd.DataFrame | None:
