@@ -154,7 +154,8 @@ class RunRow:
     block : str
         Runs of one block share their random draws.
     evidence : str
-        ``scripted``, ``model``, ``equation`` or ``human``; ``mixed`` where its agents differ in it.
+        ``scripted``, ``model``, ``equation`` or ``human``; ``human+model``,
+        ``equation+model`` or ``mixed`` where its agents differ in it.
     fields : dict of JSON values
         The resolved identity fields.
     summary : dict
