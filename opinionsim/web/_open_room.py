@@ -65,7 +65,7 @@ class Room:
     forms : dict
         Forms of the questions that were answered here, by run, seat and key: a question has none once it is over.
     links : dict
-        Keys of links that were made here, by run and seat, or None for looking on.
+        Keys of links that wait to be used, by run and seat, or None for looking on.
     held : list of SeatRow or None
         Who sits where, since every request asks who sends it; None after a change, which only this room makes.
     watch : Watch
@@ -179,12 +179,6 @@ class Room:
         self._change(run_id, agent, invited)
         self.links[run_id, agent] = link
 
-    def unused(self, run_id: str, agent: int | None, token: str | None = None) -> str:
-        """The key of a link that was made here and waits to be used; else empty. `token` is what opens the seat."""
-        link = self.links.get((run_id, agent), "")
-        opens = self.keys.opens(link) == run_id if agent is None else hashed(link) == token
-        return link if opens else ""
-
     def take(self, link: str, key: str) -> str:
         """Give the seat that a link invites to, to the browser whose cookie has this hash; returns its run.
 
@@ -202,6 +196,7 @@ class Room:
 
         if found.joined_at is None:
             self._change(found.run_id, found.agent, taken)
+            self.links.pop((found.run_id, found.agent), None)
         return found.run_id
 
     def sit(self, run_id: str, agent: int, key: str) -> None:

@@ -49,24 +49,20 @@ _GUESS_S = 1.0
 def enter(room: Room, request: Request) -> Response:
     """Turn a link into a cookie: the owner's, an observer's, or one to a seat."""
     link, key = request.path_params["key"], request.state.key
-    if request.method != "POST" and room.keys.opens(link) != "":
+    if request.method != "POST" and not room.keys.owns(link):
         # Programs that look at links in messages must not use them up.
         return room.page("enter.html", title="Come in", link=link)
     run_id = room.keys.enter(link, key)
     if run_id is None:
         # The browser that has used a link already comes back by it.
         run_id = room.take(link, key)
+    room.links.pop((run_id, None), None)
     return RedirectResponse(request.url_for("session", run=run_id) if run_id else request.url_for("home"), 303)
 
 
 def home(room: Room, request: Request) -> Response:
     """The sessions: all for the owner, else those that the visitor has to do with; with links that are not used yet."""
     visitor, listed = request.state.visitor, []
-
-    def address(run_id: str, agent: int | None, token: str | None = None) -> str:
-        link = room.unused(run_id, agent, token)
-        return link and str(request.url_for("enter", key=link))
-
     states = room.reader.registered(room.runs)
     for number, (run_id, planned) in enumerate(sorted(room.runs.items(), key=lambda each: each[1].replicate), 1):
         if not visitor.may("session", run_id):
@@ -77,7 +73,6 @@ def home(room: Room, request: Request) -> Response:
                 "agent": agent,
                 "name": room.seat_name(run_id, agent),
                 "row": row,
-                "link": address(run_id, agent, row.token),
                 "gone": bool(row.consented_at) and given_up(room.reader.turns(run_id, agent)),
             }
             for agent in room.seats(run_id)
@@ -88,13 +83,13 @@ def home(room: Room, request: Request) -> Response:
              "status": "pending" if state is None else state.status,
              "error": state.error if state is not None and state.status == "incomplete" else "",
              "evidence": stamp("" if state is None else state.evidence),
-             "seats": seats, "watch": address(run_id, None)}
+             "seats": seats}
         )  # fmt: skip
     if not listed and not visitor.owner:
         return room.page("notice.html", title="The room", notice=SIGN_IN)
     title, clock = room.experiment.spec.name, lambda at: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
     told = {"sessions": listed, "owner": visitor.owner, "clock": clock, "happened": happened}
-    return room.page("home.html", title=title, **told)
+    return room.page("home.html", title=title, address=str(request.url_for("enter", key="-"))[:-1], **told)
 
 
 def invite(room: Room, request: Request) -> Response:

@@ -97,9 +97,9 @@ class Keys:
         self._links[hashed(key)] = run_id
         return key
 
-    def opens(self, link: str) -> str | None:
-        """The run that a link of the owner or an observer opens, as :meth:`enter`; None once it has been used."""
-        return self._links.get(hashed(link))
+    def owns(self, link: str) -> bool:
+        """Whether a link is the owner's, and has not been used."""
+        return self._links.get(hashed(link)) == ""
 
     def enter(self, link: str, cookie: str) -> str | None:
         """Take a link of the owner or an observer: its run, empty for the owner; None where the link is none, or used.
