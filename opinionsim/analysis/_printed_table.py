@@ -101,9 +101,13 @@ class Table:
                 f"(scripted, model, equation, human or mixed); keep that of the frame it is made of"
             )
         behind = ("evidence", *(f"{each}_ci_{end}" for each in frame.columns for end in ("low", "high")))
-        columns = [*labels, *(each for each in frame.columns if each not in (*labels, *behind))]
-        rows = [tuple(number_text(row, each) for each in columns) for row in frame.to_dict("records")]
-        return finished(heading, frame, (tuple(map(str, columns)),), rows, len(labels), notes, name)
+        further = [each for each in frame.columns if each not in (*labels, *behind)]
+        rows = [
+            (*(level_text(row[each]) for each in labels), *(number_text(row, each) for each in further))
+            for row in frame.to_dict("records")
+        ]
+        header = tuple(headings([*labels, *map(str, further)]))
+        return finished(heading, frame, (header,), rows, len(labels), notes, name)
 
     def to_text(self, width: int = _WIDTH) -> str:
         """The whole table as plain text, at most `width` columns wide: title, aligned columns, notes.

@@ -221,6 +221,8 @@ def plot(
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
     require_tables(files, force=force)
     note_left_out(results, figure)
+    if what == "panels" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
+        raise SpecError(f"no stance was measured, which panels draw; valid here: --what {' or '.join(own)}")
     with paper(width, font_size):
         say(str(save(draw(results, figure, arguments), file)))
     write_frames(files)

@@ -71,7 +71,7 @@ def run(
     if robustness:
         pilots = {label: each.pilot if pilot else None for label, each in experiment.variants.items()}
         summary = _carry_out_variants(whole, summary, pilots)
-    _say_next(url, summary)
+    _say_next(url, summary, experiment)
     end(summary)
 
 
@@ -296,12 +296,14 @@ def report(url: str, summary: Summary) -> None:
             note("Once the cause is mended, run the same command again to go on from here.")
 
 
-def _say_next(url: str, summary: Summary) -> None:
-    """Print commands that show the results."""
+def _say_next(url: str, summary: Summary, experiment: Experiment) -> None:
+    """Print commands that show the results; without a stance, the first figure of the way of interacting."""
     if summary.complete:
-        where = spelled(url)
+        where, cells = spelled(url), experiment.cells
+        named = [] if any(each.instrument_id for each in cells) else [each.spec.interaction.figures for each in cells]
+        figure = next((f"plot --what {names[0]}" for names in named if names), "plot")
         note("Next:")
-        for command in ("table", "plot", "show", "report"):
+        for command in ("table", figure, "show", "report"):
             note(f"  opinionsim {command} {where}")
 
 

@@ -15,6 +15,7 @@ from opinionsim.consensus.voting import RULES, Election, Rule, elect
 from opinionsim.errors import MeasurementError, ScheduleError, SpecError
 from opinionsim.foundation.documents import DocumentModel
 from opinionsim.foundation.streams import canonical_json, digest, stream
+from opinionsim.foundation.templates import sentences
 from opinionsim.messages import Message
 from opinionsim.registry import part
 from opinionsim.schedules import (
@@ -107,11 +108,13 @@ class ConsensusInteraction(Interaction):
     prompts = "deliberation"
     smallest = 2
     member_name = "Citizen {number}"
-    tables = ("elections", "rated-statements")
+    tables = ("winners", "elections", "rated-statements")
     frames = ("entries",)
     figures = ("consensus", "kappas", "wins", "ratings", "divisiveness", "pairwise-accuracy")
     record = "consensus"
     takes_texts = True
+    # Each act shows what it needs.
+    remembers = False
 
     candidates: int | None = Field(None, ge=1, le=1000)
     """Candidate statements of a round, if `drafters` does not list them; null makes 16."""
@@ -187,6 +190,17 @@ class ConsensusInteraction(Interaction):
     def rule_label(self) -> str:
         """The rule in tables."""
         return Rule.of(self.rule).label
+
+    @property
+    def untied(self) -> str:
+        """What finds the winner where the rule leaves the first place tied."""
+        found = {"allowed": "the order of the statements", "random": "chance"}
+        return found.get(self.ties, "ballots in random order, then by chance")
+
+    @property
+    def methods(self) -> Sequence[str]:  # type: ignore[override]
+        """How a session is carried out, and what its means are over."""
+        return sentences("opinionsim.consensus", "methods.txt", f=self)
 
     @property
     def needs(self) -> Sequence[str]:

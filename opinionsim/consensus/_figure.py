@@ -41,14 +41,14 @@ class ConsensusData:
     Attributes
     ----------
     frame : DataFrame
-        One row a citizen, round and candidate: ``round, candidate, citizen, name, agreement, rank, winner``; agreement
-        is the mean over passes, NaN without ratings, and rank that of the citizen's ballot, NaN without.
+        One row a citizen, round and candidate: ``round, candidate, citizen, name, agreement, rank, winner, policy``;
+        agreement is the mean over passes, NaN without ratings, and rank that of the citizen's ballot, NaN without.
     rules : DataFrame
         As :func:`opinionsim.consensus.other_rules` gives it, of the ballots that elect.
     opinions : DataFrame
         Measured opinions of citizens in order: ``citizen, name, turn, kind, value, scale``.
     lines : tuple of str
-        Title: evidence, question and replicate.
+        Title: evidence, question, replicate, and how to read it.
     """
 
     frame: pd.DataFrame
@@ -94,6 +94,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
             "agreement": session.mean("agreement", row["turn"], citizen, session.of_step(row["round"] + 1)),
             "rank": session.mean("rank", row["turn"], citizen, session.of_step(row["round"] + 1)),
             "winner": row["winner"],
+            "policy": row["policy"],
         }
         for row in rows_of(listed)
         for citizen, name in names.items()
@@ -106,14 +107,15 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     told = told[told["about"].isna() & told["agent"].isin(names) & told["value"].notna()].sort_values("turn")
     opinions = told.rename(columns={"agent": "citizen"}).assign(name=told["agent"].map(names))
     replicates = int((source.runs["cell"] == wanted[1]).sum())
-    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates))
+    key = f"Framed: what won by {session.interaction.rule_label}. Dots: what rules put first; rings: tied."
+    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates), key)
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
 
 @part("figure", name="consensus", numbers=consensus_data)
 @drawn_from(consensus_data)
 def session_figure(data: ConsensusData) -> Figure:
-    """What citizens think of the statements of the first session, and how opinions moved.
+    """What citizens make of statements in the first session; dots and rings: what rules put first, alone and tied.
 
     Every citizen's view of every candidate, what each rule chooses, and the first and last opinion of each citizen.
 
@@ -138,16 +140,18 @@ def session_figure(data: ConsensusData) -> Figure:
     citizens, rules = list(dict.fromkeys(data.frame["name"])), list(dict.fromkeys(data.rules["rule"]))
     widths = [0.42 * data.frame.loc[data.frame["round"] == each, "candidate"].nunique() + 0.3 for each in rounds]
     # On a narrow page rounds stand below each other, and opinions below them.
-    stacked = is_narrow()
-    high = 0.2 * (len(citizens) + len(rules)) * len(rounds) + 0.2 * len(citizens) + 0.8 * len(rounds) + 0.6
+    stacked, moved = is_narrow(), bool(len(data.opinions))
+    high = 0.2 * (len(citizens) + len(rules)) * len(rounds) + 0.2 * moved * len(citizens) + 0.8 * len(rounds) + 0.6
     if not stacked:
         high = 0.3 * (len(citizens) + len(rules)) + 1.5
-    figure = new_figure(data.lines, max(sum(widths) + 4.6, 7.0), high)
+    figure = new_figure(data.lines, max(sum(widths) + 2.6 + 2.0 * moved, 7.0), high)
     ratios = [max(len(rules), 1), len(citizens)]
     if stacked:
-        grid = figure.add_gridspec(2 * len(rounds) + 1, 1, height_ratios=[*ratios * len(rounds), len(citizens)])
+        heights = [*ratios * len(rounds), *[len(citizens)] * moved]
+        grid = figure.add_gridspec(len(heights), 1, height_ratios=heights)
     else:
-        grid = figure.add_gridspec(2, len(rounds) + 1, width_ratios=[*widths, 2.0], height_ratios=ratios)
+        widths += [2.0] * moved
+        grid = figure.add_gridspec(2, len(widths), width_ratios=widths, height_ratios=ratios)
     rated = bool(data.frame["agreement"].notna().any())
     panels = []
     for place, number in enumerate(rounds):
@@ -163,7 +167,7 @@ def session_figure(data: ConsensusData) -> Figure:
             shown = names if stacked or place == 0 else [""] * len(names)
             ax.set_yticks(np.arange(len(names)) + 0.5, shown, fontsize=pt(8))
         panels.append(below)
-    if len(data.opinions):
+    if moved:
         changes = figure.add_subplot(grid[-1] if stacked else grid[1, -1])
         _draw_changes(data.opinions, citizens, changes, named=stacked)
     colour_bar(mesh, panels, "agreement, 1 to 7" if rated else "rank, 1 is best", shrink=0.9, pad=0.02, aspect=18)
@@ -183,8 +187,10 @@ def _draw_support(own: pd.DataFrame, order: list[int], citizens: list[str], rate
     for winner in own.loc[own["winner"], "candidate"].unique():
         place = order.index(winner), 0
         ax.add_patch(Rectangle(place, 1, len(citizens), fill=False, edgecolor="#D55E00", linewidth=2.2, clip_on=False))
-    ax.set_xticks(np.arange(len(order)) + 0.5, [str(each) for each in order], fontsize=pt(8))
-    ax.set_xlabel("candidate (winner framed)", fontsize=pt(9))
+    policies = dict(zip(own["candidate"], own["policy"], strict=True))
+    names = [f"{each} {policies[each]}" for each in order]
+    ax.set_xticks(np.arange(len(order)) + 0.5, names, fontsize=pt(8), rotation=90)
+    ax.set_xlabel("turn, by mean, best first", fontsize=pt(9))
     _bare(ax)
     return mesh
 

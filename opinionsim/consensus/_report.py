@@ -53,8 +53,12 @@ def session_text(results: Results, run: int = 0) -> str:
     lines = [f"{evidence_statement([about['evidence']])} | {place}", asked(about)]
     for agent, turn in session.opinions.items():
         lines += ["", f"{names[agent]}:", indent(session.turns[turn]["message"], "  ")]
+    held = session.elections(str(about["block"])) if about["status"] == "complete" else ()
+    tied = {each["round"] for each in held if each["elects"] and each["tied"]}
     for number, each in listed.groupby("round"):
-        lines += ["", *_round(int(number), each, rules[rules["round"] == number], session)]
+        untied = f"  The first place was left tied, and the winner found by {session.interaction.untied}."
+        told = _round(int(number), each, rules[rules["round"] == number], session)
+        lines += ["", *told, *([untied] if number in tied else [])]
         for row in session.turns.values():
             if row["kind"] == "critique" and row["step"] == number + 1 and row["message"]:
                 lines += ["", f"Critique by {names[row['agent']]}:", indent(row["message"], "  ")]
@@ -65,19 +69,27 @@ def session_text(results: Results, run: int = 0) -> str:
 def _round(number: int, listed: pd.DataFrame, rules: pd.DataFrame, session: Recorded) -> Iterator[str]:
     """Statements of a round, the winner first, and what each rule would have chosen."""
     fields, stand = session.interaction, int(listed["stands"].sum())
-    yield f"{f'Critique round {number}' if number else 'Opinion round'}: {stand} statements stand"
-    yield f"  The winner is that of {fields.elects} ballots by {fields.rule_label}. Means are over citizens."
+    if number < 0:
+        yield "Rated before opinions were stated:"
+    else:
+        yield f"{f'Critique round {number}' if number else 'Opinion round'}: {stand} statements stand"
+        yield f"  The winner is that of {fields.elects} ballots by {fields.rule_label}. Means are over citizens."
     for row in rows_of(listed.sort_values(["winner", "rank"], ascending=[False, True])):
-        means = session.means(row["turn"], number + 1)
-        told = [f"{name} {value:.3g}" for name, value in means.items() if value == value]
-        told += [f"rank {row['rank']:.1f} of {stand}"] if row["rank"] == row["rank"] else []
-        told += [] if row["stands"] else ["not to be elected"]
         begins = f"  {'WINNER, ' if row['winner'] else ''}turn {row['turn']} ({row['policy']})"
-        yield ", ".join([begins, *told])
+        ranked = [f"rank {row['rank']:.2f} of {stand}"] if row["rank"] == row["rank"] else []
+        ranked += [] if row["stands"] else ["not to be elected"]
+        yield ", ".join([begins, *_means(session, row["turn"], max(number, 0) + 1), *ranked])
         yield indent(row["statement"], "    ")
+        if row["winner"] and number == fields.rounds and fields.ratings.winner:
+            yield f"    Rated once it had won: {', '.join(_means(session, row['turn'], number + 2))}"
     for ballots, each in rules.groupby("ballots", sort=False):
         chosen = (f"{row['rule']} turn {' = '.join(map(str, row['first']))}" for row in rows_of(each))
         yield f"  First by {ballots} ballots: {', '.join(chosen)}"
+
+
+def _means(session: Recorded, turn: int, step: int) -> list[str]:
+    """Mean ratings of a statement in a round, in words."""
+    return [f"{name} {value:.2f}" for name, value in session.means(turn, step).items() if value == value]
 
 
 def _changes(results: Results, about: Mapping[str, Any], names: dict[int, str]) -> Iterator[str]:

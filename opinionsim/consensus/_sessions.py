@@ -47,11 +47,12 @@ def statements(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a statement that can be used. Columns: group (run id), cell, round (0: the opinion round), candidate
-        (turn; ``position`` for the position statement), policy (the drafter's label or style, ``position``, ``own
-        opinion`` or ``control``), left_out (citizen whose opinion the drafter did not read; missing where it read all),
-        stands (whether it stood for election), winner (of its round), rank (mean over stated ballots, 1 for the best;
-        NaN without), statement (the text), turn, evidence.
+        One row a statement that can be used. Columns: group (run id), cell, round (0: the opinion round; -1: of the
+        position statement, rated before opinions are stated, where it does not stand), candidate (turn; ``position``
+        for the position statement), policy (the drafter's label or style, ``position``, ``own opinion`` or
+        ``control``), left_out (citizen whose opinion the drafter did not read; missing where it read all), stands
+        (whether it stood for election), winner (of its round), rank (mean over stated ballots, 1 for the best; NaN
+        without), statement (the text), turn, evidence.
 
     Raises
     ------
@@ -67,17 +68,19 @@ def statements(results: Results) -> pd.DataFrame:
             stood = [each[3] for each in won if each[:3] == (run["run_id"], run["cell"], step - 2)]
             stays = stood if session.interaction.incumbent else []
             for turn in [*stays, *session.statements(step)]:
-                row = session.turns[turn]
+                row, stands = session.turns[turn], session.stands(turn)
+                position = row["reads"] == ("position",)
+                before = position and not stands and session.interaction.ratings.position == "before"
                 left = set(authors) - set(row["reads"]) if row["act"].startswith("draft") else set()
                 records.append(
                     {
                         "group": run["run_id"],
                         "cell": run["cell"],
-                        "round": step - 1,
-                        "candidate": "position" if row["reads"] == ("position",) else turn,
+                        "round": -1 if before else step - 1,
+                        "candidate": "position" if position else turn,
                         "policy": _policy(session.interaction, row),
                         "left_out": authors[left.pop()] if len(left) == 1 else None,
-                        "stands": session.stands(turn),
+                        "stands": stands,
                         "winner": (run["run_id"], run["cell"], step - 1, turn) in won,
                         "rank": session.mean("rank", turn, None, session.of_step(step)),
                         "statement": row["message"],
@@ -129,8 +132,7 @@ def ratings(results: Results, *, winner: bool = False) -> pd.DataFrame:
     MeasurementError
         As :func:`sessions`, or if nothing was rated.
     """
-    listed = rows_of(statements(results))
-    known = {(each["group"], each["cell"], each["round"], each["turn"]): each for each in listed}
+    known = {(each["group"], each["cell"], each["turn"]): each for each in rows_of(statements(results))}
     records, seen = [], set[str]()
     for run, session in sessions(results):
         if run["run_id"] in seen or run["status"] in ("withdrawn", "trial"):
@@ -142,7 +144,7 @@ def ratings(results: Results, *, winner: bool = False) -> pd.DataFrame:
                 continue
             citizen, rated, step = int(row["agent"]), int(row["reads"][-1]), int(row["step"])
             last = session.interaction.rounds + 1
-            each = known.get((run["run_id"], run["cell"], min(step, last) - 1, rated))
+            each = known.get((run["run_id"], run["cell"], rated))
             if each is None or (step > last) != winner:
                 continue
             step = min(step, last)
@@ -182,8 +184,9 @@ def other_rules(results: Results) -> pd.DataFrame:
     -------
     DataFrame
         One row an election and rule that its ballots allow. Columns: group, cell, round, ballots, rule, winner (turn;
-        the first of those tied), first (turns of all at the first place), tied (whether there are several), same
-        (whether the statement that the session's own rule chose is among them), evidence.
+        of those tied the one that won, under the session's own rule, and else the first), first (turns of all at the
+        first place), tied (whether there are several), same (whether the statement that the session's own rule chose is
+        among them), evidence.
     """
     # Whether rules that need no option count scores; these must be positive, for they are power means.
     rules = {name: each.scores for name, each in RULES.items() if set(each.options) <= {"transform"}}
@@ -199,6 +202,7 @@ def other_rules(results: Results) -> pd.DataFrame:
         for name, first in zip(usable, compare_rules(ballots, usable, scores=scores).first[:, 0], strict=True):
             tied = tuple(each for each, is_first in zip(row["standing"], first, strict=True) if is_first)
             same = row["winner"] in tied
-            records.append([*of_election, name, tied[0], tied, len(tied) > 1, same, row["evidence"]])
+            chosen = row["winner"] if same and name == row["rule"] else tied[0]
+            records.append([*of_election, name, chosen, tied, len(tied) > 1, same, row["evidence"]])
     columns = ["group", "cell", "round", "ballots", "rule", "winner", "first", "tied", "same", "evidence"]
     return pd.DataFrame(records, columns=columns)

@@ -1,21 +1,57 @@
-"""The table of elections: what other rules would have chosen, and how often they agree."""
+"""Tables of elections: what won the last round of each session, and what other rules would have chosen."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from opinionsim.analysis import Table, finished, headings, level_text
-from opinionsim.consensus._selections import selections
+from opinionsim.analysis import Table
+from opinionsim.consensus._selections import rows_of, selections
+from opinionsim.consensus.evaluation._measures import candidate_table
+from opinionsim.consensus.evaluation._rating_tables import noted, rated_statements
 from opinionsim.metrics import condition_axes, evidence_of
 from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.store import Results
 
-#: Most elections whose winners are named one by one.
-_NAMED = 4
+#: Most elections whose winners are named one by one, and most sessions whose winners are shown.
+_NAMED, _SHOWN = 4, 8
+
+
+@part("table", name="winners")
+def winner_table(results: Results) -> Table | None:
+    """The table of what won the last round of each session.
+
+    Returns
+    -------
+    Table or None
+        Round, turn and policy of the winner, mean agreement and consent of its ratings in that round, its mean rank,
+        the rule that elected it and the turns that this left tied. Notes quote the winners. Of many sessions the first
+        are shown; the frame has all, with the statements. None for results without an election.
+    """
+    from opinionsim.consensus import sessions, statements
+
+    axes, keys = list(condition_axes(results.runs)), ["run_id", "cell"]
+    held = selections(results).query("elects")
+    found = statements(results).query("winner").rename(columns={"group": "run_id"})
+    found = results.ordered_runs[[*keys, *axes]].merge(found).merge(held[[*keys, "round", "rule", "tied"]])
+    if found.empty:
+        return None
+    if (rated := rated_statements(results, winner=False)) is not None:
+        means = candidate_table(rated).rename(columns={"group": "run_id"})
+        found = found.merge(means[["run_id", "candidate", "round", "mean", "consent"]], "left")
+    found = found.groupby(keys, sort=False, observed=True).tail(1)
+    found = found.assign(session=found["run_id"].str[:8], tied=[" = ".join(map(str, each)) for each in found["tied"]])
+    columns = ["session", *axes, "round", "turn", "policy", "mean", "consent", "rank", "rule", "tied", "statement"]
+    found = found.reindex(columns=[*columns, "evidence"]).dropna(axis=1, how="all")
+    shown = found.head(_SHOWN)
+    told: dict[str, Any] = {"more": len(found) - _SHOWN, "shown": rows_of(shown)}
+    told |= {"held": held, "sessions": list(sessions(results))}
+    made = noted("What won the last round", shown.drop(columns="statement"), ["session", *axes], "winners", **told)
+    return replace(made, frame=found)
 
 
 @part("table", name="elections")
@@ -25,11 +61,11 @@ def election_table(results: Results) -> Table | None:
     Returns
     -------
     Table or None
-        For each rule the number of elections, the share in which it would have chosen the statement that won, and the
-        share in which it leaves the first place tied; for few elections also what it would have chosen. None for
-        results without an election.
+        For each rule the number of elections, the share in which it puts first, alone, the statement that won, and the
+        shares in which that stands first with others and something else does; for few elections also what it would have
+        chosen. None for results without an election.
     """
-    from opinionsim.consensus import other_rules
+    from opinionsim.consensus import other_rules, sessions
 
     held = selections(results)
     if held.empty:
@@ -37,22 +73,13 @@ def election_table(results: Results) -> Table | None:
     axes = list(condition_axes(results.runs))
     cells = results.ordered_runs[["cell", *axes]].drop_duplicates("cell")
     found = cells.merge(other_rules(results), on="cell")
-    own = held.groupby("cell")["rule"].first()
-    rows, records = [], []
-    for key, each in found.groupby([*axes, "ballots", "rule"], sort=False, dropna=False):
+    labels, records = [*axes, "ballots", "rule"], []
+    for key, each in found.groupby(labels, sort=False, dropna=False):
         tied = (" = ".join(map(str, first)) for first in each["first"])
         named = ", ".join(f"turn {turns}" for turns in tied) if len(each) <= _NAMED else ""
-        told = dict(zip([*axes, "ballots", "rule"], key, strict=True))
-        records.append({**told, "elections": len(each), "same": each["same"].mean(), "tied": each["tied"].mean()})
-        shares = (f"{records[-1]['same']:.2f}", f"{records[-1]['tied']:.2f}")
-        rows.append((*map(level_text, key), str(len(each)), *shares, named))
-        records[-1]["evidence"] = evidence_of(each["evidence"])
-    missing = int((held["asked"] - held["counted"]).sum())
-    rules = ", ".join(sorted(set(own)))
-    notes = [
-        f"Same: share of elections in which the rule puts first what won under {rules}. Tied: share in which it leaves "
-        "the first place tied.",
-        f"Ballots: {held['counted'].sum()} counted, {missing} missing or incomplete.",
-    ]
-    header = ((*headings([*axes, "ballots", "rule"]), "elections", "same", "tied", "would choose"),)
-    return finished("What each rule would have chosen", pd.DataFrame(records), header, rows, len(axes) + 1, notes)
+        kinds = {"same": each["same"] & ~each["tied"], "tied": each["same"] & each["tied"], "other": ~each["same"]}
+        shares = {name: own.mean() for name, own in kinds.items()}
+        told = {**dict(zip(labels, key, strict=True)), "elections": len(each), **shares, "would choose": named}
+        records.append({**told, "evidence": evidence_of(each["evidence"])})
+    made, heading = pd.DataFrame(records), "What each rule would have chosen"
+    return noted(heading, made, labels, "elections", held=held, sessions=list(sessions(results)))

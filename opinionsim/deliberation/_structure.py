@@ -84,7 +84,7 @@ class Structure(Interaction):
         return _respond(self.labelling, self.remember)
 
     @property
-    def remembers(self) -> bool:
+    def remembers(self) -> bool:  # type: ignore[override]
         """Whether agents have the memory of cognition."""
         return self.remember
 

@@ -159,6 +159,8 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
         asked=bool(BY_MODELS & set(runs["evidence"])),
         redraws=results.spec.get("redraws", 1),
         contrasted=bool((results.spec.get("analysis") or {}).get("contrasts")),
+        own=list(dict.fromkeys(each for told in results.declared.values() for each in told.get("methods", ()))),
+        stance=bool(runs["instrument_id"].notna().any()),
         scripted="scripted" in set(runs["evidence"]),
         players=played_by(runs["model"].astype(str), runs["evidence"]),
         validation=validation_statement(runs["validation"]),

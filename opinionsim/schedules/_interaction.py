@@ -289,10 +289,8 @@ class Interaction(KindModel):
     when_alone: ClassVar[str] = "keep"
     """Treatment of agents of a classic model that have no partner: `keep` or `error`."""
 
-    @property
-    def remembers(self) -> bool:
-        """Whether agents have the memory of cognition."""
-        return True
+    remembers: ClassVar[bool] = True
+    """Whether agents have the memory of cognition."""
 
     @property
     def needs_memory(self) -> bool:
@@ -345,6 +343,8 @@ class Interaction(KindModel):
         """Sentences on what a reader of the specification may not expect."""
         yield from ()
 
+    methods: ClassVar[Sequence[str]] = ()
+    """Sentences of a report on how it was done, and, where no stance is measured, on what means are over."""
     tables: ClassVar[tuple[str, ...]] = ()
     """Further tables of its experiments, by name."""
     frames: ClassVar[tuple[str, ...]] = ()
@@ -368,6 +368,7 @@ class Interaction(KindModel):
             "figures": list(self.figures),
             "frames": list(self.frames),
             "record": self.record,
+            "methods": list(self.methods),
             "fields": self.kept,
         }
         return {name: each for name, each in found.items() if each}
@@ -461,8 +462,7 @@ class _Made(Schedule):
         self.externals, self.moderated = interaction.externals(setting), interaction.moderated
         self.given = {agent: GIVEN.format(agent) for agent in setting.given}
         self.called = type(interaction).__name__
-        self._interaction = interaction
-        self._setting = setting
+        self._interaction, self._setting = interaction, setting
 
 
 class _Known(_Made):

@@ -193,7 +193,7 @@ def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
     """Sentences on what a way of interacting or a cast does that a reader of its specification may not expect."""
     interaction = spec.interaction
     if not interaction.remembers and spec.cognition.memory != CognitionSpec().memory:
-        yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect without remember."
+        yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect."
     yield from interaction.notes(spec.size, spec.replicates)
     if spec.has_topic and not spec.instruments:
         may = ", ".join(kind for kind, codes in spec.ratable.items() if codes)

@@ -103,6 +103,8 @@ def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
     assert "Later turns depend on what is said before" in invoke("plan", spec, *changed).stdout
     assert "more do not lower the least time" in invoke("plan", spec).stdout
     assert "more do not lower the least time" not in invoke("plan", spec, *changed).stdout
+    lines = dict(line.split(None, 1) for line in invoke("plan", spec, *changed).stdout.splitlines() if " " in line)
+    assert lines["width"].startswith("not known"), "calls of a stage may be made at once"
     assert "at most, at 1 s a call" in invoke("plan", spec, *changed).stdout
     assert "known only as the run goes" in invoke("plan", spec, *changed).stdout
     assert json.loads(invoke("plan", spec, *changed, "--json").stdout)["longest_path"] is None

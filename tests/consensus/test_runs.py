@@ -145,7 +145,7 @@ def test_what_a_citizen_is_asked_afterwards_shows_its_opinion_and_the_last_winne
     for citizen, each in enumerate(asked[3:]):
         assert [text for _, text in blocks(each.prompt)] == [f"State {citizen}.", said[chosen[1]]]
         assert blocks(each.prompt)[0][0] == "[You]"
-        assert "statement that your group ranked first" in blocks(each.prompt)[1][0]
+        assert "statement that has won in your group" in blocks(each.prompt)[1][0]
 
 
 def test_reasoning_is_kept_and_shown_to_nobody() -> None:

@@ -65,7 +65,7 @@ def _elections(ratings: pd.DataFrame, *columns: str, least: int = 1) -> list[tup
 def sensitivity(
     ratings: pd.DataFrame, rule: AnyRule = "schulze", value: str = "agreement", **options: Any
 ) -> pd.DataFrame:
-    """Whether the winner changes when one citizen's ballot is left out.
+    """Whether the set of winners changes when one citizen's ballot is left out.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def sensitivity(
     DataFrame
         One row a citizen with a complete ballot, in groups and rounds with at least two of them: group, round,
         citizen; winners and winners_without, the candidates at the first place with and without its ballot, more than
-        one where the rule leaves them tied; and changed, whether they differ.
+        one where the rule leaves them tied; and changed, whether its ballot changed the set of winners, which (9, 11)
+        without 11 is too.
     """
     chosen, rows = Rule.of(rule, **options), []
     for key, (ballots,) in _elections(checked(ratings, value), value, least=2):

@@ -81,7 +81,7 @@ def kappas_data(results: Results, value: str = "agreement", by: _By = None) -> p
     results : Results
         A store's results, of which complete runs count.
     value : str
-        The rating whose two first passes are compared, ``agreement`` or ``quality``.
+        The rating whose first two passes are compared, ``agreement`` or ``quality``.
     by : str or sequence of str, optional
         Columns of ``runs`` that make a condition; default each cell is one.
 

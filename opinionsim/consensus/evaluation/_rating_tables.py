@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from opinionsim.analysis import Table
-from opinionsim.consensus.evaluation._measures import RELIABLE, policy_table, reliability, win_rates
+from opinionsim.consensus.evaluation._measures import POSITION, RELIABLE, policy_table, reliability, win_rates
 from opinionsim.errors import MeasurementError
+from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import condition_axes, evidence_of
 from opinionsim.registry import part
 
 if TYPE_CHECKING:
     from opinionsim.store import Results
-
-_GROUPS = "Interval: 95 % of 10,000 resamples of whole groups, the independent unit; none for a single group."
 
 
 @part("table", name="rated-statements")
@@ -49,7 +48,7 @@ def rating_tables(results: Results) -> Iterator[Table]:
         """A row a policy, and three columns a measure."""
         rows: dict[str, dict[str, Any]] = {}
         for each in policy_table(own).to_dict("records"):
-            name = str(each["measure"]).replace("_", " ")
+            name = str(each["measure"])
             ends = {f"{name}_ci_{end}": each[end] for end in ("low", "high")}
             row = rows.setdefault(each["policy"], {"policy": each["policy"], "groups": 0})
             row |= {"groups": max(row["groups"], each["n_groups"]), name: each["estimate"], **ends}
@@ -65,34 +64,26 @@ def rating_tables(results: Results) -> Iterator[Table]:
         shares = {"rated twice": len(found), "reliable": int(found["reliable"].sum()), "kappa": found["kappa"].mean()}
         return pd.DataFrame([{"raters": int(own.groupby("group")["citizen"].nunique().sum()), **shares}])
 
-    rated, won = _rated(results, winner=False), _rated(results, winner=True)
-    notes = [
-        "Mean: of agreement, 1 to 7. Consent: share above neutral of those who are not neutral. Internal agreement: 1 "
-        "where all lean the same way. Divisive and unanimous: shares of statements. Less divisive: share of those on "
-        "divisive questions with more consent than the position statement has on its larger side.",
-        _GROUPS,
-    ]
+    rated, won = (rated_statements(results, winner=each) for each in (False, True))
     if rated is not None:
-        yield Table.of("Ratings by policy", told(rated, wide), [*axes, "policy"], notes, "ratings")
+        yield noted("Ratings by policy", told(rated, wide), [*axes, "policy"], "ratings")
     if rated is not None and len(beside := told(rated, pairs)):
-        notes = [
-            "Wins: share of comparisons without ties, one a group and round, in which the group agrees more, by its "
-            "mean, with the first policy's statements.",
-            _GROUPS,
-        ]
-        yield Table.of("Which policy wins", beside, [*axes, "policy", "against"], notes, "ratings-wins")
+        yield noted("Which policy wins", beside, [*axes, "policy", "against"], "ratings-wins")
     if rated is not None and (found := told(rated, raters))["rated twice"].any():
-        notes = [f"Reliable: linearly weighted kappa of the two first passes of at least {RELIABLE}. Kappa: the mean."]
-        yield Table.of("Reliability of raters", found, axes, notes, "ratings-reliability")
+        yield noted("Reliability of raters", found, axes, "ratings-reliability", least=RELIABLE)
     if won is not None:
-        notes = [
-            "Ratings of the statement that won the last round, given once that was known; in no other table.",
-            _GROUPS,
-        ]
-        yield Table.of("Ratings of the winner", told(won, wide), [*axes, "policy"], notes, "ratings-winner")
+        # The position statement is what the consent of a winner is compared with.
+        bar = rated[rated["policy"] == POSITION] if rated is not None else won[:0]
+        found = told(pd.concat([won, bar]), wide).query("policy == 'winner'")
+        yield noted("Ratings of the winner", found, [*axes, "policy"], "ratings-winner")
 
 
-def _rated(results: Results, *, winner: bool) -> pd.DataFrame | None:
+def noted(heading: str, frame: pd.DataFrame, labels: list[str], name: str, **values: Any) -> Table:
+    """A table with notes on how to read it, of these values."""
+    return Table.of(heading, frame, labels, sentences("opinionsim.consensus", "notes.txt", table=name, **values), name)
+
+
+def rated_statements(results: Results, *, winner: bool) -> pd.DataFrame | None:
     """Ratings in passes of complete sessions, or those of their winners; None where there are none."""
     from opinionsim.consensus import ratings
 
