@@ -33,7 +33,7 @@ from opinionsim.llm import (
     load_chat_model,
 )
 from opinionsim.measurement import Instrument, Measuring, Queues
-from opinionsim.metrics import bias, diversity
+from opinionsim.metrics import bias, diversity, evidence_of
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population, draw_population, load_personas
 from opinionsim.prompts import Conditions, PromptPack, load_pack
@@ -289,7 +289,7 @@ class OpinionModel(mesa.Model):
             raise SpecError(f"seats: a Seat for an agent from 0 to {len(agents) - 1} is expected; check {wrong[0]!r}")
         kinds = {_evidence(each) for each in (*self._others, *self._seats.values())}
         kinds |= {self._client.evidence} if len(self._seats) < len(agents) else set()
-        self.evidence = kinds.pop() if len(kinds) == 1 else "mixed"
+        self.evidence = evidence_of(kinds)
         self.classifier = _classifier(classifier, self.scale, self.evidence)
         kinds_of_text = {act.kind for act in self.schedule.acts.values()}
         self._instruments = [] if self.classifier is None else [Instrument.of(self.classifier, kinds_of_text)]

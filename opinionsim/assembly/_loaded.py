@@ -31,6 +31,7 @@ from opinionsim.llm import (
     warnings_for,
 )
 from opinionsim.measurement import Instrument, check_abilities
+from opinionsim.metrics import evidence_of
 from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
 from opinionsim.specification import Cell, Experiment, ExperimentSpec, InstrumentSpec, ModelSpec, SeatSpec
@@ -248,12 +249,12 @@ class LoadedParts:
         return list(dict.fromkeys([*self._unheeded, *(text for texts in found for text in texts)]))
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
-        """Kind of evidence of a run: the one kind of all its authors, or ``mixed``."""
+        """Kind of evidence of a run: the kinds of all its authors, joined."""
         if spec.model.equation is not None or spec.interaction.recorded:
             return "human" if spec.interaction.recorded else "equation"
         kinds = {self.client(model, spec, pack).evidence for model in spec.chat_models}
         kinds |= {_evidence(self._seat(*each)) for each in spec.seats.items()} | ({"human"} if spec.given else set())
-        return kinds.pop() if len(kinds) == 1 else "mixed"
+        return evidence_of(kinds)
 
     def instruments(self, spec: ExperimentSpec) -> tuple[Instrument, ...]:
         """The instruments of a run, each with its classifier, in the order of the specification."""

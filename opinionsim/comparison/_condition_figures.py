@@ -130,7 +130,7 @@ def people_figure(table: Table) -> Figure:
     frame = table.frame
     ofs = list(dict.fromkeys(frame["of"]))
     evidence = dict(zip(frame["of"], frame["evidence"], strict=True))
-    colours = {of: _INK[evidence[of]] for of in ofs}
+    colours = {of: _INK.get(evidence[of], _INK["mixed"]) for of in ofs}
     figure = Figure(figsize=(9.0, 3.1 + 0.34 * len(ofs)), layout="constrained")
     axes = figure.subplot_mosaic([list("abcd"), list("eeee")], height_ratios=[0.34 * len(ofs), 2.6])
     for axis, (measure, title) in zip("abcd", _MEASURES.items(), strict=True):

@@ -76,7 +76,7 @@ def _numbers(column: pd.Series[int]) -> np.ndarray:
 def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFrame) -> Updates | None:
     """The updates of one condition; None where nobody that was measured has read a measured message."""
     evidence = sorted(set(runs["evidence"]))
-    if len(evidence) > 1 or evidence == ["mixed"]:
+    if len(evidence) > 1 or evidence == ["mixed"] or "+" in evidence[0]:
         raise MeasurementError(
             f"{cell} mixes evidence ({', '.join(evidence)}), and a fit is about authors of one kind; name other cells"
         )

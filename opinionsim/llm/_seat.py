@@ -100,8 +100,8 @@ class Person(Protocol):
     evidence: str
     """What the answers are evidence of: ``human``, or ``scripted`` for a double."""
 
-    async def answer(self, question: Question) -> str:
-        """The person's answer, as :meth:`opinionsim.foundation.forms.Form.written` spells it.
+    async def answer(self, question: Question) -> str | None:
+        """The person's answer, as :meth:`opinionsim.foundation.forms.Form.written` spells it; None once it has left.
 
         A question whose form is ``signal`` is answered at once, with nothing where nothing is wanted.
 
@@ -181,6 +181,8 @@ class Seat:
             if not limit.expired():
                 raise
             return _missing(TIMED_OUT)
+        if text is None:
+            return _missing(VACATED)
         if not isinstance(text, str):
             raise SpecError(f"a person answers with a text; got {type(text).__name__}")
         return ParsedReply(text, status="answered" if text.strip() or question.form.optional else "empty")
@@ -253,10 +255,9 @@ class People:
         unfit : str
             Why it does not fit its form, in words; empty where it does.
         """
-        if self._running[question.agent] >= _GONE_AFTER:
-            return _missing(VACATED), 0.0, ""
-        if rejected >= _MOST_REJECTED:
-            return _missing(UNUSABLE), 0.0, ""
+        gone = self._running[question.agent] >= _GONE_AFTER
+        if gone or rejected >= _MOST_REJECTED:
+            return _missing(VACATED if gone else UNUSABLE), 0.0, ""
         if question.waited_for:
             await self._journal.wait_for(question)
         clock = asyncio.get_running_loop().time

@@ -64,18 +64,25 @@ TO_MEASURE = (
 EVIDENCE: Mapping[str, str] = {
     "scripted": "SCRIPTED STAND-IN, not evidence about people or models",
     "mixed": "Authors of several kinds in one run, a SCRIPTED STAND-IN may be among them",
+    "human+model": "People and language models in one run",
+    "equation+model": "Language models and equations in one run",
     "model": "Language-model agents",
     "equation": "Equation-based model",
     "human": "Human participants",
 }
 #: Kinds of evidence that allow no finding: a scripted stand-in is, or may be, among the authors.
 WITHOUT_FINDING = ("scripted", "mixed")
+#: Kinds of evidence with language models among the authors, or maybe so.
+BY_MODELS = frozenset({"model", "mixed", "human+model", "equation+model"})
 
 
 def evidence_of(evidence: Iterable[str]) -> str:
-    """The kind of evidence of what rests on several runs or agents: the only one among theirs, or ``mixed``."""
-    kinds = set(evidence)
-    return kinds.pop() if len(kinds) == 1 else "mixed"
+    """The kind of evidence of what rests on several runs or agents: what joins theirs, as in ``human+model``.
+
+    It is ``mixed`` where a scripted stand-in is or may be among several kinds.
+    """
+    joined = "+".join(sorted({kind for each in evidence for kind in each.split("+")}))
+    return joined if joined in EVIDENCE else "mixed"
 
 
 def evidence_statement(evidence: Iterable[str]) -> str:
@@ -94,7 +101,7 @@ def evidence_statement(evidence: Iterable[str]) -> str:
     Raises
     ------
     MeasurementError
-        If a value is none of ``scripted``, ``mixed``, ``model``, ``equation``, ``human``, or there is no value.
+        If a value is none of those of :data:`EVIDENCE`, or there is no value.
     """
     present = set(evidence)
     unknown = sorted(str(value) for value in present if value not in EVIDENCE)
@@ -135,7 +142,7 @@ def instrument_validation(evidence: str, kinds: Collection[str], audited: str = 
     Parameters
     ----------
     evidence : str
-        The evidence of the run; the authors of ``mixed`` runs may include chat models.
+        The evidence of the run.
     kinds : collection of str
         Kinds of text the instrument codes. A self-report needs no interpretation.
     audited : str
@@ -149,7 +156,7 @@ def instrument_validation(evidence: str, kinds: Collection[str], audited: str = 
     """
     if not set(kinds) - {SELF_REPORT}:
         return ""
-    return audited or (NOT_VALIDATED if evidence in ("model", "mixed") else "")
+    return audited or (NOT_VALIDATED if evidence in BY_MODELS else "")
 
 
 def validation_statement(validation: Iterable[object], kind: str | None = None) -> str:

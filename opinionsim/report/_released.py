@@ -14,6 +14,7 @@ import yaml
 
 from opinionsim.foundation.spreadsheets import texts_changed
 from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.messages import numbers_in
 from opinionsim.store import COLUMNS, Results
 from opinionsim.surveys import Survey
 
@@ -30,8 +31,11 @@ _BLOCKS = {
 _ABOUT = frozenset(
     ["name", "title", "category", "accepted", "sensitive", "masked", "source", "licence", "pass_on", "card", "mapping"]
 )
-#: Texts with fewer characters and words may be part of anything: they are replaced only where they stand alone.
+#: Texts with fewer characters and words may be part of anything: they are replaced only where they stand alone. Of what
+#: people said, so are all with fewer characters: others say "I do not know" too.
 _SHORT, _FEW = 20, 3
+#: Where a text may begin or end: not within a word.
+_EDGE = r"(?:(?<!\w)|(?!\w))"
 #: Folders before the name of a file, and fields by whose values authors could be known.
 _FOLDERS = re.compile(
     r"(?:(?<=file://)|(?<=sqlite:///)|(?<![\w/.]))(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;]+[/\\])+|(?<![\w/])~[/\\]"
@@ -93,6 +97,7 @@ class Released(Results):
         self._kinds = kinds
         self._anonymous = anonymous
         self._texts: set[str] = set()
+        self._said: set[str] = set()
         self._columns: set[str] = set()
         self._people: set[tuple[str, int]] = set()
         for kind, _, node in files:
@@ -106,9 +111,10 @@ class Released(Results):
         self.withheld = tuple(told)
         self._key = digest(canonical_json([sorted(self._texts), [node for _, _, node in files]]))
         whole = sorted((each for each in self._texts if each.strip()), key=len, reverse=True)
-        self._long = [each for each in whole if _is_long(each)]
+        long = [each for each in whole if len(each) >= _SHORT or (_is_long(each) and each not in self._said)]
+        self._long = {each: re.compile(_EDGE + re.escape(each) + _EDGE) for each in long}
         self._patterns = [*_delimited(row.manifest, {block for kind in kinds for block in _BLOCKS[kind]})]
-        if short := "|".join(re.escape(each) for each in whole if not _is_long(each)):
+        if short := "|".join(re.escape(each) for each in whole if each not in self._long):
             self._patterns.append(re.compile(f'(?m)((?:^|[\n>:"\u201c])[ \t]*)({short})(?=\\s*(?:$|[<"\u201d]))'))
         self._design = replace(row, spec=self._json(row.spec), manifest=self._json(row.manifest))
 
@@ -139,8 +145,10 @@ class Released(Results):
         self._people = set(people[["run_id", "agent"]].itertuples(index=False, name=None))
         wrote = results.turns.merge(people[["run_id", "agent"]])
         texts = {part.strip() for text in wrote["message"] for part in (text, *text.splitlines())}
-        # What a scale calls its points are words of the study; ratings are passed on as numbers.
-        self._texts |= texts - set((results.spec.get("scale") or {}).get("labels", ()))
+        # What a scale calls its points are words of the study; numbers are passed on.
+        labels = set((results.spec.get("scale") or {}).get("labels", ()))
+        self._said = {text for text in texts - labels if not _is_numbers(text)}
+        self._texts |= self._said
         if n := (~recorded).sum():
             yield (
                 f"What people wrote at {n} seats is withheld, since they have not consented that it is published "
@@ -166,7 +174,7 @@ class Released(Results):
         return self.mark(text) if "prompt pack" in self._kinds else self._text(text)
 
     def _whole(self, text: Any) -> Any:
-        return self.mark(text) if isinstance(text, str) and text else text
+        return self.mark(text) if isinstance(text, str) and not _is_numbers(text) else text
 
     def _text(self, text: str) -> str:
         """A text without what is withheld."""
@@ -174,9 +182,9 @@ class Released(Results):
             text = self._folders.sub("", text)
         for pattern in self._patterns:
             text = pattern.sub(lambda found: found[1] + self.mark(found[2]), text)
-        for each in self._long:
+        for each, pattern in self._long.items():
             if each in text:
-                text = text.replace(each, self.mark(each))
+                text = pattern.sub(self.mark(each), text)
         return _RESPONDENT.sub(lambda found: self.mark(found[0]), text) if "survey" in self._kinds else text
 
     def _json(self, value: Any) -> Any:
@@ -265,6 +273,11 @@ def nodes(value: Any, name: str = "", skip: Collection[str] = ()) -> Iterator[tu
     elif isinstance(value, list | tuple):
         for each in value:
             yield from nodes(each, name, skip)
+
+
+def _is_numbers(text: str) -> bool:
+    """Whether a text holds no words: ratings, ranks or a ballot as they are published, or no letter at all."""
+    return bool(numbers_in(text)) or not any(map(str.isalpha, text))
 
 
 def _is_long(text: str) -> bool:

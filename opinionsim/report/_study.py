@@ -10,7 +10,7 @@ import pandas as pd
 
 from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
-from opinionsim.metrics import WITHOUT_FINDING, evidence_statement
+from opinionsim.metrics import BY_MODELS, WITHOUT_FINDING, evidence_statement
 from opinionsim.report._describing import sources
 from opinionsim.report._fitting_figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
@@ -104,7 +104,7 @@ def study(results: Results) -> Study:
     spec, swept = results.spec, results.swept
     own, past = [] if results.own_parts else results.own, history(results)
     # Only what is found of language models can hang on one family of them, or on one wording of the prompts.
-    reach = past.reach if not swept and {"model", "mixed"} & set(results.runs["evidence"]) else ()
+    reach = past.reach if not swept and BY_MODELS & set(results.runs["evidence"]) else ()
     return Study(
         results=results,
         title=f"{results.name}: {stated}",

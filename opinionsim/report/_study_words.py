@@ -11,6 +11,7 @@ import pandas as pd
 
 from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell_all
 from opinionsim.metrics import (
+    BY_MODELS,
     SELF_REPORT,
     WITHOUT_FINDING,
     condition_axes,
@@ -155,7 +156,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
         swept=results.swept,
         recorded=is_recorded(results),
         beside=_is_on_record(results),
-        asked=bool({"model", "mixed"} & set(runs["evidence"])),
+        asked=bool(BY_MODELS & set(runs["evidence"])),
         redraws=results.spec.get("redraws", 1),
         contrasted=bool((results.spec.get("analysis") or {}).get("contrasts")),
         own=list(dict.fromkeys(each for told in results.declared.values() for each in told.get("methods", ()))),
@@ -172,7 +173,7 @@ def caveats(results: Results) -> list[str]:
     made, contents = results.manifest.get("environment", {}), contents_of(results)
     return sentences(
         "caveats.txt",
-        authors={"equation"} if results.swept else set(results.runs["evidence"]),
+        authors={"equation"} if results.swept else set("+".join(results.runs["evidence"]).split("+")),
         swept=results.swept,
         instrument="" if results.swept else validation_statement(results.runs["validation"]),
         personas=contents.get("personas", {}),

@@ -86,11 +86,11 @@ class Results:
     """One experiment's frames.
 
     Every frame is tidy, sorted by its key, and carries ``evidence``: ``scripted``, ``model``, ``equation`` or
-    ``human``, in ``runs`` and ``edges`` ``mixed`` where agents of one run differ in it; elsewhere it is that of
-    the author. Frames are read once, those of an experiment that is under way all in one state of the store;
-    load again to see what has been added. ``runs`` lists each registered cell and replicate; cells that differ
-    only in how they are measured share a run, so ``run_id`` repeats there and in ``opinions``, told apart by
-    ``cell``, and nowhere else. Every column is told in docs/frames.md, by
+    ``human``, in ``runs`` and ``edges`` ``human+model``, ``equation+model`` or ``mixed`` where agents of one run
+    differ in it; elsewhere it is that of the author. Frames are read once, those of an experiment that is under way
+    all in one state of the store; load again to see what has been added. ``runs`` lists each registered cell and
+    replicate; cells that differ only in how they are measured share a run, so ``run_id`` repeats there and in
+    ``opinions``, told apart by ``cell``, and nowhere else. Every column is told in docs/frames.md, by
     :func:`opinionsim.store.documented_columns`, and in the codebook of an export.
 
     Attributes

@@ -154,7 +154,8 @@ class RunRow:
     block : str
         Runs of one block share their random draws.
     evidence : str
-        ``scripted``, ``model``, ``equation`` or ``human``; ``mixed`` where its agents differ in it.
+        ``scripted``, ``model``, ``equation`` or ``human``; ``human+model``,
+        ``equation+model`` or ``mixed`` where its agents differ in it.
     fields : dict of JSON values
         The resolved identity fields.
     summary : dict
@@ -522,8 +523,9 @@ class SeatRow:
         Whether the person has consented that what it writes is published.
     events : tuple of mapping
         What happened out of turn, in order: `at`, a Unix time; `what`, which is ``analysis``, ``pause``, ``end`` or
-        ``harm`` where the person wanted something, and ``link`` where a new link ended the way in of who sat there;
-        `text` of a report of harm, empty once it is withdrawn; and `done`, how the owner has dealt with it.
+        ``harm`` where the person wanted something, ``link`` where a new link was made, which ends earlier ones and
+        the way in of who sat there, ``left`` where the person left for good, and ``withdrawn``; `text` of a report
+        of harm, empty once it is withdrawn; and `done`, how the owner has dealt with it.
     """
 
     run_id: str

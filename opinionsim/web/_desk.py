@@ -14,7 +14,7 @@ from opinionsim.schedules import CONSENT
 class Desk:
     """Answers for all seats of a server with what people send; also says when a session may begin.
 
-    Everything but :meth:`give` and :meth:`open` is used on the package's loop alone.
+    Everything but :meth:`give`, :meth:`leave` and :meth:`open` is used on the package's loop alone.
     """
 
     evidence = "human"
@@ -22,24 +22,28 @@ class Desk:
     def __init__(self) -> None:
         #: The last question to each seat of a run, whose questions follow each other, its answer, and whether that
         #: came in time.
-        self._asked: dict[tuple[str, int], tuple[EntryKey, asyncio.Future[str], asyncio.Future[bool]]] = {}
+        self._asked: dict[tuple[str, int], tuple[EntryKey, asyncio.Future[str | None], asyncio.Future[bool]]] = {}
+        #: The seats of runs whose person has left for good.
+        self._left: set[tuple[str, int]] = set()
         #: Gives what the person at a seat of a run wants out of turn; set by the room.
         self.wanted: Callable[[str, int], Iterable[str]] = lambda run_id, agent: ()
         self._open: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
-    async def answer(self, question: Question) -> str:
+    async def answer(self, question: Question) -> str | None:
         """What the person sends; to a signal, what it wants so far; asked for its consent, that it has given it."""
         if question.act == CONSENT.name:
             # It was given before the session began, and is on record with the seat.
             return str(question.form.items[0])
         if question.form.kind == "signal":
             return "\n".join(await asyncio.to_thread(self.wanted, question.run_id, question.agent))
+        if (question.run_id, question.agent) in self._left:
+            return None
         loop = asyncio.get_running_loop()
         answer, counts = loop.create_future(), loop.create_future()
         key = EntryKey(question.turn, question.call, question.attempt)
         self._asked[question.run_id, question.agent] = key, answer, counts
         try:
-            text: str = await answer
+            text: str | None = await answer
         except asyncio.CancelledError:
             counts.set_result(False)
             raise
@@ -64,6 +68,17 @@ class Desk:
             return answer.result() if await counts else None
 
         return await asyncio.wrap_future(background.submit(hand_in()))
+
+    def leave(self, run_id: str, agent: int) -> None:
+        """Ask a seat nothing more: its person has left, and nobody waits for it."""
+
+        def left() -> None:
+            self._left.add((run_id, agent))
+            _, answer, _ = self._asked.get((run_id, agent), (None, None, None))
+            if answer is not None and not answer.done():
+                answer.set_result(None)
+
+        background.call_soon(left)
 
     def open(self, run_id: str) -> None:
         """Let the session of a run begin."""

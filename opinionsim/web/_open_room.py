@@ -20,7 +20,7 @@ from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
 from opinionsim.web._desk import Desk
 from opinionsim.web._live import Watch
-from opinionsim.web._rights import Keys, Visitor, hashed, invited, new_code, new_key
+from opinionsim.web._rights import Keys, Visitor, happened, hashed, invited, new_code, new_key
 from opinionsim.web._session_view import CLOSED, Sight, standing
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from opinionsim.llm import Entry, EntryKey
     from opinionsim.specification import Experiment, PlannedRun, SeatSpec
     from opinionsim.store import Store, StoreReader
+
+
+#: What a person can want out of turn; a report of harm has a text.
+WANTS = ("analysis", "pause", "end", "harm")
 
 
 class Room:
@@ -60,6 +64,8 @@ class Room:
         Why the experiment is not being carried out any more; empty as long as it is.
     forms : dict
         Forms of the questions that were answered here, by run, seat and key: a question has none once it is over.
+    links : dict
+        Keys of links that wait to be used, by run and seat, or None for looking on.
     held : list of SeatRow or None
         Who sits where, since every request asks who sends it; None after a change, which only this room makes.
     watch : Watch
@@ -84,10 +90,14 @@ class Room:
         self.templates = templates("opinionsim.web")
         self.keys = Keys()
         self.error = ""
+        self.links: dict[tuple[str, int | None], str] = {}
         self._holding = threading.Lock()
         self.held: list[SeatRow] | None = None
         self.forms: dict[tuple[str, int, EntryKey], Form] = {}
         self.watch = Watch(self)
+        for seat in self.seated():
+            if happened(seat, "left"):
+                desk.leave(seat.run_id, seat.agent)
         for run_id in self.runs:
             self._begin_if_taken(run_id)
 
@@ -122,6 +132,11 @@ class Room:
         """A page made from a template."""
         return HTMLResponse(self.templates.get_template(template).render(room=self, **values), status)
 
+    def seat(self, run_id: str, agent: int) -> SeatRow:
+        """Who sits at a seat."""
+        own = (row for row in self.seated() if (row.run_id, row.agent) == (run_id, agent))
+        return next(own, SeatRow(run_id, agent))
+
     # Who is known
 
     def visitor(self, cookie: str) -> Visitor:
@@ -134,14 +149,17 @@ class Room:
             self.held = self.reader.seats() if self.held is None else self.held
             return self.held
 
-    def invite(self, run_id: str, agent: int) -> str:
-        """The key of a new link to a seat; earlier links to it, and the way in of who sits there, end.
+    def invite(self, run_id: str, agent: int | None) -> None:
+        """Make a new link to a seat, which ends earlier ones and the way in of who sits there; to None for looking on.
 
         Raises
         ------
         StoreError
-            If the session is over, is tried by the owner, or has no text to consent to.
+            If the session is over, is tried by the owner, or has no text to consent to, or the person has left.
         """
+        if agent is None:
+            self.links[run_id, agent] = self.keys.link(run_id)
+            return
         if self.consent_text is None:
             raise StoreError(
                 "To invite people, the specification needs ethics: {consent: FILE}, the text to which they consent; "
@@ -152,13 +170,14 @@ class Room:
         def invited(seat: SeatRow) -> SeatRow:
             if seat.trial:
                 raise StoreError("You try this session yourself, so that nobody else can sit there.")
+            if happened(seat, "left"):
+                raise StoreError("Who sat there has left for good, so that the seat stays given up.")
             # Who has consented comes back to its own seat; the next person at another one is asked anew.
             kept = SeatRow(run_id, agent, events=seat.events) if seat.consented_at is None else seat
-            ended = () if seat.joined_at is None else (_event("link"),)
-            return replace(kept, token=hashed(link), link=None, joined_at=None, events=(*seat.events, *ended))
+            return replace(kept, token=hashed(link), link=None, joined_at=None, events=(*seat.events, _event("link")))
 
         self._change(run_id, agent, invited)
-        return link
+        self.links[run_id, agent] = link
 
     def take(self, link: str, key: str) -> str:
         """Give the seat that a link invites to, to the browser whose cookie has this hash; returns its run.
@@ -177,6 +196,7 @@ class Room:
 
         if found.joined_at is None:
             self._change(found.run_id, found.agent, taken)
+            self.links.pop((found.run_id, found.agent), None)
         return found.run_id
 
     def sit(self, run_id: str, agent: int, key: str) -> None:
@@ -226,15 +246,11 @@ class Room:
     def wanted(self, run_id: str, agent: int) -> tuple[str, ...]:
         """What a person wants that no signal turn on record has taken up."""
         events = next((row.events for row in self.store.seats(run_id) if row.agent == agent), ())
-        wants = [": ".join(filter(None, (event["what"], event["text"]))) for event in events if event["what"] != "link"]
+        wants = [": ".join(filter(None, (each["what"], each["text"]))) for each in events if each["what"] in WANTS]
         if not wants:
             return ()
         told = (entry for entry in self.store.entries(run_id) if (entry.agent, entry.act) == (agent, SIGNAL.name))
         return tuple(wants[sum(len(entry.text.splitlines()) for entry in told) :])
-
-    def owes_consent(self, run_id: str, agent: int) -> bool:
-        """Whether the person at a seat has still to be asked for its consent; an owner who tries alone has not."""
-        return any(row.agent == agent and not row.trial and row.consented_at is None for row in self._joined(run_id))
 
     def consent(self, run_id: str, agent: int, text_hash: str, *, publishes: bool = False) -> str:
         """Keep that the person at a seat consents to a text; returns the code by which it can withdraw.
@@ -264,10 +280,17 @@ class Room:
         self._change(run_id, agent, consenting)
         return "-".join(code[place : place + 4] for place in range(0, len(code), 4))
 
-    def decline(self, run_id: str, agent: int) -> None:
-        """Free the seat of a person that does not consent."""
-        if self.owes_consent(run_id, agent):
-            self._save(run_id, agent, lambda seat: SeatRow(run_id, agent, events=seat.events))
+    def leave(self, run_id: str, agent: int) -> None:
+        """Give the seat of a person up for good; before the session begins, free it for somebody else."""
+        begun = standing(self.reader, run_id)[0] not in ("", "pending")
+
+        def left(seat: SeatRow) -> SeatRow:
+            events = (*seat.events, *([_event("left")] if begun else []))
+            return replace(seat if begun else SeatRow(run_id, agent), events=events)
+
+        self._save(run_id, agent, left)
+        if begun:
+            self.desk.leave(run_id, agent)
 
     async def withdraw(self, code: str) -> None:
         """Withdraw what the person with a code wrote, and end its session for good.
@@ -282,14 +305,13 @@ class Room:
         if row is None:
             raise StoreError("This is nobody's code; please check how it is written.")
         await self.withdrawing(row.run_id, row.agent)
-
-    def _joined(self, run_id: str) -> list[SeatRow]:
-        """The seats of a session that somebody has taken."""
-        return [row for row in self.reader.seats(run_id) if row.joined_at is not None]
+        gone = _event("withdrawn")
+        self._save(row.run_id, row.agent, lambda seat: replace(seat, events=(*seat.events, gone)))
 
     def _begin_if_taken(self, run_id: str) -> None:
         """Let a session begin once all its seats are taken, and all people at them have consented."""
-        ready = {row.agent for row in self._joined(run_id) if row.trial or row.consented_at is not None}
+        taken = (row for row in self.reader.seats(run_id) if row.joined_at is not None)
+        ready = {row.agent for row in taken if row.trial or row.consented_at is not None}
         if standing(self.reader, run_id)[0] not in CLOSED and ready >= set(self.seats(run_id)):
             self.desk.open(run_id)
 

@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from sse_starlette import EventSourceResponse
@@ -23,10 +22,11 @@ from opinionsim.llm import EntryKey
 from opinionsim.messages import printable, spelled_out
 from opinionsim.planning import plan
 from opinionsim.specification import Experiment, PlannedRun
-from opinionsim.store import SeatRow, TurnRow
+from opinionsim.store import TurnRow
 from opinionsim.web._live import events
-from opinionsim.web._open_room import Room
-from opinionsim.web._session_view import CLOSED, Sight, as_csv, export, name_of, stamp, standing
+from opinionsim.web._open_room import WANTS, Room
+from opinionsim.web._rights import happened
+from opinionsim.web._session_view import CLOSED, Sight, as_csv, export, given_up, name_of, stamp, standing
 from opinionsim.web._settings import changed, saved, settings as listed
 from opinionsim.web._trial import tried
 
@@ -41,8 +41,6 @@ _DURABLE_S, _LOOK_S = 10.0, 0.1
 _CONSENT = ("purpose", "speakers", "provider", "observers", "keeping", "contact")
 #: Seconds before a wrong code is answered.
 _GUESS_S = 1.0
-#: What a person can want out of turn; a report of harm has a text.
-_SIGNALS = ("analysis", "pause", "end", "harm")
 
 
 # -- coming in -----------------------------------------------------------------------------------------------
@@ -58,13 +56,13 @@ def enter(room: Room, request: Request) -> Response:
     if run_id is None:
         # The browser that has used a link already comes back by it.
         run_id = room.take(link, key)
+    room.links.pop((run_id, None), None)
     return RedirectResponse(request.url_for("session", run=run_id) if run_id else request.url_for("home"), 303)
 
 
-def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], str] = MappingProxyType({})) -> Response:
-    """The sessions: all for the owner, else those that the visitor has to do with; with links made just now."""
+def home(room: Room, request: Request) -> Response:
+    """The sessions: all for the owner, else those that the visitor has to do with; with links that are not used yet."""
     visitor, listed = request.state.visitor, []
-    rows = {(row.run_id, row.agent): row for row in room.reader.seats()}
     states = room.reader.registered(room.runs)
     for number, (run_id, planned) in enumerate(sorted(room.runs.items(), key=lambda each: each[1].replicate), 1):
         if not visitor.may("session", run_id):
@@ -74,31 +72,33 @@ def home(room: Room, request: Request, links: Mapping[tuple[str, int | None], st
             {
                 "agent": agent,
                 "name": room.seat_name(run_id, agent),
-                "row": rows.get((run_id, agent), SeatRow(run_id, agent)),
-                "link": links.get((run_id, agent)),
+                "row": row,
+                "gone": bool(row.consented_at) and given_up(room.reader.turns(run_id, agent)),
             }
             for agent in room.seats(run_id)
+            for row in [room.seat(run_id, agent)]
         ]
         listed.append(
             {"number": number, "run_id": run_id, "label": planned.cell.label,
              "status": "pending" if state is None else state.status,
              "error": state.error if state is not None and state.status == "incomplete" else "",
              "evidence": stamp("" if state is None else state.evidence),
-             "seats": seats, "watch": links.get((run_id, None))}
+             "seats": seats}
         )  # fmt: skip
     if not listed and not visitor.owner:
         return room.page("notice.html", title="The room", notice=SIGN_IN)
     title, clock = room.experiment.spec.name, lambda at: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
-    return room.page("home.html", title=title, sessions=listed, owner=visitor.owner, clock=clock)
+    told = {"sessions": listed, "owner": visitor.owner, "clock": clock, "happened": happened}
+    return room.page("home.html", title=title, address=str(request.url_for("enter", key="-"))[:-1], **told)
 
 
 def invite(room: Room, request: Request) -> Response:
     """Make a link: to a seat, or for somebody who looks on."""
     run_id, given = request.path_params["run"], request.state.given
     room.planned(run_id)
-    agent = None if given.get("seat") == "none" else _seat(room, request)
-    link = room.keys.link(run_id) if agent is None else room.invite(run_id, agent)
-    return home(room, request, {(run_id, agent): str(request.url_for("enter", key=link))})
+    room.invite(run_id, None if given.get("seat") == "none" else _seat(room, request))
+    # A page that is loaded again makes no link again.
+    return RedirectResponse(f"{request.url_for('home')}#{run_id}", 303)
 
 
 def sit(room: Room, request: Request) -> Response:
@@ -128,8 +128,8 @@ def consent(room: Room, request: Request) -> Response:
 
     if request.method == "GET":
         return page()
-    if given.get("want") == "decline":
-        room.decline(run_id, request.state.visitor.seats[run_id])
+    if given.get("want") == "decline" and run_id in request.state.visitor.owing:
+        room.leave(run_id, request.state.visitor.seats[run_id])
         return room.page("notice.html", title="Thank you", notice="You do not take part; nothing of you is kept.")
     if given.get("text") != text.hash:
         return page("This text was changed after you opened it; please read it as it is now.")
@@ -143,18 +143,22 @@ def consent(room: Room, request: Request) -> Response:
 
 
 def debriefing(room: Room, request: Request) -> Response:
-    """What a person is told when it leaves, or when its session is over."""
-    run_id = request.path_params["run"]
-    planned = room.planned(run_id)
+    """What a person is told when it leaves for good, which it is asked first, or when its session is over."""
+    run_id, visitor = request.path_params["run"], request.state.visitor
+    planned, agent = room.planned(run_id), visitor.seats[run_id]
+    title, over = planned.spec.name, standing(room.reader, run_id)[0] in CLOSED or run_id in visitor.gone
+    if not over and request.method == "POST":
+        room.leave(run_id, agent)
+    elif not over and not given_up(room.reader.turns(run_id, agent)):
+        return room.page("leave.html", run_id=run_id, title=f"{title}: leaving")
     claim = room.experiment.resources.claim(planned.spec)
     wrong = claim is not None and claim.accepted is not None and claim.framing != claim.accepted
     return room.page(
         "debriefing.html",
-        run_id=run_id,
-        title=f"{planned.spec.name}: about this study",
+        title=f"{title}: about this study",
         speakers=[spelled_out(row.name) for row in room.reader.agents(run_id) if row.evidence in ("model", "scripted")],
         false_claim=claim.statement if wrong and claim is not None else "",
-        open=standing(room.reader, run_id)[0] in ("", "pending", "running"),
+        withdrawn=happened(room.seat(run_id, agent), "withdrawn"),
     )
 
 
@@ -221,7 +225,9 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
         before = room.entry(run_id, asked.agent, EntryKey(asked.turn, asked.call, asked.attempt - 1))
         kept = {"text": "" if before is None else before.text}
     return {
-        "gone": [row.status for row in own if row.kind != "signal"][-2:] == ["empty", "empty"],
+        "gone": given_up(own),
+        "missed": [row.status for row in own if row.kind != "signal"][-1:] == ["empty"],
+        "withdrew": sight.seat is not None and happened(room.seat(run_id, sight.seat), "withdrawn"),
         "seated": sight.seat is not None,
         "asked": asked,
         "question": question,
@@ -346,13 +352,15 @@ def signal(room: Room, request: Request) -> Response:
     """Take in what a person wants out of turn; the next step takes it up, and the owner sees every report of harm."""
     run_id, given = request.path_params["run"], request.state.given
     wanted = given.get("want", "")
-    if wanted not in _SIGNALS:
-        raise SpecError(f"What is wanted must be one of: {', '.join(_SIGNALS)}.")
+    if wanted not in WANTS:
+        raise SpecError(f"What is wanted must be one of: {', '.join(WANTS)}.")
     harm = wanted == "harm"
     ended = room.planned(run_id).spec.interaction.kind != "room" or standing(room.reader, run_id)[0] in CLOSED
     if ended and not harm:
         raise SpecError("This session takes nothing out of turn (any more).")
-    text = (_line(given) or "reported without words") if harm else ""
+    text = _line(given) if harm else ""
+    if harm and not text:
+        raise SpecError("Please write what is harmful; a report without words is not sent.")
     room.want(run_id, request.state.visitor.seats[run_id], wanted, text)
     return _sent(request, "reported" if harm else "wanted", "#now")
 

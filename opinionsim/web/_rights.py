@@ -53,12 +53,15 @@ class Visitor:
         Runs whose sessions it may look at.
     owing : frozenset of str
         Runs in which it has a seat and has still to be asked for its consent; an owner who tries alone has not.
+    gone : frozenset of str
+        Runs in which it has left its seat for good.
     """
 
     owner: bool = False
     seats: Mapping[str, int] = field(default_factory=dict)
     watches: frozenset[str] = frozenset()
     owing: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
 
     @property
     def known(self) -> bool:
@@ -120,8 +123,14 @@ class Keys:
         key = hashed(cookie)
         own = [row for row in seats if row.token == key and row.joined_at is not None]
         owing = frozenset(row.run_id for row in own if not row.trial and row.consented_at is None)
+        gone = frozenset(row.run_id for row in own if happened(row, "left"))
         known = self._known.get(key, set())
-        return Visitor("" in known, {row.run_id: row.agent for row in own}, frozenset(known - {""}), owing)
+        return Visitor("" in known, {row.run_id: row.agent for row in own}, frozenset(known - {""}), owing, gone)
+
+
+def happened(seat: SeatRow, what: str) -> float | None:
+    """When something happened at a seat last; None for never."""
+    return max((event["at"] for event in seat.events if event["what"] == what), default=None)
 
 
 def invited(link: str, key: str, seats: Sequence[SeatRow]) -> SeatRow:
@@ -130,10 +139,12 @@ def invited(link: str, key: str, seats: Sequence[SeatRow]) -> SeatRow:
     Raises
     ------
     StoreError
-        If the link invites to none, or has given its seat to another browser.
+        If the link invites to none, or has given its seat to another browser, or this one has a seat there already.
     """
     token = hashed(link)
     for row in seats:
         if (row.token == token and row.joined_at is None) or (row.link, row.token) == (token, key):
+            if any((each.run_id, each.token) == (row.run_id, key) and each.agent != row.agent for each in seats):
+                raise StoreError("This browser already has a seat in this session; each seat is for another person.")
             return row
     raise StoreError("This link is not valid, or it has been used already: a link opens a seat once, in one browser.")

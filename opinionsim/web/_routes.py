@@ -53,7 +53,7 @@ def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Star
             route(own, _pages.session),
             route(f"{own}/live", _pages.live),
             route(f"{own}/consent", _pages.consent, "GET", "POST"),
-            route(f"{own}/debriefing", _pages.debriefing),
+            route(f"{own}/debriefing", _pages.debriefing, "GET", "POST"),
             route("/withdrawal", _pages.withdrawal, "GET", "POST"),
             route(f"{own}/seat", _pages.seat),
             route(f"{own}/analysis", _pages.analysis),
@@ -87,6 +87,8 @@ def _guarded(room: Room, name: str, page: Page) -> Callable[[Request], Awaitable
             if request.method == "POST":
                 raise StoreError("You are asked for your consent first.")
             return RedirectResponse(request.url_for("consent", run=run_id), 303)
+        if run_id in visitor.gone and not visitor.owner and "seat" in RIGHTS[name] and name != "debriefing":
+            return RedirectResponse(request.url_for("debriefing", run=run_id), 303)
         request.state.visitor, request.state.key = visitor, hashed(given)
         request.state.given = await _pages.fields(request) if request.method == "POST" else {}
         waits = iscoroutinefunction(page)

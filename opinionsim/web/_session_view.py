@@ -171,6 +171,11 @@ def standing(reader: StoreReader, run_id: str) -> tuple[str, str]:
     return ("", "") if row is None else (row.status, row.evidence)
 
 
+def given_up(own: Sequence[TurnRow]) -> bool:
+    """Whether a seat with these turns is asked nothing more: two questions running had no answer in time."""
+    return [row.status for row in own if row.kind != "signal"][-2:] == ["empty", "empty"]
+
+
 def stamp(evidence: str) -> str:
     """What a title says of the evidence; nothing before there is any."""
     return evidence_statement([evidence]) if evidence else ""

@@ -8,7 +8,9 @@ import pytest
 import yaml
 
 from opinionsim.foundation.data import data_folder
+from opinionsim.report import released
 from tests.support.archives import carried_out, check_archived
+from tests.support.people import Double
 
 
 def test_a_session_is_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,3 +20,22 @@ def test_a_session_is_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     check_archived(carried_out(spec, tmp_path), tmp_path / "archive")
     tables = (path.read_text(encoding="utf-8") for path in (tmp_path / "archive" / "tables").glob("*.txt"))
     assert any("What each rule would have chosen" in table for table in tables)
+
+
+def test_numbers_of_people_are_passed_on_and_nothing_of_what_others_say_is_withheld(tmp_path: Path) -> None:
+    """Nothing is withheld that equals a rating or a few words of somebody who does not publish."""
+    words = {"state": "It is so. And Zanzibar marmalade is all that I think of it.", "criticise": "with the claim"}
+    person = Double(lambda question: words.get(question.act), evidence="human")
+    spec = {
+        "name": "shown", "seed": 3, "task": "Should the centre be closed?", "measurement": {},
+        "cast": [{"name": "Ben", "seat": {}}, {"persona": "a nurse"}, {}],
+        "roles": {"mediator": {}},
+        "interaction": {"kind": "consensus", "candidates": 2, "rounds": 1, "ratings": {"passes": 1}},
+        "topic": {"name": "flat-earth"},
+    }  # fmt: skip
+    results = carried_out(spec, tmp_path, people=person)
+    shown, told = released(results).turns, results.turns
+    kept = (told["agent"] != 0) | told["kind"].isin(["rating", "ballot"])
+    assert kept.sum() > 10
+    assert shown["message"][kept].tolist() == told["message"][kept].tolist()
+    assert shown["message"][~kept].str.fullmatch(r"\[withheld sha256:[0-9a-f]{24}\]").all()

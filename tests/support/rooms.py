@@ -170,7 +170,8 @@ class Browser:
 
     def invite(self, run: str, seat: int) -> str:
         """Make a link to a seat, as the owner."""
-        page = self.ask(f"{run}/invite", {"seat": seat}).text
+        self.ask(f"{run}/invite", {"seat": seat})
+        page = self.ask("/").text.partition(f'{run}/invite"><input type="hidden" name="seat" value="{seat}"')[2]
         found = re.search(r"http://[\w.:]+/enter/[\w-]+", page)
         assert found is not None, page
         return found[0]

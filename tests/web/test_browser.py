@@ -274,6 +274,14 @@ def test_an_open_question_is_dragged_and_pasting_is_an_option(
         my_turn(page)
         paste = "text => text.dispatchEvent(new ClipboardEvent('paste', { cancelable: true }))"
         assert page.locator("#text").evaluate(paste) is False
+        drop = """text => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.setData("text/plain", "From elsewhere.");
+            text.dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+            return text.value;
+        }"""
+        assert page.locator("#text").evaluate(drop) == ""
+        assert "Please type" in page.locator("#seat .status").inner_text()
         while page.locator("#analysis .open").count() == 0:
             say(page, "What would it cost us?")
             my_turn(page)
@@ -298,6 +306,7 @@ def test_an_answer_that_comes_too_late_is_not_called_sent(
         my_turn(page)
         assert "seconds" in page.locator(".time").inner_text()
         held = page.locator("#answer").evaluate("form => Object.fromEntries(new FormData(form))")
+        page.wait_for_selector("#seat .notice:text('counts as not answered')")
         page.wait_for_selector("#seat :text('ran out of time')")
         late = sent(page, server, **{**held, "text": "Late."})
         assert (late.status, "time was over" in late.text()) == (409, True)

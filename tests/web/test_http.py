@@ -117,8 +117,8 @@ def test_a_cookie_that_nobody_gave_is_not_taken_over(server: RoomServer, owner: 
     page = server.ask("/", cookie=owner).text
     run = re.search(r"/sessions/\w+", page)
     assert run is not None
-    made = _post(server, f"{run[0]}/invite", owner, "seat=none").text
-    link = re.search(r"http://\S+/enter/[\w-]+", made)
+    assert _post(server, f"{run[0]}/invite", owner, "seat=none").status == 303
+    link = re.search(r"http://\S+/enter/[\w-]+", server.ask("/", cookie=owner).text)
     assert link is not None
     chosen = f"opinionsim-{server.port}=chosen"
     entered = server.ask(link[0].removeprefix(server.address), method="POST", origin=server.address,

@@ -36,7 +36,7 @@ def _invited(folder: Path, spec: Callable[..., Path], **changed: Any) -> Path:
 
 
 def _invite(owner: Any, name: str = "Guest") -> None:
-    owner.get_by_role("button", name=f"Make a link to {name}").click()
+    owner.get_by_role("button", name=re.compile(f"Make a (new )?link to {name}")).click()
 
 
 def _come_in(person: Any, link: str) -> None:
@@ -111,7 +111,10 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             with looking(browser, server) as thief:
                 _come_in(thief, link)
                 assert "not valid" in thief.locator(".notice").inner_text()
-            person.goto(f"{run}/debriefing")
+            person.get_by_role("link", name="Leave, and read about this study").click()
+            assert CONSENT["debriefing"] not in person.locator("main").inner_text()
+            accessible(person)
+            person.get_by_role("button", name="Leave for good").click()
             assert CONSENT["debriefing"] in person.locator("main").inner_text()
             assert "language models" in person.locator("main").inner_text()
             accessible(person)
@@ -164,6 +167,8 @@ def test_an_owner_who_tries_alone_is_asked_nothing_and_stays_out_of_tables(
                 page.fill("#answer textarea", "I am only trying.")
             else:
                 page.locator("#answer [type=radio]").last.check()
+                page.reload()
+                assert page.locator("#answer [type=radio]").last.is_checked()
             page.get_by_role("button", name="Send").click()
             page.wait_for_function("key => document.getElementById('seat').dataset.key !== key", arg=key)
     found = osim.load(f"sqlite:///{next(tmp_path.glob('results/*.sqlite'))}")

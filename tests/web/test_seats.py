@@ -147,12 +147,18 @@ def test_withdrawal_takes_every_word_and_leaves_that_harm_was_reported(server: R
     guest.ask("/withdrawal", {"code": session.codes[0]})
     assert _stored(server, "Xylophone", "quagmire", "Kazoo") == {"Xylophone": False, "quagmire": False, "Kazoo": True}
     page = session.owner.ask("/").text
+    assert "withdrew what it wrote" in page
+    told = [person.ask(f"{session.run}/seat").text for person in session.people]
+    assert ["used in no result" in each for each in told] == [True, True]
+    assert ["Another person has withdrawn" in each for each in told] == [False, True]
+    assert ['href="/withdrawal"' in each for each in told] == [False, True]
     assert "the words are withdrawn" in page
     assert "Spoke to both." in page
 
 
 def test_reports_of_harm_are_kept_whenever_they_come(session: Session) -> None:
     guest, visitor = session.people
+    assert guest.want("harm", " ").status == 400
     told = [f"Report number {number}." for number in range(20)]
     with ThreadPoolExecutor(20) as pool:
         assert {each.status for each in pool.map(lambda text: guest.want("harm", text), told)} == {200}
@@ -172,8 +178,45 @@ def test_characters_that_turn_a_line_are_spelled_out_in_names(session: Session) 
     for person in session.people:
         person.answer(person.question(), YES)
     guest.answer(guest.question(), "A point.")
-    for part in ("", "/debriefing"):
-        assert "<strong>Ada\u202e" not in guest.until("Ada\\u202e", part)
+    told = [guest.until("Ada\\u202e", ""), guest.ask(f"{guest.run}/debriefing", {}).text]
+    assert ["Ada\\u202e" in page and "<strong>Ada\u202e" not in page for page in told] == [True, True]
+
+
+def test_who_leaves_is_asked_first_and_nobody_waits_for_it(session: Session) -> None:
+    guest, visitor = session.people
+    asked, page = guest.question(), guest.ask(f"{session.run}/debriefing").text
+    assert ("You cannot come back" in page, CONSENT["debriefing"] in page) == (True, False)
+    assert guest.answer(asked, YES).status == 200
+    assert CONSENT["debriefing"] in guest.ask(f"{session.run}/debriefing", {}).text
+    # There is no time limit, so that a seat that waits would hold the session up for ever.
+    while "This session is over" not in (page := visitor.until('data-key="', "/seat")):
+        if 'id="answer"' in page:
+            choices = re.findall(r'name="text" value="([^"]*)"', page)
+            visitor.answer(visitor.question(), choices[0] if choices else "Well.")
+    assert "what this study is about" in page
+    assert "left for good" in session.owner.ask("/").text
+    assert guest.ask(session.run).headers["location"].endswith("/debriefing")
+    assert CONSENT["debriefing"] in guest.ask(f"{session.run}/debriefing").text
+
+
+def test_a_link_is_shown_until_it_is_used_by_a_browser_without_a_seat_there(
+    server: RoomServer, owner: Browser, free: list[str]
+) -> None:
+    run, person = free.pop(), Browser(server)
+    links = [owner.invite(run, seat) for seat in (1, 2)]
+    home = owner.ask("/").text
+    assert [link in home for link in links] == [True, True]
+    assert home.count("not used yet") == 2
+    person.come_in(links[0])
+    told = person.come_in(links[1])
+    assert (told.status, "already has a seat in this session" in told.text) == (400, True)
+    person.run = run
+    person.consent()
+    assert [link in owner.ask("/").text for link in links] == [False, True]
+    # Before the session begins, the seat of somebody who leaves is free for another person.
+    assert CONSENT["debriefing"] in person.ask(f"{run}/debriefing", {}).text
+    assert person.ask(run).status == 401
+    owner.invite(run, 1)
 
 
 def test_who_waits_for_others_is_told_by_name_what_is_said(server: RoomServer, owner: Browser, free: list[str]) -> None:

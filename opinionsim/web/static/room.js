@@ -6,12 +6,16 @@ const own = `/sessions/${room.dataset.run}`;
 
 function drafts() {
   const form = document.getElementById("answer");
-  const text = form?.querySelector("textarea");
+  if (!form) return;
+  const key = `draft.${form.dataset.draft}`, kept = JSON.parse(localStorage.getItem(key) ?? "{}");
+  for (const field of form.querySelectorAll("textarea, input:not([type=hidden])")) {
+    if (field.type === "radio") field.checked ||= kept[field.name] === field.value;
+    else field.value ||= kept[field.name] ?? "";
+  }
+  form.addEventListener("input", () => localStorage.setItem(key, JSON.stringify(Object.fromEntries(new FormData(form)))));
+  const text = form.querySelector("textarea");
   if (!text) return;
-  const key = `draft.${form.dataset.draft}`;
-  if (!text.value) text.value = localStorage.getItem(key) ?? "";
   text.addEventListener("input", () => {
-    localStorage.setItem(key, text.value);
     const most = Number(text.dataset.words), least = Number(text.dataset.least);
     const words = text.value.trim().split(/\s+/).filter(Boolean).length;
     if (most && words > most) say(`${words} words; at most ${most} are possible`);
@@ -19,20 +23,30 @@ function drafts() {
     else if (most || least) say(most ? `${words} of ${most} words` : `${words} words`);
   });
   text.addEventListener("paste", (event) => {
-    if (text.dataset.typed) event.preventDefault();
+    if (text.dataset.typed) refuse(event);
   });
   text.addEventListener("dragover", (event) => event.preventDefault());
   text.addEventListener("drop", (event) => {
+    const what = event.dataTransfer.getData("text/plain");
+    if (text.dataset.typed && what !== dragged) return refuse(event);
     event.preventDefault();
-    put(event.dataTransfer.getData("text/plain"));
+    put(what);
   });
+}
+
+// The open question of the page that is dragged: all else that is dropped was written elsewhere.
+let dragged = null;
+
+function refuse(event) {
+  event.preventDefault();
+  say("Please type your text: none can be pasted or dropped here.");
 }
 
 function put(what) {
   const text = document.querySelector("#answer textarea");
   if (!text || !what) return;
   text.value = [text.value.trim(), what].filter(Boolean).join("\n") + " ";
-  text.dispatchEvent(new Event("input"));
+  text.dispatchEvent(new Event("input", { bubbles: true }));
   text.focus();
 }
 
@@ -48,7 +62,7 @@ function questions() {
     button.onclick = () => put(button.parentElement.querySelector(".open").dataset.text);
   }
   for (const each of document.querySelectorAll("#analysis .open")) {
-    each.ondragstart = (event) => event.dataTransfer.setData("text/plain", each.dataset.text);
+    each.ondragstart = (event) => event.dataTransfer.setData("text/plain", dragged = each.dataset.text);
   }
 }
 
@@ -95,6 +109,7 @@ async function send(event) {
     const noted = told.sent === "reported"
       ? "Your report is on record, and the owner of the room sees it."
       : "Noted; it is taken up with the next step.";
+    if (told.sent === "reported") form.reset();
     say(answer.ok ? noted : told.problem ?? notice ?? "It was not taken.");
   } catch {
     say("The connection is lost; nothing was sent. Your text stays here: please send it again.");
