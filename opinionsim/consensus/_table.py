@@ -44,7 +44,7 @@ def winner_table(results: Results) -> Table | None:
         means = candidate_table(rated).rename(columns={"group": "run_id"})
         found = found.merge(means[["run_id", "candidate", "round", "mean", "consent"]], "left")
     found = found.groupby(keys, sort=False, observed=True).tail(1)
-    found = found.assign(session=found["run_id"].str[:8], tied=[" = ".join(map(str, each)) for each in found["tied"]])
+    found = found.assign(session=found["run_id"].str[:8], tied=found["tied"].map(_equal))
     columns = ["session", *axes, "round", "turn", "policy", "mean", "consent", "rank", "rule", "tied", "statement"]
     found = found.reindex(columns=[*columns, "evidence"]).dropna(axis=1, how="all")
     shown = found.head(_SHOWN)
@@ -52,6 +52,11 @@ def winner_table(results: Results) -> Table | None:
     told |= {"held": held, "sessions": list(sessions(results))}
     made = noted("What won the last round", shown.drop(columns="statement"), ["session", *axes], "winners", **told)
     return replace(made, frame=found)
+
+
+def _equal(turns: tuple[int, ...]) -> str:
+    """Turns that share a place; a dash for none."""
+    return " = ".join(map(str, turns)) or "-"
 
 
 @part("table", name="elections")
@@ -75,8 +80,7 @@ def election_table(results: Results) -> Table | None:
     found = cells.merge(other_rules(results), on="cell")
     labels, records = [*axes, "ballots", "rule"], []
     for key, each in found.groupby(labels, sort=False, dropna=False):
-        tied = (" = ".join(map(str, first)) for first in each["first"])
-        named = ", ".join(f"turn {turns}" for turns in tied) if len(each) <= _NAMED else ""
+        named = ", ".join(f"turn {_equal(first)}" for first in each["first"]) if len(each) <= _NAMED else ""
         kinds = {"same": each["same"] & ~each["tied"], "tied": each["same"] & each["tied"], "other": ~each["same"]}
         shares = {name: own.mean() for name, own in kinds.items()}
         told = {**dict(zip(labels, key, strict=True)), "elections": len(each), **shares, "would choose": named}
