@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from opinionsim import llm
 from opinionsim.assembly._assemble import RunParts
@@ -16,6 +14,7 @@ from opinionsim.assembly._copies import check_copies
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.engine import Member
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.foundation.addresses import is_near
 from opinionsim.foundation.documents import KeyPath
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import (
@@ -320,21 +319,9 @@ def _price_of(model: ModelSpec, prices: PriceTable) -> Price | None:
     price = prices.price(model.name)
     # A local server may use any name for its model, one in the package's table included. Only a table of the user's own
     # can set a price, for example if the server forwards calls.
-    if _is_local(str(model.options.get("base_url") or "")) and (price is None or prices.packaged):
+    if is_near(str(model.options.get("base_url") or "")) and (price is None or prices.packaged):
         return Price(0.0, 0.0, 0.0, prices.date)
     return price
-
-
-def _is_local(address: str) -> bool:
-    """Whether an address is that of this machine or of a private network."""
-    try:
-        host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
-    except ValueError:
-        return False
-    try:
-        return ip_address(host).is_private
-    except ValueError:
-        return host == "localhost" or host.endswith((".localhost", ".local"))
 
 
 def _unheeded(cells: Iterable[Cell]) -> Iterator[str]:

@@ -296,7 +296,9 @@ class OpenSession:
                 order = self._shuffled(statements, "statements of a rating", step, citizen, each)
                 for number, statement in enumerate(order, 1):
                     act = acts.RATE_POSITION if statement == self._position else acts.RATE
-                    place = f"statement {number} of {len(order)}"
+                    place = f"statement {number + each * len(order)} of {self.fields.passes * len(order)}"
+                    place = f"new {place}, written after the critiques" if step > 1 else place
+                    place += ". You rate each once more, in another order" if each else ""
                     turns[citizen].append((yield from self._turn(step, citizen, act.name, (*own, statement), place)))
         return turns
 

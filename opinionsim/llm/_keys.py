@@ -7,11 +7,11 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.addresses import is_near
 
 #: Variable of the pairs that the user allows, as in ``MY_KEY=llm.example.org``; several are separated by commas.
 ALLOWED = "OPINIONSIM_KEYS"
@@ -50,7 +50,7 @@ def check_key(variable: str, address: str) -> None:
     known = provider_hosts().get(variable)
     if is_at(address, known or ()) or (variable, host.lower()) in set(_allowed()):
         return
-    if known is None and variable.endswith("_API_KEY") and _is_near(host):
+    if known is None and variable.endswith("_API_KEY") and is_near(address):
         return
     whose = f"which is the key of {' and '.join(known)} (https)" if known else "as the specification alone says"
     raise SpecError(
@@ -85,12 +85,3 @@ def _allowed() -> Iterator[tuple[str, str]]:
                 "as in MY_KEY=llm.example.org"
             )
         yield variable, host.lower()
-
-
-def _is_near(host: str) -> bool:
-    """Whether a host is this machine or one of its private network."""
-    try:
-        found = ip_address(host)
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-    return found.is_private and not found.is_link_local

@@ -59,6 +59,12 @@ def design(results: Results) -> dict[str, str]:
             if name not in axes
         }
         told |= {part.capitalize(): listed(contents_of(results).get(part, ())) for part in ("personas", "surveys")}
+        people = results.agents.query("evidence == 'human'")
+        if len(people) and not _is_on_record(results):
+            published = people["publishes"].sum()
+            told["People"] = (
+                f"{len(people)} of {len(results.agents)} in the cast; words of {published} may be published"
+            )
         told["Measured"] = "; ".join(_instruments(results.opinions))
         # A pack has a name that people know; the texts that acts bring along are many.
         told[_WORDING] = _TEXTS.sub(lambda found: f" with {found[0].count('+')} texts of acts", told[_WORDING])

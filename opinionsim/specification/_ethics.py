@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.errors import SpecError
+from opinionsim.foundation.addresses import is_near
 from opinionsim.foundation.documents import DocumentModel, read_document, validate
 from opinionsim.foundation.streams import canonical_json, digest
 
@@ -90,17 +92,20 @@ def consent_of(experiment: Experiment) -> Consent | None:
     Raises
     ------
     SpecError
-        If the file is missing, does not say what it must, or does not name the provider of a model.
+        If the file is missing, does not say what it must, or does not name to whom texts are sent: the provider of a
+        model, or the host of its `base_url`. What is sent to this machine or its private network stays there.
     """
     named = experiment.resources.path(experiment.spec.ethics.consent)
     if named is None:
         return None
     document = read_document(named)
     consent = validate(Consent, document)
-    named_models = {model.name for cell in experiment.cells for model in cell.spec.chat_models}
-    for provider in sorted({name.partition(":")[0] for name in named_models if ":" in name} - {"hf"}):
-        if provider.casefold() not in consent.provider.casefold():
-            raise document.error(("provider",), f"must name {provider}, to which the texts of people are sent")
+    models = [model for cell in experiment.cells for model in cell.spec.chat_models if ":" in model.name]
+    asked = {(model.name.partition(":")[0], str(model.options.get("base_url") or "")) for model in models}
+    for provider, address in sorted(each for each in asked if each[0] != "hf" and not is_near(each[1])):
+        receiver = urlsplit(address).hostname or provider
+        if receiver.casefold() not in consent.provider.casefold():
+            raise document.error(("provider",), f"must name {receiver}, to which the texts of people are sent")
     return consent
 
 

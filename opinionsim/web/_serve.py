@@ -155,7 +155,7 @@ def serve(
     packages("opinionsim room", "web", *_PACKAGES, kind=SpecError)
     from opinionsim.foundation import background
     from opinionsim.running import Invocation, under_way
-    from opinionsim.specification import require_protocol
+    from opinionsim.specification import consent_of, require_protocol
     from opinionsim.store import open_store
     from opinionsim.web._open_room import Room
     from opinionsim.web._routes import application
@@ -165,6 +165,8 @@ def serve(
     if certificate is not None:
         _require_certificate(certificate, key)
     require_protocol(experiment)
+    # Before there is a store: a consent that cannot be used leaves none behind.
+    consent_of(experiment)
     scheme = "http" if certificate is None else "https"
     with ExitStack() as closing:
         served = closing.enter_context(contextlib.closing(_Served(host, port, scheme)))

@@ -15,7 +15,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.data import data_folder
 from opinionsim.llm import load_prices
 from opinionsim.schedules import Interaction
-from opinionsim.specification import Experiment, apply_overrides, load_experiment
+from opinionsim.specification import Experiment, apply_overrides, load_experiment, participant_names
 
 #: Fields of a room that the form shows, with their labels.
 _NUMBERS = {
@@ -70,9 +70,8 @@ def settings(experiment: Experiment) -> list[Input]:
         if name in given
     ]
     places = [("", "All models without one of their own", document)]
-    places += [
-        (f"cast.{i}.", each.get("name") or f"Speaker {i}", each) for i, each in enumerate(document.get("cast", []))
-    ]
+    names = participant_names(experiment.spec)
+    places += [(f"cast.{i}.", names[i], each) for i, each in enumerate(document.get("cast", []))]
     places += [(f"roles.{role}.", role.capitalize(), each or {}) for role, each in document.get("roles", {}).items()]
     for path, who, each in places:
         if not isinstance(each, Mapping) or "seat" in each or "text" in each:
@@ -80,7 +79,9 @@ def settings(experiment: Experiment) -> list[Input]:
         named = each.get("model") or ({} if path else {"name": "scripted"})
         if isinstance(named, Mapping) and ("name" in named or not named):
             choices = tuple(dict.fromkeys([str(named.get("name", USUAL)), *([USUAL] if path else []), *models]))
-            found.append(Input(f"{path}model.name", f"{who}: model", choices[0], choices))
+            own = ", ".join(named.get("options") or ())
+            told = f" (with its own {own}, which another model goes without)" if own else ""
+            found.append(Input(f"{path}model.name", f"{who}: model{told}", choices[0], choices))
         found += [
             Input(path + key, f"{who}: {label.lower()}", each.get(key) or "", (), True)
             for key, label in _TEXTS.items()
@@ -106,6 +107,7 @@ def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
         If a value is none of those that can be chosen, or the specification would not be valid.
     """
     overrides: dict[str, Any] = {}
+    options = {model.name: model.options for cell in experiment.cells for model in cell.spec.chat_models}
     for each in settings(experiment):
         value = given.get(each.path, each.value).replace("\r\n", "\n").strip()
         if each.choices and value not in each.choices:
@@ -116,6 +118,9 @@ def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
             overrides[each.path.removesuffix(".name")] = None
         elif each.choices or each.long:
             overrides[each.path] = value or None
+            if each.choices:
+                # Options belong to a model: the address of a server would have another one be asked there.
+                overrides[f"{each.path.removesuffix('name')}options"] = dict(options.get(value, {}))
         elif re.fullmatch(r"\d{1,6}", value):
             overrides[each.path] = int(value)
         elif value:

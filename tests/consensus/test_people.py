@@ -72,7 +72,7 @@ class Seated:
         text, *ratings = SAID[self.name]
         form: dict[str, Any] = dict(re.findall(r'name="(turn|call|attempt)" value="([^"]*)"', page))
         items = dict.fromkeys(re.findall(r'name="(item-\d)"', page))
-        self.places += re.findall(r"Statement \d of \d", page)
+        self.places += re.findall(r"(?:New s|S)tatement \d of .*(?=</p>)", page)
         form |= dict(zip(items, ratings, strict=False)) if items else {"text": f"{text} {self.when}."}
         told = self.browser.ask(f"{self.browser.run}/answer", form, accept="application/json")
         assert told.status == 200, told.text
@@ -139,7 +139,9 @@ def test_two_people_rate_blindly_and_one_withdraws(checkout: Path, tmp_path: Pat
         # Nor does it see how it rated before: that would tell it what to say the second time.
         assert not [rated for rated in ("greement: ", "agreement 7", "agreement 1") if rated in told]
         _shown_in_the_order_of_its_own_turns(each, turns)
-        assert each.places == [f"Statement {n} of 4" for _ in range(4) for n in (1, 2, 3, 4)]
+        again, new = ". You rate each once more, in another order", ", written after the critiques"
+        first = [f"tatement {n} of 8{{}}{again if n > 4 else ''}." for n in range(1, 9)]
+        assert each.places == [f"S{each.format('')}" for each in first] + [f"New s{each.format(new)}" for each in first]
         assert all(text in told for text in written["message"])
     _tables(results, run_id)
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*.sqlite*"))

@@ -57,6 +57,17 @@ def test_rows_are_those_of_the_functions_by_condition(results: osim.Results) -> 
         assert twice["raters"] == twice["rated twice"] == 3 * 2, "who gave a text is asked nothing"
 
 
+def test_a_rating_that_could_not_be_read_is_counted_as_missing(results: osim.Results) -> None:
+    holed, rated = osim.load(results.url), consensus.ratings(results)
+    row = holed.opinions.query("variable == 'agreement'").index[-5]
+    holed.opinions.loc[row, "value"] = float("nan")
+    notes = [table.notes for table in tables_of(holed, what="rated-statements")]
+    assert f"1 of {len(rated)} ratings missing." in notes[0] + notes[-1]
+    assert not [
+        note for table in tables_of(results, what="rated-statements") for note in table.notes if "missing" in note
+    ]
+
+
 def test_table_and_report_hold_them(results: osim.Results, tmp_path: Path) -> None:
     place, page = str(results.url), tmp_path / "r.html"
     printed = CliRunner().invoke(app, ["table", place]).stdout

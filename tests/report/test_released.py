@@ -16,7 +16,7 @@ import opinionsim as osim
 from opinionsim.comparison import PanelMapping, twins_experiment
 from opinionsim.llm import Question, Seat
 from opinionsim.prompts import load_pack
-from opinionsim.report import released, tables_of, verify, write_archive
+from opinionsim.report import released, study, tables_of, verify, write_archive
 from opinionsim.store import Results, SeatRow, open_store
 from tests.support.archives import STUDY, all_bytes, carried_out
 from tests.support.examples import few
@@ -132,6 +132,8 @@ def test_words_of_a_person_who_consents_are_passed_on(tmp_path: Path) -> None:
             seat = SeatRow(run_id, 1, consent="hash", consented_at=1.0, publishes=publishes)
             store.change_seat(run_id, 1, lambda _, seat=seat: seat)
     shown = released(osim.load(results.url))
+    assert dict(study(shown).design)["People"] == "2 of 6 in the cast; words of 1 may be published"
+    assert "People were 2 of 6 in the cast" in study(shown).methods
     said = shown.turns[shown.turns["agent"] == 1].set_index("run_id")["message"]
     assert said[first] == f"I am for it, as in {first}."
     assert said[second].startswith("[withheld sha256:")

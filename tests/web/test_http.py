@@ -21,7 +21,7 @@ from opinionsim.errors import SpecError
 from opinionsim.web import serve
 from opinionsim.web._connection import PromptConnection
 from tests.support.command import refused
-from tests.support.rooms import Answer, RoomServer, room
+from tests.support.rooms import Answer, Browser, RoomServer, room
 from tests.support.waiting import wait_until
 
 
@@ -255,6 +255,30 @@ def test_settings_offer_models_and_texts_that_the_file_does_not_name(server: Roo
         server, "/settings", owner, urlencode({"do": "try", "cast.0.system": "You.", "cast.0.persona": "A cook."})
     )
     assert (both.status, "cannot stand beside system" in both.text) == (400, True)
+
+
+def test_another_model_goes_without_the_options_of_the_former_one(tmp_path: Path) -> None:
+    spec = {
+        "name": "own", "task": "Speak.", "roles": {"moderator": {}},
+        "interaction": {"kind": "room", "every": 3, "analyze_every": 0},
+        "cast": [{"persona": "a nurse"}, {"name": "B", "model": {"name": "openai:b", "options": {"base_url": "http://[::1]/v1"}}},
+                 {"seat": {}}],
+        "model": {"name": "openai:own", "options": {"base_url": "http://127.0.0.1:9/v1"}},
+    }  # fmt: skip
+    (tmp_path / "own.yaml").write_text(json.dumps(spec), encoding="utf-8")
+    with room("own.yaml", tmp_path) as server:
+        owner = Browser(server)
+        owner.come_in(server.link)
+        page = owner.ask("/settings").text
+        assert "with its own base_url, which another model goes without" in page
+        # Whoever has no name goes by that of the session's pages.
+        assert "Agent 0: model" in page
+        given = {"do": "save", "name": "other", "model.name": "openai:gpt-4o", "cast.0.model.name": "openai:b"}
+        found = re.search(r"Saved as (\S+\.yaml)", owner.ask("/settings", given).text)
+    assert found is not None
+    changed = osim.load_experiment(found[1]).spec
+    assert (changed.model.name, changed.model.options) == ("openai:gpt-4o", {})  # type: ignore[union-attr]
+    assert changed.cast[0].model.options == {"base_url": "http://[::1]/v1"}  # type: ignore[union-attr]
 
 
 def test_settings_are_tried_before_people_come(server: RoomServer, owner: str) -> None:

@@ -13,7 +13,9 @@ import yaml
 import opinionsim as osim
 from opinionsim.analysis import tables
 from opinionsim.errors import SpecError
+from opinionsim.specification import consent_of
 from opinionsim.store import open_store
+from opinionsim.web import serve
 from tests.support.rooms import RoomServer, room
 from tests.web.test_browser import accessible, looking, my_turn, say, sit_down
 
@@ -230,3 +232,28 @@ def test_a_session_that_was_withdrawn_before_it_began_never_begins(
     with room(path, tmp_path) as server, looking(browser, server) as owner:
         owner.goto(server.link)
         assert owner.locator(".state").inner_text() == "withdrawn"
+
+
+@pytest.mark.parametrize(
+    ("address", "told", "wanted"),
+    [
+        ("http://127.0.0.1:8000/v1", "Your texts stay here.", None),
+        ("http://192.168.0.7/v1", "Your texts stay here.", None),
+        ("https://llm.example.org/v1", "Texts are sent to llm.example.org.", None),
+        ("https://llm.example.org/v1", "A server that speaks like OpenAI.", "llm.example.org"),
+        (None, "Texts are sent to OpenAI.", None),
+        (None, "Your texts stay here.", "openai"),
+    ],
+)
+def test_a_consent_names_where_texts_are_sent(
+    spec: Callable[..., Path], tmp_path: Path, address: str | None, told: str, wanted: str | None
+) -> None:
+    (tmp_path / "consent.yaml").write_text(yaml.safe_dump({**CONSENT, "provider": told}), encoding="utf-8")
+    model = {"name": "openai:own", "options": {"base_url": address} if address else {}}
+    experiment = osim.load_experiment(spec(ethics={"consent": "consent.yaml"}, model=model))
+    if wanted is None:
+        assert consent_of(experiment) is not None
+        return
+    with pytest.raises(SpecError, match=f"must name {re.escape(wanted)}, to which"):
+        serve(experiment, f"sqlite:///{tmp_path / 'room.sqlite'}", browser=False)
+    assert not list(tmp_path.glob("*.sqlite*"))

@@ -66,7 +66,7 @@ def rating_tables(results: Results) -> Iterator[Table]:
 
     rated, won = (rated_statements(results, winner=each) for each in (False, True))
     if rated is not None:
-        yield noted("Ratings by policy", told(rated, wide), [*axes, "policy"], "ratings")
+        yield noted("Ratings by policy", told(rated, wide), [*axes, "policy"], "ratings", rated=rated)
     if rated is not None and len(beside := told(rated, pairs)):
         yield noted("Which policy wins", beside, [*axes, "policy", "against"], "ratings-wins")
     if rated is not None and (found := told(rated, raters))["rated twice"].any():
@@ -75,7 +75,7 @@ def rating_tables(results: Results) -> Iterator[Table]:
         # The position statement is what the consent of a winner is compared with.
         bar = rated[rated["policy"] == POSITION] if rated is not None else won[:0]
         found = told(pd.concat([won, bar]), wide).query("policy == 'winner'")
-        yield noted("Ratings of the winner", found, [*axes, "policy"], "ratings-winner")
+        yield noted("Ratings of the winner", found, [*axes, "policy"], "ratings-winner", rated=won)
 
 
 def noted(heading: str, frame: pd.DataFrame, labels: list[str], name: str, **values: Any) -> Table:
