@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         warnings_for as warnings_for,
     )
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
-    from opinionsim.llm._seat import Person as Person, Question as Question, Seat as Seat
+    from opinionsim.llm._seat import LEFT as LEFT, Left as Left, Person as Person, Question as Question, Seat as Seat
     from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
     from opinionsim.llm.scripted._answers import any_sentences as any_sentences
     from opinionsim.llm.scripted._scene import Scene as Scene

@@ -94,14 +94,22 @@ class Question:
         }
 
 
+class Left:
+    """What a person answers that has left for good."""
+
+
+#: The answer of whoever has left.
+LEFT = Left()
+
+
 class Person(Protocol):
     """Shows questions to a person and returns the answers: a page, a terminal, or a double in a test."""
 
     evidence: str
     """What the answers are evidence of: ``human``, or ``scripted`` for a double."""
 
-    async def answer(self, question: Question) -> str | None:
-        """The person's answer, as :meth:`opinionsim.foundation.forms.Form.written` spells it; None once it has left.
+    async def answer(self, question: Question) -> str | Left:
+        """The person's answer, as :meth:`opinionsim.foundation.forms.Form.written` spells it; `LEFT` once it has left.
 
         A question whose form is ``signal`` is answered at once, with nothing where nothing is wanted.
 
@@ -181,7 +189,7 @@ class Seat:
             if not limit.expired():
                 raise
             return _missing(TIMED_OUT)
-        if text is None:
+        if isinstance(text, Left):
             return _missing(VACATED)
         if not isinstance(text, str):
             raise SpecError(f"a person answers with a text; got {type(text).__name__}")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from opinionsim.foundation import background
-from opinionsim.llm import EntryKey, Question
+from opinionsim.llm import LEFT, EntryKey, Left, Question
 from opinionsim.schedules import CONSENT
 
 
@@ -22,14 +22,14 @@ class Desk:
     def __init__(self) -> None:
         #: The last question to each seat of a run, whose questions follow each other, its answer, and whether that
         #: came in time.
-        self._asked: dict[tuple[str, int], tuple[EntryKey, asyncio.Future[str | None], asyncio.Future[bool]]] = {}
+        self._asked: dict[tuple[str, int], tuple[EntryKey, asyncio.Future[str | Left], asyncio.Future[bool]]] = {}
         #: The seats of runs whose person has left for good.
         self._left: set[tuple[str, int]] = set()
         #: Gives what the person at a seat of a run wants out of turn; set by the room.
         self.wanted: Callable[[str, int], Iterable[str]] = lambda run_id, agent: ()
         self._open: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
-    async def answer(self, question: Question) -> str | None:
+    async def answer(self, question: Question) -> str | Left:
         """What the person sends; to a signal, what it wants so far; asked for its consent, that it has given it."""
         if question.act == CONSENT.name:
             # It was given before the session began, and is on record with the seat.
@@ -37,13 +37,13 @@ class Desk:
         if question.form.kind == "signal":
             return "\n".join(await asyncio.to_thread(self.wanted, question.run_id, question.agent))
         if (question.run_id, question.agent) in self._left:
-            return None
+            return LEFT
         loop = asyncio.get_running_loop()
         answer, counts = loop.create_future(), loop.create_future()
         key = EntryKey(question.turn, question.call, question.attempt)
         self._asked[question.run_id, question.agent] = key, answer, counts
         try:
-            text: str | None = await answer
+            text: str | Left = await answer
         except asyncio.CancelledError:
             counts.set_result(False)
             raise
@@ -65,7 +65,8 @@ class Desk:
                 return None
             if not answer.done():
                 answer.set_result(text)
-            return answer.result() if await counts else None
+            given = answer.result()
+            return given if await counts and isinstance(given, str) else None
 
         return await asyncio.wrap_future(background.submit(hand_in()))
 
@@ -76,7 +77,7 @@ class Desk:
             self._left.add((run_id, agent))
             _, answer, _ = self._asked.get((run_id, agent), (None, None, None))
             if answer is not None and not answer.done():
-                answer.set_result(None)
+                answer.set_result(LEFT)
 
         background.call_soon(left)
 

@@ -82,7 +82,10 @@ def test_distribution_on_another_scale() -> None:
         (lambda: bias(["much"]), "must be numbers"),
         (lambda: bias([math.inf]), "finite"),
         (lambda: diversity([1.0], ddof=-1), "ddof"),
-        (lambda: evidence_statement(["guess"]), "scripted, mixed, model, equation, human; got guess"),
+        (
+            lambda: evidence_statement(["guess"]),
+            "mixed, human.model, equation.model, model, equation, human; got guess",
+        ),
         (lambda: evidence_statement([]), "got nothing"),
     ],
 )
