@@ -12,7 +12,7 @@ import pandas as pd
 from opinionsim.analysis import Estimand, Table, estimate, finished, interval_notes, no_estimate, number_text, p_text
 from opinionsim.comparison._updates import events
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import WITHOUT_FINDING, condition_axes, evidence_of, one_wording, stance_rows
+from opinionsim.metrics import WITHOUT_FINDING, condition_axes, one_wording, stance_rows
 from opinionsim.store import Results
 
 #: What tells conditions apart in how agents interact, or how topics are put.
@@ -102,7 +102,8 @@ def decompose(
     axes = [axis for axis in condition_axes(runs) if axis not in _PARTS and not axis.startswith("interaction.")]
     records, made = [], []
     for key, group in runs.groupby(axes, dropna=False, sort=False) if axes else [((), runs)]:
-        evidence = evidence_of(group["evidence"])
+        # Cells of several kinds are no controls of each other.
+        evidence = str(group["evidence"].iloc[0]) if group["evidence"].nunique() == 1 else "mixed"
         for name, cell in _named(group):
             control, values, missing = _values(_EQUATIONS[name], cell, group, numbers)
             found = no_estimate(missing or "too few updates or blocks")

@@ -127,7 +127,7 @@ def test_evidence_of_several_kinds_is_told(results: osim.Results) -> None:
     again = osim.load(results.url)
     again.runs["evidence"] = again.runs["interaction"].map({"placebo": "equation"}).fillna("model")
     found = decompose(again).frame
-    assert set(found["evidence"]) == {"equation+model"}
+    assert set(found["evidence"]) == {"mixed"}
     assert found["p"].isna().all()
 
 

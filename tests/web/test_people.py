@@ -69,7 +69,7 @@ def test_publication_is_asked_for_apart_from_taking_part(
         owner.goto(server.link)
         _invite(owner)
         _come_in(person, owner.locator(".link code").inner_text())
-        assert told["publication"] in person.locator("main").inner_text()
+        person.locator("main").get_by_text(told["publication"]).wait_for()
         accessible(person)
         _agree(person, *(["[name=publish]"] if agrees else []))
         person.locator(".code").wait_for()
