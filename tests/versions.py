@@ -25,7 +25,9 @@ ROOMS += ("specification", "test_memory.py", "test_messages.py", "test_opinions.
 #: What the tests need beside what they test.
 TOOLS = ("axe-playwright-python", "httpx", "hypothesis", "playwright", "pytest", "pytest-timeout", "pytest-xdist")
 #: Figures of another kind of study, which the tests of figures draw.
-ELSEWHERE = {"before-after", "consensus", "panels", "phase", "specification-curve"}
+ELSEWHERE = {"before-after", "consensus", "panels", "phase", "specification-curve"} | {
+    *("divisiveness", "kappas", "pairwise-accuracy", "ratings", "wins"),
+}
 
 
 def call(*command: Any, at: Path = PLACE) -> str:
