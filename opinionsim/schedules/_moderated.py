@@ -107,10 +107,11 @@ def automatic_instructions(marker: str) -> ActSpec:
     Parameters
     ----------
     marker : str
-        Words with which the reply must begin, whatever their case and spacing.
+        Words with which the reply must begin, whatever their case and spacing; a few words of courtesy may go before.
     """
     signs = re.findall(r"\w+|[^\w\s]", marker)
-    opening = re.compile(r"\s*\W*" + r"\s*".join(map(re.escape, signs)) + r"\W*", re.IGNORECASE)
+    courtesy, spelled = r"\s*(?:[^\n:]{1,60}[!.,\n]\s*)?\W*", r"\s*".join(map(re.escape, signs))
+    opening = re.compile(rf"{courtesy}{spelled}\W*", re.IGNORECASE)
 
     def read(call: str, text: str, received: tuple[Message, ...]) -> str:
         found = opening.match(text)

@@ -195,6 +195,15 @@ def test_instructions_are_asked_for_ten_times_and_then_the_run_ends(reply: str, 
     assert again._asked.count("instruct") == 1, "nine more are not asked for"
 
 
+@pytest.mark.parametrize("courtesy", ["", "Sure! ", "Of course, ", "Certainly.\n\n", "  **"])
+def test_a_courtesy_before_the_instructions_is_no_refusal(courtesy: str) -> None:
+    reply = f"{courtesy}Moderator instructions: Weigh all sides, and do not take one."
+    results, model = _chain("instruct", AIMessage(reply))
+    assert results.runs["status"].item() == "complete"
+    assert model._asked.count("instruct") == 1
+    assert set(results.calls.loc[results.calls["act"] == "instruct", "status"]) == {"answered"}
+
+
 @pytest.mark.parametrize("reply", ["I cannot say.", "Verdict: perhaps", "Verdict: accepted\nVerdict: rejected"])
 def test_a_moderation_without_a_verdict_is_published_as_it_is_and_decides_nothing(reply: str) -> None:
     moderated = {"roles": {"moderator": {"values": "peace"}}}
