@@ -145,7 +145,7 @@ def test_candidates_are_scored_on_updates_that_all_can_predict(
     one, every = study.by_one
     found = _counted(study, named(models))
     assert found.one_message is single
-    # Of numbers, the one just before must be on record as well.
+    # An update of numbers counts if the number just before it is on record, too.
     assert found.updated.sum() == (2 if exact else one if single else every)
     reasons = [each.unfit(found) for each in named(models)]
     assert any(reasons) is (share == 0.8 and len(models) > 1)

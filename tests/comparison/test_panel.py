@@ -412,7 +412,7 @@ def test_ratings_between_points_are_compared_as_numbers() -> None:
     columns = {"group": "team", "wave": "wave", "rating": "rating", "text": "said", "kind": "sort"}
     (study,) = studies(_slid(talk, **columns)).values()
     assert study.exact
-    # Of B's first number, none is on record before it.
+    # Nothing is on record before B's first number, so that it is no update.
     assert study.value[study.updated].tolist() == [40, 60.5]
     first = _slid(talk[talk["wave"] == 1], name="once", **columns)
     with pytest.raises(MeasurementError, match="with it and the opinion just before on record: none"):

@@ -353,8 +353,9 @@ def test_what_is_no_ballot_is_refused(ballots: object, said: str) -> None:
 
 
 def test_ranks_without_and_with_gaps_behind_ties_are_ballots() -> None:
-    for ballot in ([1, 2, 2, 3], [1, 2, 2, 4], [0, 1, 1, 2], [0, 1, 1, 3], [1, 1, 1, 1]):
-        elect([ballot])
+    for ballot in ([1, 2, 2, 3], [1, 2, 2, 4], [0, 1, 1, 2], [0, 1, 1, 3]):
+        assert elect([ballot]).ranks.tolist() == [0, 1, 1, 2]
+    assert elect([[1, 1, 1, 1]]).ranks.tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(

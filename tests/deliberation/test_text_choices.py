@@ -238,7 +238,7 @@ def _drawn(seed: int, between: float, topics: int = 1, judges: int = 30, pairs: 
 
 def test_a_mixed_logit_recovers_the_intercept_and_the_variance() -> None:
     found = [mixed_logit(*_drawn(seed, 2.0)) for seed in range(40)]
-    # Of 40 intervals of 95 %, fewer than 34 hold the truth once in a thousand times.
+    # A right procedure holds the truth in fewer than 34 of 40 intervals once in a thousand times.
     assert sum(each.low <= 1 <= each.high for each in found) >= 34
     assert np.mean([each.persons for each in found]) == pytest.approx(2.0, abs=0.4)
     assert np.mean([each.intercept for each in found]) == pytest.approx(1.0, abs=0.15)

@@ -271,7 +271,7 @@ def test_another_model_goes_without_the_options_of_the_former_one(tmp_path: Path
         owner.come_in(server.link)
         page = owner.ask("/settings").text
         assert "with its own base_url, which another model goes without" in page
-        # Whoever has no name goes by that of the session's pages.
+        # The page calls a member without a name as the session's pages do.
         assert "Agent 0: model" in page
         given = {"do": "save", "name": "other", "model.name": "openai:gpt-4o", "cast.0.model.name": "openai:b"}
         found = re.search(r"Saved as (\S+\.yaml)", owner.ask("/settings", given).text)
