@@ -31,11 +31,11 @@ class Written(SourceCell):
         known = self.agent is None or self.agent < size
         return "" if known else f"the cell {self.cell!r} has no agent {self.agent}; give one from 0 to {size - 1}"
 
-    def text(self, run: Mapping[int, Text]) -> str:
-        """The text of a run; empty where its author was refused or gave none."""
-        own = [each for _, each in sorted(run.items()) if each.kind not in (PROBE.kind, SELF_REPORT.kind)]
-        own = [each for each in own if self.agent in (None, each.site.agent)]
-        return own[-1].text if own and own[-1].status in SPOKEN else ""
+    def text(self, run: Mapping[int, Text]) -> tuple[int, str]:
+        """The turn and the text of a run; the text is empty where its author was refused or gave none."""
+        own = [(turn, each) for turn, each in sorted(run.items()) if each.kind not in (PROBE.kind, SELF_REPORT.kind)]
+        own = [(turn, each) for turn, each in own if self.agent in (None, each.site.agent)]
+        return (own[-1][0], own[-1][1].text if own[-1][1].status in SPOKEN else "") if own else (-1, "")
 
 
 @part("interaction", name="choices")
@@ -44,7 +44,7 @@ class ChoicesInteraction(AskedOnce):
 
     A pair are the texts of one replicate of both cells, whose runs are carried out first. All pairs are shown in one
     run, to each judge in an order of its own; which text of a pair stands first is drawn by judge and pair. A pair that
-    lacks a text, since its author was refused, is left out.
+    lacks a text, since its author was refused, is left out, and so is that of a text and itself.
     """
 
     acts = named(CHOOSE)
@@ -74,9 +74,9 @@ class ChoicesInteraction(AskedOnce):
         """The number of each pair, from 0, and its two texts."""
         half = len(runs) // 2
         for pair, (own, beside) in enumerate(zip(runs[:half], runs[half:], strict=True)):
-            texts = (self.text.text(own), self.other.text(beside))
-            if all(texts):
-                yield pair, 0, texts
+            (turn, text), (second, other) = self.text.text(own), self.other.text(beside)
+            if text and other and (turn, self.text.cell) != (second, self.other.cell):
+                yield pair, 0, (text, other)
 
     def externals(self, setting: Setting) -> Mapping[str, str]:
         """The texts, by the field that names their cell and the number of their pair."""

@@ -159,6 +159,27 @@ def test_a_pair_without_a_text_is_left_out() -> None:
     assert found["chosen"].notna().all()
 
 
+def test_a_text_is_never_judged_beside_itself(tmp_path: Path) -> None:
+    pair = {"kind": "choices", "text": {"cell": "cast=two"}, "other": {"cell": "cast=two", "agent": 1}}
+    sweep = [
+        {"cast": [{"label": "two", "value": [{"name": "Ada"}, {"name": "Ben"}]}]},
+        {"cast": [{"label": "judges", "value": [{"persona": "a tenant"}]}], "interaction": [pair]},
+    ]
+    chain = {"kind": "chain", "order": "shuffled"}
+    spec = {
+        "name": "same",
+        "seed": 1,
+        "task": "Open on Sundays?",
+        "replicates": 8,
+        "interaction": chain,
+        "sweep": sweep,
+    }
+    results = osim.run(load_experiment(spec), str(tmp_path / "s.sqlite"))
+    written = results.turns[results.turns["kind"] != "choice"]
+    last = written.sort_values("turn").groupby("run_id")["agent"].last()
+    assert 0 < len(choices(results)) == (last != 1).sum() < 8
+
+
 def test_a_run_of_judges_goes_on_where_it_stopped_and_refuses_texts_that_are_not_there() -> None:
     whole = finished(SPEC, "whole.sqlite", judged_by(better))
     stopped = ended(changed(SPEC, execution={"budget": {"calls": 90}}), "s.sqlite", judged_by(better), slots=3)
