@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from langchain_core.messages import AIMessage
 from scipy.optimize import minimize
 
-from opinionsim.llm import read_reply
-from opinionsim.llm._refusals import signs
+from opinionsim.conduct import look, names_of
+from opinionsim.conduct._refusals import signs
+from opinionsim.messages import Speech
 
 _TEXTS = Path(__file__).parent / "data"
 _DATA = _TEXTS / "replies" / "held_out.jsonl"
@@ -47,8 +47,8 @@ class Figures(NamedTuple):
     recall: Share
     disagreed: int
     """Rows on which the labels disagree about R."""
-    flags: Mapping[str, int]
-    """Rows by flag, those left out included."""
+    signs: Mapping[str, int]
+    """Rows by the signs of conduct in answers, those left out included."""
     errors: list[str]
     """Ids of rows read otherwise than labelled."""
 
@@ -65,23 +65,23 @@ def wilson(hits: int, trials: int, z: float = 1.959964) -> Share:
 
 def measure(rows: Iterable[Mapping[str, Any]]) -> Figures:
     """Read all texts, and compare with the rows' two labels."""
-    flags: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
     pairs: list[tuple[bool, bool]] = []
     disagreed, errors = 0, []
     for row in rows:
-        reply = read_reply(AIMessage(row["text"]))
-        flags[reply.flag] += 1
+        looked = look(row["text"], "answered", speech=Speech(language=""))
+        shown.update(names_of(looked.signs))
         first, second = (label == "R" for label in row["labels"])
         if first != second:
             disagreed += 1
             continue
-        refused = reply.status == "refused"
+        refused = looked.status in ("refused", "off_role")
         pairs.append((first, refused))
         if refused != first:
             errors.append(str(row["id"]))
     both = sum(label and read for label, read in pairs)
     precision = wilson(both, sum(read for _, read in pairs))
-    return Figures(precision, wilson(both, sum(label for label, _ in pairs)), disagreed, dict(flags), errors)
+    return Figures(precision, wilson(both, sum(label for label, _ in pairs)), disagreed, dict(shown), errors)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -132,8 +132,8 @@ def main() -> None:
     print(f"precision of refused  {found.precision}")
     print(f"recall of refused     {found.recall}")
     print(f"rows left out, since the labels disagree  {found.disagreed}")
-    for flag, number in sorted(found.flags.items()):
-        print(f"flag {flag or 'none':10s} {number}")
+    for sign, number in sorted(found.signs.items()):
+        print(f"sign {sign:10s} {number}")
     if arguments.errors:
         print("read otherwise:", *found.errors)
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from opinionsim.conduct import RULES, CutOff, NoAnswer, ReplyPolicy, Sign, look, names_of, stripped
 from opinionsim.errors import (
     JournalMismatch,
     ModelCallError,
@@ -26,12 +27,12 @@ from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
-from opinionsim.llm._policy import CutOff, NoAnswer, ReplyPolicy, RetryPolicy
+from opinionsim.llm._policy import RetryPolicy
 from opinionsim.llm._prices import Price
-from opinionsim.llm._reply import ParsedReply, read_reply, withheld
+from opinionsim.llm._reply import ParsedReply, read_reply
 from opinionsim.llm._seat import People, Seat
 from opinionsim.llm._slots import Ending, Lane, SlotPool
-from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply
+from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply, ReplyStatus
 from opinionsim.registry import RAISED, raised
 
 if TYPE_CHECKING:
@@ -239,8 +240,9 @@ class RunCalls:
         prompt = Prompt.of(messages)
         everybody = endpoint or self._answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
-        rejected, told = 0, ""
-        missing: Counter[bool] = Counter()
+        policy = asked.replies if isinstance(asked, Endpoint) else ReplyPolicy()
+        rejected, told, first = 0, "", prompt
+        again: Counter[str] = Counter()
         for attempt in count():
             key = EntryKey(turn.index, call, attempt)
             entry = self.journal.lookup(key)
@@ -251,17 +253,20 @@ class RunCalls:
                 judged = self._read_again(entry, turn, reading)
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
-                question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, missing[True])
+                question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, again["truncated"])
                 person = isinstance(asked, Seat)
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
+                    judged = _Judgement("rejected", unfit) if unfit else _judged(reply, (), asked, again, reading, call)
+                    signs: tuple[Sign, ...] = ()
                 else:
-                    (reply, latency_s), unfit = await self._reply(turn, question, asked), ""
-                reply = _as_read(reply, reading, call)
-                judged = _Judgement("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, call)
-                if judged.nothing:
-                    reply = reply._replace(status="empty")
-                    judged = _judged(reply, asked, missing, reading, call)
+                    reply, latency_s = await self._reply(turn, question, asked)
+                    reply, signs = _looked_at(reply, prompt, reading, call)
+                    judged = _judged(reply, signs, asked, again, reading, call)
+                if judged.status:
+                    reply = reply._replace(status=judged.status)
+                    if judged.status == "empty":
+                        judged = _judged(reply, (), asked, again, reading, call)
                 entry = Entry(
                     key,
                     turn.step,
@@ -269,6 +274,8 @@ class RunCalls:
                     turn.act,
                     prompt.identity,
                     **reply._asdict(),
+                    signs=signs,
+                    rules="" if person else RULES,
                     acceptance=judged.acceptance,
                     reason=judged.reason,
                     prompt=prompt,
@@ -295,18 +302,20 @@ class RunCalls:
                 ) from judged.failure
             if judged.acceptance == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return Reply(entry.text, entry.status, judged.decision).as_said()
+                return _taken(entry, policy, judged.decision)
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
                 rejected, told = rejected + 1, judged.reason
                 continue
-            if entry.status != "answered":
-                missing[entry.status == "truncated"] += 1
+            cause = _cause(entry, policy, again)
+            prompt = _again(first, reading, entry.status if cause in _NONE else cause, judged.reason)
+            if cause != "rejected":
+                again[cause] += 1
                 failure = entry.reason if judged.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
-                    return Reply(entry.text, entry.status)
+                    return _taken(entry, policy)
                 none = f"none of {reading.attempts} replies was acceptable; the last one: {judged.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
@@ -534,6 +543,32 @@ def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
     return Usage(1, reply.input_tokens + reply.output_tokens, _money(endpoint, reply)["cost"] or 0.0)
 
 
+#: Causes of another question whose status is told.
+_NONE = ("no answer", "truncated")
+
+
+def _cause(entry: Entry, policy: ReplyPolicy, again: Mapping[str, int]) -> str:
+    """Why a reply was not taken: no answer, cut off, one of its signs, or rejected by a parse."""
+    if entry.status != "answered":
+        return "truncated" if entry.status == "truncated" else "no answer"
+    return policy.asks_again(names_of(entry.signs), again)[0] or "rejected"
+
+
+def _again(prompt: Prompt, reading: Parsing, cause: str, reason: str) -> Prompt:
+    """A prompt for the next attempt: its last message also says what was wrong with the last reply."""
+    if prompt.before is None or prompt.message is None:
+        return prompt
+    said = reading.speech.again if reading.speech is not None else None
+    why = f"Your last answer could not be used: {reason}. Please answer again." if said is None else said(cause, reason)
+    return prompt.before.then(ChatMessage(prompt.message.role, f"{prompt.message.content}\n\n{why}"))
+
+
+def _taken(entry: Entry, policy: ReplyPolicy, decision: Any = None) -> Reply:
+    """An entry as a reply: what readers get of its text."""
+    text = stripped(entry.text, entry.signs, policy.taken) if entry.signs else entry.text
+    return Reply(text, entry.status, decision, names_of(entry.signs)).as_said()
+
+
 class _Judgement(NamedTuple):
     """Whether a reply is accepted, and its decision."""
 
@@ -543,8 +578,8 @@ class _Judgement(NamedTuple):
     decision: Any = None
     ends: bool = False
     """Whether a rejected reply that is no answer ends the run."""
-    nothing: bool = False
-    """Whether nothing of an answer is left to publish."""
+    status: ReplyStatus | Literal[""] = ""
+    """The status that the reply has instead, since nothing of an answer is left to publish, or by its treatment."""
     failure: BaseException | None = None
     """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
 
@@ -556,34 +591,46 @@ def _parsed(reading: Parsing, call: str, text: str) -> _Judgement:
     try:
         return _Judgement("accepted", decision=reading.parse(call, text, reading.received))
     except Rejected as rejected:
-        return _Judgement("rejected", str(rejected), nothing=isinstance(rejected, NothingSaid))
+        return _Judgement("rejected", str(rejected), status="empty" if isinstance(rejected, NothingSaid) else "")
     except RAISED as error:  # a parse is a function of the user's
         return _Judgement("unparsed", f"parse failed with {raised(error)}", failure=error)
 
 
-def _as_read(reply: ParsedReply, reading: Parsing, call: str) -> ParsedReply:
-    """A reply in a form that no refusal has is an answer, although its words may read like a refusal."""
-    if not reading.formal or reply.status != "refused" or withheld(reply.finish_reason):
-        return reply
-    accepted = _parsed(reading, call, reply.text).acceptance == "accepted"
-    return reply._replace(status="answered") if accepted else reply
+def _looked_at(reply: ParsedReply, prompt: Prompt, reading: Parsing, call: str) -> tuple[ParsedReply, tuple[Sign, ...]]:
+    """A reply with its status, and its signs; in a form that no refusal has, it is an answer whatever its words."""
+    speech = None if reading.formal else reading.speech
+    status, signs = look(reply.text, reply.status, speech=speech, prompt=prompt, received=reading.received)
+    if reading.formal and status != reply.status and _parsed(reading, call, reply.text).acceptance == "accepted":
+        return reply, ()
+    return reply._replace(status=status), signs
 
 
 def _judged(
-    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Parsing, call: str
+    reply: ParsedReply,
+    signs: Iterable[Sign],
+    asked: Endpoint | Seat,
+    again: Mapping[str, int],
+    reading: Parsing,
+    call: str,
 ) -> _Judgement:
-    """Whether a reply is accepted: by the act's `parse` on an answer, by the policy on any other reply.
+    """Whether a reply is accepted: by its signs and the act's `parse` if it is an answer, else by the policy.
 
-    `missing` counts the earlier replies to this call that were no answers, those that were cut off under True.
+    `again` counts by cause how often the same was asked again.
     """
-    if reply.status == "answered":
-        return _parsed(reading, call, reply.text)
     if isinstance(asked, Seat):
-        return _Judgement("accepted")
+        return _parsed(reading, call, reply.text) if reply.status == "answered" else _Judgement("accepted")
+    if reply.status == "answered":
+        sign, then = asked.replies.asks_again(names_of(signs), again)
+        if then in ("again", "fail"):
+            return _Judgement("rejected", f"the reply shows {sign}", ends=then == "fail")
+        judged = _parsed(reading, call, reply.text)
+        return judged._replace(status="off_role") if then == "skip" and judged.acceptance == "accepted" else judged
     policy: NoAnswer | CutOff = getattr(asked.replies, reply.status)
     # Without a limit that could be doubled, the same question would be cut off again.
     cut_off = reply.status == "truncated"
-    over = missing.get(cut_off, 0) >= policy.reask or (cut_off and asked.max_tokens is None)
+    over = again.get("truncated" if cut_off else "no answer", 0) >= policy.reask or (
+        cut_off and asked.max_tokens is None
+    )
     if over and policy.then != "fail":
         return _Judgement("accepted")
     return _Judgement("rejected", f"the reply was {reply.status}", ends=over)

@@ -330,10 +330,8 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def ends_runs(self) -> list[list[str]]:
-        """Conditions in which a reply ends its run, for each chat model."""
-        return [
-            [status for status, treatment in model.replies if treatment.then == "fail"] for model in self.chat_models
-        ]
+        """Statuses and signs with which a reply ends its run, for each chat model."""
+        return [model.replies.ends for model in self.chat_models]
 
     @property
     def asked(self) -> tuple[tuple[ProbeSpec, ActSpec], ...]:

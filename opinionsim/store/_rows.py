@@ -269,7 +269,7 @@ class TurnRow:
     """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order.
 
     `status` is ``answered``, ``refused``, ``empty``, ``truncated`` or ``skipped``; all but the first are missing
-    values, and a skipped turn made no call.
+    values, and a skipped turn made no call. `signs` names the signs of conduct of the reply, one blank apart.
     """
 
     turn: int
@@ -280,6 +280,7 @@ class TurnRow:
     reads: tuple[int | str, ...]
     text: str
     status: ReplyStatus = "answered"
+    signs: str = ""
 
 
 class Doing(NamedTuple):

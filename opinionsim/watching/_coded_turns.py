@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MOST_TURNS = 200
 #: What is told of a call under the names of its fields.
 _CALL = (
-    "source acceptance reason status flag finish_reason model fingerprint input_tokens cached_tokens output_tokens "
-    "reasoning_tokens arrived_at reasoning"
+    "source acceptance reason status signs rules finish_reason model fingerprint input_tokens cached_tokens "
+    "output_tokens reasoning_tokens arrived_at reasoning"
 )
 
 

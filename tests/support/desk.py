@@ -10,7 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import Rejected
-from opinionsim.llm import CutOff, Entry, EntryKey, MemoryJournal, NoAnswer, ReplyPolicy, RunCalls, SlotPool
+from opinionsim.conduct import CutOff, NoAnswer, ReplyPolicy
+from opinionsim.llm import Entry, EntryKey, MemoryJournal, RunCalls, SlotPool
 from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Prompt, Reply
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual

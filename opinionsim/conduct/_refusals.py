@@ -21,7 +21,7 @@ class Answered(NamedTuple):
     Attributes
     ----------
     status : str
-        ``answered`` or ``refused``.
+        ``answered``; ``refused`` where it declines; ``off_role`` where it holds no answer and declines nothing.
     flag : str
         ``note``: beside the answer, the model speaks to whoever runs it; ``suspected``: it may be a refusal, or a
         person who declines; empty otherwise.
@@ -55,6 +55,8 @@ _WEIGHTS: dict[str, float] = _DATA["weights"]
 _STANCE = frozenset(("believes", "verdict"))
 #: Signs that the model steps out.
 _OUT = frozenset(("model", "leaves", "declines", "offers"))
+#: Signs that the model declines.
+_DECLINES = frozenset(("leaves", "declines", "foreign"))
 #: Signs that a sentence is about the task, so that a stance in it is not the author's own.
 _ABOUT = frozenset(("model", "leaves", "role", "request", "asked", "writing", "asks"))
 #: Signs of a paragraph beside an answer, and of one in brackets.
@@ -92,8 +94,8 @@ def read_answer(text: str) -> Answered:
     Returns
     -------
     Answered
-        ``refused`` where signs that the model declines, leaves its role or speaks of its task outweigh those of a
-        stance; every other text is an answer, on whichever side of the question, or between them.
+        ``refused`` or ``off_role`` where signs that the model declines, leaves its role or speaks of its task outweigh
+        those of a stance; every other text is an answer, on whichever side of the question, or between them.
 
     Notes
     -----
@@ -109,7 +111,7 @@ def read_answer(text: str) -> Answered:
     found = _values(plain, sentences)
     score = _DATA["bias"] + sum(weight * found[name] for name, weight in _WEIGHTS.items())
     if score > 0:
-        return Answered("refused")
+        return Answered("refused" if any(found[name] for name in _DECLINES) else "off_role")
     if noted:
         return Answered("answered", "note")
     suspected = found["leaves"] or found["model"] or (found["out"] and score > _DATA["suspected"])
