@@ -53,6 +53,11 @@ Taken = Literal["keep", "strip"] | Again
 Kept = Annotated[Literal["keep", "strip"] | Again, AfterValidator(_kept)]
 
 
+def _silent(treatment: object) -> bool:
+    """Whether the texts that it is about are left out of what others receive, and so are missing in any case."""
+    return isinstance(treatment, NoAnswer)
+
+
 class ReplyPolicy(DocumentModel):
     """What follows from what a reply is, and from what it shows beside an answer."""
 
@@ -91,6 +96,13 @@ class ReplyPolicy(DocumentModel):
         if "truncated" in stated:
             stated["truncated"].pop("then", None)
         return {name: each for name, each in stated.items() if each}
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The statuses and signs of texts that tables and figures leave out; where they end runs, there are none."""
+        return tuple(
+            name for name, each in self if getattr(each, "then", "") in ("missing", "fail") and not _silent(each)
+        )
 
     @property
     def ends(self) -> list[str]:

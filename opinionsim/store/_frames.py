@@ -259,7 +259,7 @@ def _opinion_columns(
     own = [turns[row.run_id, row.turn] for row in rows]
     by = [authors[turn.run_id, turn.agent] for turn in own]
     same = (cell.run_id, cell.cell, cell.block, instrument.instrument_id, instrument.classifier, instrument.variable)
-    counted = [cell.counts_cut_off or turn.status != "truncated" for turn in own]
+    counted = [cell.counts(turn) for turn in own]
     return [
         *([each] * len(rows) for each in (*same, scale)),
         [turn.kind for turn in own],

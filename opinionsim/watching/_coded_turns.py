@@ -125,7 +125,7 @@ class Lines:
         self.changes: dict[int, float | None] = {}
         last: dict[int, float] = {}
         for turn, value in coded_turns(one.columns, name, one.kind(name, kind)):
-            if value is not None and (turn.status != "truncated" or one.cell.counts_cut_off):
+            if value is not None and one.cell.counts(turn):
                 self.changes[turn.turn] = value - last[turn.agent] if turn.agent in last else None
                 last[turn.agent] = value
 

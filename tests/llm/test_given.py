@@ -13,7 +13,7 @@ from opinionsim.errors import ModelCallError, SpecError
 from opinionsim.llm import GivenReplies, ModelClient
 from opinionsim.messages import ChatMessage, Reply
 from opinionsim.testing import run_virtual
-from tests.support.desk import MISSING, PICKY, PROMPT, Desk, fails
+from tests.support.desk import MISSING, PICKY, Desk, fails
 
 
 def _asked(model: GivenReplies, *texts: str) -> list[str]:

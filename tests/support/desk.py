@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from opinionsim.errors import Rejected
 from opinionsim.conduct import CutOff, NoAnswer, ReplyPolicy
+from opinionsim.errors import Rejected
 from opinionsim.llm import Entry, EntryKey, MemoryJournal, RunCalls, SlotPool
 from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Prompt, Reply
 from opinionsim.schedules import Turn
