@@ -26,12 +26,17 @@ RULES = f"rules {_DATA['version']}"
 _GRAM, _SHORT, _ECHO, _LOOP = 6, 3, 0.5, 0.6
 #: Fewest words of a text that is compared with what was read, or of which the language is told.
 _COMPARED, _TOLD = 12, 8
+#: Share of common words of the language asked for above which a text is in it.
+_KNOWN = 0.1
+#: Difference of log-probabilities above which a text is in a language rather than in another.
+_DOUBT = 10.0
 #: Common words by language: a text with many of those asked for needs no closer look.
 _COMMON = {
-    "en": "the a an to of and in is it that i you for not be are my we this with on but have as so no they at if or",
-    "de": "der die das und ist nicht ich ein eine zu in den mit es sich auf wir aber für dass sie im auch wenn was",
-    "fr": "le la les de des et est pas je un une que qui en pour ce il on nous mais dans ne plus sur au du",
-    "es": "el la los las de que y en no es un una por para con lo yo se pero más como si mi su al del",
+    "en": "the and of to is that it for you not are my we this with have they what would about from by more your how "
+    "there can but if or people think who i'm it's don't i",
+    "de": "der die das und ist nicht ich ein eine mit es sich auf wir aber für dass sie auch wenn was den dem zu im",
+    "fr": "le les des et est pas je une que qui pour ce nous mais dans ne plus sur au du c'est j'ai il elle",
+    "es": "el los las y una por para con lo yo se pero más como si mi su del que es está hay",
 }
 _MARKS = {name: pattern for name, pattern in _DATA["markup"].items() if name not in ("bullet", "count")}
 #: Keys under which a reply in JSON holds its text.
@@ -39,6 +44,9 @@ _KEYS = ("post", "tweet", "text", "message", "response", "reply", "content", "an
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _EACH = re.compile(rf"[\u3040-\u30ff\u3400-\u9fff]|{_WORD.pattern}")
 _LINE = re.compile(r"^[^\S\n]*[*_]*([^\W\d][\w.' -]{0,30}?)[*_]*[:\uff1a][*_]*[^\S\n]+\S", re.MULTILINE)
+#: What every text with words in front of it has near its beginning, marks that can stand there, and ends of sentences.
+_HEADED = re.compile(r"[:\uff1a\n\]]|\s[\u2013\u2014-]\s")
+_HEAD, _GAP, _STOP = re.compile(r"[\s*_#>\"“¡¿(\[@-]*"), re.compile(r"[*_]*\s*"), re.compile(r"[.!?][\"')\]]*\s+")
 _QUOTES = ('""', "“”", "„“", "«»", "「」", "''")
 
 
@@ -97,11 +105,18 @@ def _any(kind: str, author: str = "") -> re.Pattern[str]:
     return _compiled(written.replace("<name>", f"(?:{named})"))
 
 
+@lru_cache(maxsize=1 << 10)
 def _called(name: str) -> list[str]:
     """What somebody is called: the whole name, its first and last part, and the first with an initial."""
     parts = name.split()
     short = [parts[0], parts[-1], f"{parts[0]} {parts[-1][0]}."] if len(parts) > 1 else []
     return sorted({*filter(None, [name]), *(each for each in short if len(each) > 2)}, key=len, reverse=True)
+
+
+def _near(kind: str, text: str, author: str = "") -> bool:
+    """Whether anything stands in a text without which it shows no sign of a kind."""
+    low = text.lower()
+    return any(each in low for each in _DATA["near"][kind]) or any(each.lower() in low for each in _called(author))
 
 
 def wordless(text: str) -> bool:
@@ -123,7 +138,7 @@ def signs_in(text: str, shown: Shown) -> list[Sign]:
     _marks(text, start, end, found)
     body = text[start:end]
     found += [*lines, *(Sign(name, start, end) for name in _whole(body, shown))]
-    if match := _any("role", shown.author).search(text, start, end):
+    if _near("role", text, shown.author) and (match := _any("role", shown.author).search(text, start, end)):
         found.append(Sign("role", *match.span()))
     return sorted(found, key=lambda sign: (sign.start, -sign.end))
 
@@ -137,7 +152,7 @@ def names_of(signs: Iterable[Sign]) -> tuple[str, ...]:
 def stripped(text: str, signs: Iterable[Sign], taken: Collection[str]) -> str:
     """A reply without the characters of the signs that are taken out; never without all its words."""
     left, place = [], 0
-    for sign in sorted(sign for sign in signs if sign.name in taken):
+    for sign in sorted((sign for sign in signs if sign.name in taken), key=lambda sign: sign.start):
         left.append(text[place : sign.start])
         place = max(place, sign.end)
     if not left:
@@ -148,7 +163,9 @@ def stripped(text: str, signs: Iterable[Sign], taken: Collection[str]) -> str:
 
 def _front(text: str, start: int, end: int, shown: Shown, found: list[Sign]) -> int:
     """Where the text begins behind words of the model's own, or a name, in front of it; 0 where there are none."""
-    head = re.compile(r"[\s*_#>\"“¡¿(\[@]*").match(text, start, end)
+    if not _HEADED.search(text, start, min(end, start + 400)):
+        return 0
+    head = _HEAD.match(text, start, end)
     at = head.end() if head else start
     for kind, pattern in (("preamble", _any("preamble", shown.author)), ("names", _names(shown.author, shown.others))):
         match = pattern.match(text, at, end) or pattern.match(text, start, end)
@@ -160,7 +177,7 @@ def _front(text: str, start: int, end: int, shown: Shown, found: list[Sign]) -> 
 
 def _next_word(text: str, place: int, end: int) -> int:
     """Where the text goes on after a label and the marks and blanks behind it; 0 where nothing follows."""
-    behind = re.compile(r"[*_]*\s*").match(text, place, end)
+    behind = _GAP.match(text, place, end)
     place = behind.end() if behind else place
     return place if _WORD.search(text, place, end) else 0
 
@@ -183,15 +200,17 @@ def _behind(text: str, start: int, end: int, found: list[Sign]) -> int:
     """Where the text ends in front of words of the model's own behind it; 0 where there are none."""
     # A last paragraph, or the last sentence of it.
     tail = max(text.rfind("\n", start, end) + 1, start)
-    for place in dict.fromkeys([tail, *_sentences(text, tail, end)]):
-        head = re.compile(r"[\s(\[*_>\"-]*").match(text, place, end)
+    near = _near("closing", text[tail:end])
+    for place in dict.fromkeys([tail, *_sentences(text, tail, end)]) if near else ():
+        head = _HEAD.match(text, place, end)
         for at in dict.fromkeys([place, head.end() if head else place]):
             match = _any("closing").match(text, at, end)
             if match and text[match.end() : end].strip(" \t)]*_\"'.!?") == "" and _WORD.search(text, start, place):
                 cut = len(text[start:place].rstrip().rstrip("-*_ \n"))
                 found.append(Sign("preamble", start + cut, end))
                 return start + cut
-    count = _pattern("markup", "count").search(text, max(start, end - 60), end)
+    counted = text[end - 1 : end] in ")]*_s." and "word" in text[end - 20 : end].lower()
+    count = _pattern("markup", "count").search(text, max(start, end - 60), end) if counted else None
     if count and count.end() == end and count.start() > start and re.search(r"[(\[*:]", count[0]):
         found.append(Sign("markup", count.start(), end))
         return count.start()
@@ -200,7 +219,7 @@ def _behind(text: str, start: int, end: int, found: list[Sign]) -> int:
 
 def _sentences(text: str, start: int, end: int) -> list[int]:
     """Where the last sentences of a paragraph begin, the last first."""
-    begins = [match.end() for match in re.compile(r"[.!?][\"')\]]*\s+").finditer(text, start, end)]
+    begins = [match.end() for match in _STOP.finditer(text, start, end)]
     return begins[:-3:-1]
 
 
@@ -259,29 +278,27 @@ def _lines(body: str, shown: Shown) -> Iterator[tuple[int, int]]:
 
 def _whole(body: str, shown: Shown) -> Iterator[str]:
     """Signs of a text as a whole."""
-    words = _WORD.findall(body)
+    words = _EACH.findall(body.casefold())
     if shown.language and foreign(body, words, shown.language):
         yield "language"
-    if shown.words is not None and len(words) > shown.words:
+    if shown.words is not None and len(words) > shown.words and len(_WORD.findall(body)) > shown.words:
         yield "length"
-    said = _plain(body).split()
-    if len(said) < _COMPARED:
+    if len(words) < _COMPARED:
         return
-    grams = _grams(said, _GRAM)
     for name, texts in (("echo", shown.read), ("echo_task", shown.task)):
         plain = [_plain(text) for text in texts]
         # Few of the passages tell whether all have to be looked for.
-        if any(gram in text for gram in grams[::_GRAM] for text in plain):
-            copied = sum(any(gram in text for text in plain) for gram in grams)
-            if copied > _ECHO * len(grams):
+        if any(gram in text for gram in _grams(words, _GRAM, _GRAM) for text in plain):
+            grams = _grams(words, _GRAM)
+            if sum(any(gram in text for text in plain) for gram in grams) > _ECHO * len(grams):
                 yield name
-    if len(set(short := _grams(said, _SHORT))) < _LOOP * len(short):
+    if len(set(words)) < _LOOP * len(words) and len(set(short := _grams(words, _SHORT))) < _LOOP * len(short):
         yield "loop"
 
 
-def _grams(words: Sequence[str], n: int) -> list[str]:
-    """Passages of n words."""
-    return [" ".join(words[place : place + n]) for place in range(len(words) - n + 1)]
+def _grams(words: Sequence[str], n: int, every: int = 1) -> list[str]:
+    """Passages of n words, one for every so many words."""
+    return [" ".join(words[place : place + n]) for place in range(0, len(words) - n + 1, every)]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -291,26 +308,20 @@ def _plain(text: str) -> str:
 
 
 def foreign(text: str, words: Sequence[str], language: str) -> bool:
-    """Whether a text is in another language than asked."""
-    scripts = sum(map("\u3040".__le__, text)) > len(text) / 3
-    if len(words) < _TOLD and not scripts:
+    """Whether a text, whose words are in lower case, is in another language than asked."""
+    if len(words) < _TOLD:
         return False
     common = _common(language)
-    if common and sum(word.casefold() in common for word in words) > 0.15 * len(words):
+    if common and sum(map(common.__contains__, words)) > _KNOWN * len(words):
         return False
-    told, margin = _identified(text)
-    return told != language and margin
+    # Its model takes half a second to load, and most texts need none.
+    from py3langid import rank
+
+    scores = dict(rank(text))
+    best = max(scores, key=scores.__getitem__)
+    return best != language and scores[best] - scores.get(language, float("-inf")) > _DOUBT
 
 
 @lru_cache(maxsize=32)
 def _common(language: str) -> frozenset[str]:
     return frozenset(_COMMON.get(language, "").split())
-
-
-def _identified(text: str) -> tuple[str, bool]:
-    """The language of a text, and whether there is little doubt."""
-    # Its model takes half a second to load, and most texts need none.
-    from py3langid import rank
-
-    (best, score), (_, second), *_ = rank(text)
-    return best, score - second > 10
