@@ -38,7 +38,7 @@ def left(text: str) -> str:
         ("**Post:** ", ""),
         ("As Aisha, I would write:\n\n", ""),
         ("Natürlich! Hier ist ein Beitrag aus der Sicht von Aisha:\n\n", ""),
-        ("好的，以下是帖子：\n\n", ""),
+        ("\u597d\u7684\uff0c\u4ee5\u4e0b\u662f\u5e16\u5b50\uff1a\n\n", ""),
         ("", "\n\nLet me know if you'd like me to adjust the tone!"),
         ("", "\n\n(Note: this post reflects the persona's view, not mine.)"),
         ("", "\n\nWould you like me to write another version?"),
@@ -55,7 +55,7 @@ def test_words_of_the_model_around_a_text_are_taken_out(before: str, behind: str
 
 @pytest.mark.parametrize(
     "label",
-    ["Aisha Patel: ", "Aisha: ", "**Aisha Patel:** ", "PATEL: ", '"Aisha Patel": ', "Stranger: ", "Citizen 3: "],
+    ["Aisha Patel: ", "Aisha: ", "**Aisha:** ", "PATEL: ", '"Aisha Patel": ', "Stranger: ", "Citizen 3: "],
 )
 def test_a_name_or_label_in_front_is_taken_out(label: str) -> None:
     assert shown(label + POST) == ("names",)
@@ -131,7 +131,7 @@ def test_what_was_read_and_the_task_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["N/A", "n/a.", "None", "null", "...", "[Request blocked]", "(no response)", "Post: N/A"]
+    "text", ["N/A", "n/a.", "None", "null", "...", "[Request blocked]", "(no reply)", "Post: N/A"]
 )
 def test_a_word_for_nothing_is_an_empty_reply(text: str) -> None:
     assert looked(text) == Looked("empty")
