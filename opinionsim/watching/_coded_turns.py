@@ -144,7 +144,7 @@ class Lines:
         told = []
         for turn in shown:
             if turn in turns:
-                line = picked(turns[turn], "turn step agent act kind status text")
+                line = picked(turns[turn], "turn step agent act kind status signs text")
                 line |= {"reads": [str(ref) for ref in turns[turn].reads], "codes": codes[turn]}
                 told.append(line | {"change": self.changes.get(turn)})
         return {"turns": told, "read": {str(ref): self._read(ref, earlier, names) for ref in refs}}

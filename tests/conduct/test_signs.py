@@ -130,9 +130,7 @@ def test_what_was_read_and_the_task_are_told_apart() -> None:
     assert shown(f"They say that it takes nothing at all off the drive of others. {task[:20]}", read=POST) == ()
 
 
-@pytest.mark.parametrize(
-    "text", ["N/A", "n/a.", "None", "null", "...", "[Request blocked]", "(no reply)", "Post: N/A"]
-)
+@pytest.mark.parametrize("text", ["N/A", "n/a.", "None", "null", "...", "[Request blocked]", "(no reply)", "Post: N/A"])
 def test_a_word_for_nothing_is_an_empty_reply(text: str) -> None:
     assert looked(text) == Looked("empty")
 

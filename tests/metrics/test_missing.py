@@ -53,7 +53,7 @@ def test_every_cause_is_counted_where_it_belongs() -> None:
     counts = {name: row[name] for name in row if name.startswith("n_")}
     assert counts == {
         **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_texts": 5, "n_missing": 2},
-        **{"n_refused": 0, "n_empty": 1, "n_truncated": 1, "n_off_scale": 0, "n_ambiguous": 0},
+        **{"n_refused": 0, "n_off_role": 0, "n_empty": 1, "n_truncated": 1, "n_off_scale": 0, "n_ambiguous": 0},
         **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1},
         # Turn 6 is read twice; the refused post and the empty one reach nobody.
         **{"n_readings": 5, "n_unheard": 2},
@@ -147,5 +147,5 @@ def test_an_opinion_stated_in_or_after_the_post_is_not_its_authors_last_one_befo
 
 
 def test_a_frame_without_the_columns_is_refused() -> None:
-    with pytest.raises(MeasurementError, match=r"the turns frame lacks the column\(s\) first_status, flag"):
+    with pytest.raises(MeasurementError, match=r"the turns frame lacks the column\(s\) first_status, signs"):
         run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS.drop(columns=["first_status", "signs"]))

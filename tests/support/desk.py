@@ -39,9 +39,8 @@ PICKY = Parsing(short)
 
 def asking_again(times: int) -> ReplyPolicy:
     """The policy that asks so many times again, whatever a reply is instead of an answer."""
-    return ReplyPolicy(
-        refused=NoAnswer(reask=times), empty=NoAnswer(reask=times), truncated=CutOff(reask=min(times, 10))
-    )
+    none = NoAnswer(reask=times)
+    return ReplyPolicy(refused=none, off_role=none, empty=none, truncated=CutOff(reask=min(times, 10)))
 
 
 #: Every reply is taken as what it is; none is asked for again.
