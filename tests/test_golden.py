@@ -100,7 +100,8 @@ class _Guest:
         form = question.form
         if form.kind == "ratings":
             return form.written({item: str(form.points[0]) for item in form.items})
-        return form.items[0] if form.items else "" if form.optional else "I say so."
+        said = " ".join(["I say so."] * (form.min_words or 1))
+        return form.items[0] if form.items else "" if form.optional else said
 
 
 def _commanded(arguments: str, *more: object) -> str:

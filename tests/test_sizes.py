@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.test_architecture import PACKAGE
+from tests.test_architecture import PACKAGE, SLICES
 
 #: Most code lines of the package and of a room, lines of a module and a class, and files of a folder.
-PACKAGE_LINES, ROOM_LINES, MODULE_LINES, CLASS_LINES, FOLDER_FILES = 54_640, 3_300, 600, 350, 24
+PACKAGE_LINES, ROOM_LINES, MODULE_LINES, CLASS_LINES, FOLDER_FILES = 54_960, 3_300, 600, 350, 24
 #: Folders of one file a kind, which may hold any number.
 ONE_FILE_A_KIND = frozenset({"classic/models", "metrics", "schedules"})
 
@@ -54,9 +54,9 @@ def _modules(checkout: Path) -> Iterator[tuple[str, str]]:
 
 
 def _place(module: str) -> str:
-    """What the size of a module counts towards: its room, or its folder inside `classic`."""
+    """What the size of a module counts towards: its room, or its folder inside a slice, which is a whole tradition."""
     folder = module.rpartition("/")[0]
-    return folder if folder.startswith("classic") else module.split("/")[0].removesuffix(".py")
+    return folder if folder.partition("/")[0] in SLICES else module.split("/")[0].removesuffix(".py")
 
 
 def test_rooms_and_the_package_are_no_larger_than_agreed(checkout: Path) -> None:

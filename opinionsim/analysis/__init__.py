@@ -9,6 +9,7 @@ from opinionsim.foundation.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.analysis._analysis_choices import choice_effects as choice_effects
     from opinionsim.analysis._contrasts import (
+        NO_FINDING as NO_FINDING,
         Effect as Effect,
         condition_column as condition_column,
         contrast_tables as contrast_tables,

@@ -22,6 +22,5 @@ if TYPE_CHECKING:
         tie_rows as tie_rows,
         turn_row as turn_row,
     )
-    from opinionsim.assembly._source_runs import read_there as read_there
 
 __getattr__, __dir__ = on_first_use(__name__)

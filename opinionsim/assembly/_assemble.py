@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opinionsim.assembly._source_runs import Seeds, read_there, seeds_of_fork
+from opinionsim.assembly._source_runs import Seeds, seeds_of_fork
 from opinionsim.engine import Casting, Direction, Member, OnRecord
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import call_seed, stream
@@ -59,8 +59,8 @@ from opinionsim.topics import Topic
 if TYPE_CHECKING:
     from opinionsim.specification import Equation
 
-#: Text in the place of one that was read in a run which has not been carried out.
-_READ = "(a text that its counterpart read)"
+#: Texts in the place of one that was read, and of one that was written, in a run which has not been carried out.
+_READ, _TAKEN = "(a text that its counterpart read)", "(a text of another run)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +180,7 @@ def assemble(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | N
 
 
 def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None) -> RunParts:
-    spec, source = planned.spec, planned.source
+    spec = planned.spec
     scale = spec.scale.scale()
     population = _population(planned, resources, scale, taken)
     network = _network(planned, resources)
@@ -229,7 +229,8 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
     named_to_others = spec.cast or spec.population.shown in ("full", "name")
     eventful = with_events(probed, events, [each.name if named_to_others else "" for each in known])
     seed_of: Seeds = partial(call_seed, planned.run_id)
-    if source is not None and spec.fork is not None:
+    if spec.fork is not None:
+        (source,) = planned.sources
         seed_of = seeds_of_fork(planned, eventful, source, assemble(source, resources).schedule)
     return RunParts(
         topic=resources.topic(spec.topic),
@@ -259,21 +260,22 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
 
 
 def _read(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None) -> Sequence[Any]:
-    """What the counterparts of agents read in another run; before it is carried out, in placeholders."""
-    if not planned.spec.interaction.yoked or planned.source is None:
+    """What a run takes over from others to be read; before they are carried out, in placeholders."""
+    if not planned.sources or planned.spec.fork is not None:
         return ()
     twins = planned.spec.interaction.stands_in
     if taken is not None:
         return taken[1] if twins else taken
     if twins:
-        rated = planned.source.spec.interaction.rating_steps
+        rated = planned.sources[0].spec.interaction.rating_steps
         return [(step, agent, (_READ,)) for step in rated[1:] for agent in range(planned.spec.size)]
-    schedule = assemble(planned.source, resources).schedule
-    texts = {
-        turn.index: Text(turn, schedule.acts[turn.act].kind, "", "answered", received=(_READ,) * len(turn.reads))
-        for turn in outline(schedule)
-    }
-    return list(read_there(planned, texts))
+    texts = []
+    for source in planned.sources:
+        schedule = assemble(source, resources).schedule
+        kinds = {name: act.kind for name, act in schedule.acts.items()}
+        received = ((turn, (_READ,) * len(turn.reads)) for turn in outline(schedule))
+        texts.append({turn.index: Text(turn, kinds[turn.act], _TAKEN, received=each) for turn, each in received})
+    return list(planned.spec.interaction.takes(planned.spec.size, texts))
 
 
 def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources) -> AnySchedule:

@@ -24,12 +24,12 @@ def check_copies(experiment: Experiment) -> None:
         if not models or cell.spec.seats or any(model.temperature != 0 for model in models):
             continue
         remedy = "give model.temperature above 0"
-        if cell.spec.redraws > 1 and cell.source is None:
+        if cell.spec.redraws > 1 and not cell.sources:
             raise SpecError(
                 f"redraws: those of cell {cell.label!r} cannot differ: they draw other replies, and model.temperature "
                 f"is 0; {remedy}, or redraws: 1"
             )
-        if cell.spec.replicates > 1 and cell.source is None and _alike(cell, experiment.resources):
+        if cell.spec.replicates > 1 and not cell.sources and _alike(cell, experiment.resources):
             raise SpecError(
                 f"replicates: the {cell.spec.replicates} of cell {cell.label!r} cannot differ: model.temperature is 0, "
                 f"and pairs, initial opinions and assignment are the same in all; {remedy}, or replicates: 1"

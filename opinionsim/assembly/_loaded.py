@@ -154,7 +154,8 @@ class LoadedParts:
         given = self._seats.get(member) or (None if self._people is None else Seat(self._people))
         if given is None:
             return None
-        return replace(given, timeout_s=given.timeout_s or seat.timeout_s, words=given.words or seat.words)
+        limits = {name: getattr(given, name) or getattr(seat, name) for name in ("timeout_s", "words", "min_words")}
+        return replace(given, **limits)
 
     def _check_name(self, name: str) -> None:
         """Refuse a scripted object under another name, or another object as ``scripted``: names identify runs."""

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.streams import call_seed
-from opinionsim.measurement import Text
-from opinionsim.schedules import PROBE, SELF_REPORT, AnySchedule, StaticSchedule, Turn
+from opinionsim.schedules import AnySchedule, StaticSchedule, Turn
 from opinionsim.specification import PlannedRun
 
 #: The seed of a call of a run, by turn, call and attempt.
 Seeds = Callable[[int, str, int], int]
-
-
-def read_there(planned: PlannedRun, texts: Mapping[int, Text]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Step, agent and texts of each turn of another run in which the counterparts of a run's agents read something.
-
-    Off-record questions are left out, and so is what nobody received.
-    """
-    size, steps = planned.spec.size, planned.spec.interaction.steps_for(planned.spec.size)
-    for _, each in sorted(texts.items()):
-        site, asked = each.site, each.kind in (PROBE.kind, SELF_REPORT.kind)
-        if each.received and not asked and site.agent < size and 1 <= site.step <= steps:
-            yield site.step, site.agent, each.received
 
 
 def seeds_of_fork(planned: PlannedRun, schedule: AnySchedule, source: PlannedRun, theirs: AnySchedule) -> Seeds:

@@ -143,8 +143,11 @@ class _Terminal:
         async with self._turn:
             console, reason = stderr(), question.reason
             for message in question.messages:
-                console.print(f"\n[{spelled_out(message.author or 'Somebody')}]\n{spelled_out(message.text)}")
+                author = "You" if message.agent == question.agent else message.author or "Somebody"
+                console.print(f"\n[{spelled_out(author)}]\n{spelled_out(message.text)}")
             console.print(f"\n{spelled_out(question.text)}", style="bold")
+            if question.form.place:
+                console.print(f"This is {question.form.place}.")
             if question.timeout_s is not None:
                 console.print(f"There are {question.timeout_s:g} seconds for it.")
             while True:
@@ -169,8 +172,7 @@ class _Terminal:
             listed = "\n".join(f"{label}: {text}" for label, text in zip(labels, shown, strict=True))
             how = "The best first, as in B > A, or B = A for a tie:" if form.kind == "ranking" else "Your number:"
             return form.typed(await self._line(f"{listed}\n{how}"))
-        limit = "" if form.words is None else f", in {form.words} words at most"
-        lines = [await self._line(f"Your text{limit}; a blank line ends it:")]
+        lines = [await self._line(f"Your text{form.length and f', {form.length}'}; a blank line ends it:")]
         while lines[-1]:
             lines.append(await self._line())
         return form.written("\n".join(lines[:-1]))

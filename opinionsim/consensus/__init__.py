@@ -11,31 +11,12 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.consensus._baselines import BaselineClassifier as BaselineClassifier
-    from opinionsim.consensus._choices import (
-        advantage_statement as advantage_statement,
-        prediction as prediction,
-        sensitivity as sensitivity,
-        welfare_advantage as welfare_advantage,
-    )
     from opinionsim.consensus._clusters import (
         BRITISH_GOVERNMENT as BRITISH_GOVERNMENT,
         Clusters as Clusters,
         cluster_questions as cluster_questions,
     )
     from opinionsim.consensus._consensus import ConsensusInteraction as ConsensusInteraction
-    from opinionsim.consensus._evaluation import (
-        BootstrapMean as BootstrapMean,
-        candidate_table as candidate_table,
-        estimate as estimate,
-        exclusion as exclusion,
-        policy_table as policy_table,
-        reliability as reliability,
-        reliable as reliable,
-        weighted_kappa as weighted_kappa,
-        win_rates as win_rates,
-        write_ratings as write_ratings,
-    )
     from opinionsim.consensus._figure import consensus_data as consensus_data, session_figure as session_figure
     from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
@@ -47,7 +28,6 @@ if TYPE_CHECKING:
         write_curation as write_curation,
     )
     from opinionsim.consensus._report import session_text as session_text
-    from opinionsim.consensus._reward_model import RewardClassifier as RewardClassifier, RewardModel as RewardModel
     from opinionsim.consensus._selections import (
         Recorded as Recorded,
         rows_of as rows_of,
@@ -63,6 +43,29 @@ if TYPE_CHECKING:
     )
     from opinionsim.consensus._splits import check_split as check_split, split_questions as split_questions
     from opinionsim.consensus._table import election_table as election_table
+    from opinionsim.consensus.evaluation._baselines import BaselineClassifier as BaselineClassifier
+    from opinionsim.consensus.evaluation._choices import (
+        advantage_statement as advantage_statement,
+        prediction as prediction,
+        sensitivity as sensitivity,
+        welfare_advantage as welfare_advantage,
+    )
+    from opinionsim.consensus.evaluation._measures import (
+        BootstrapMean as BootstrapMean,
+        candidate_table as candidate_table,
+        estimate as estimate,
+        exclusion as exclusion,
+        policy_table as policy_table,
+        reliability as reliability,
+        reliable as reliable,
+        weighted_kappa as weighted_kappa,
+        win_rates as win_rates,
+        write_ratings as write_ratings,
+    )
+    from opinionsim.consensus.evaluation._reward_model import (
+        RewardClassifier as RewardClassifier,
+        RewardModel as RewardModel,
+    )
     from opinionsim.consensus.training._examples import examples as examples
     from opinionsim.consensus.training._reward_training import (
         RewardTraining as RewardTraining,

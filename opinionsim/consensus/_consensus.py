@@ -89,6 +89,9 @@ class RatingsSpec(DocumentModel):
     passes: int = Field(1, ge=0, le=10)
     """How often each citizen rates every statement, in a new order each time; two passes tell how reliable it is. The
     position statement is rated once before opinions are written, whatever the passes."""
+    winner: bool = False
+    """Whether each citizen rates the winner of the last round once it is known. These ratings count in no pass and in
+    no ballot."""
 
 
 @part("interaction", name="consensus")
@@ -195,7 +198,7 @@ class ConsensusInteraction(Interaction):
         """Ranks, agreement and quality of statements, as far as there are such."""
         # With room for the opinions of any group that can pay for them.
         most = tuple(range(1, max(self.incumbent + self._standing(100), 2) + 1))
-        rated = self.passes or self.ratings.position
+        rated = self.passes or self.ratings.position or self.ratings.winner
         by_role = self.predictor == "role" and "predicted" in self.ballots
         found = {
             "rank": (most, "ballot", "stated" in self.ballots and self.ballot == "ranking"),
@@ -227,6 +230,9 @@ class ConsensusInteraction(Interaction):
         found += [acts.RATE] if self.ballot == "rating" or self.ratings.passes or self.ratings.position else []
         if self.ratings.position or (acts.RATE in found and "position" in self.standing):
             found.append(acts.RATE_POSITION)
+        own = (acts.RANK, acts.RATE) if "opinions" in self.standing else ()
+        found = [replace(each, person=f"{each.person} {acts.OWN_STAND}") if each in own else each for each in found]
+        found += [acts.RATE_WINNER] if self.ratings.winner else []
         for way in self.ways:
             parse = acts.read_completion if way.style == "completion" else acts.DRAFT.parse
             for act in (acts.DRAFT, acts.REVISE):
@@ -242,8 +248,8 @@ class ConsensusInteraction(Interaction):
         return act.name if len(self.ways) == 1 and way.label is None else f"{act.name}.{way.name}"
 
     def steps_for(self, size: int) -> int:
-        """Steps T: the opinion round and the critique rounds."""
-        return 1 + self.rounds
+        """Steps T: the opinion round, the critique rounds, and that in which the winner is rated."""
+        return 1 + self.rounds + self.ratings.winner
 
     def turns_a_step(self, size: int) -> int:
         """Most turns of a round."""
@@ -334,7 +340,7 @@ class ConsensusInteraction(Interaction):
         for way, stated in zip(self.drafters, fields.get("drafters", ()), strict=False):
             if way.examples:
                 stated["examples"] = digest(canonical_json(setting.messages(way.examples)))
-        if not self.rounds and not setting.questioned and self.shortlist is None:
+        if not self.rounds and not setting.questioned and not self.ratings.winner and self.shortlist is None:
             for field in ("rule", "ties", "choose_by"):
                 fields.pop(field, None)
         return fields

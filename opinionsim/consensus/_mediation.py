@@ -10,7 +10,7 @@ import pandas as pd
 from opinionsim.consensus._report import session_text
 from opinionsim.consensus._sessions import ratings, statements
 from opinionsim.errors import SpecError
-from opinionsim.llm import Seat
+from opinionsim.llm import ModelClient, Seat
 from opinionsim.running import run
 from opinionsim.specification import Experiment, load_experiment
 from opinionsim.store import Results
@@ -132,14 +132,17 @@ class Mediation:
         store : str, optional
             Path or address of the store; default ``results/NAME.sqlite``.
         chat_model : BaseChatModel, optional
-            A LangChain chat model in the place of all that are named.
+            A LangChain chat model in the place of all that are named; its name takes the place of ``scripted``.
 
         Raises
         ------
         OpinionSimError
             If the store or a model cannot be used.
         """
-        return Session(run(self.experiment, store, chat_model=chat_model, seats=self._seats))
+        experiment = self.experiment
+        if chat_model is not None and self.specification["model"] == {"name": "scripted"}:
+            experiment = load_experiment(self.specification, {"model.name": ModelClient(chat_model).name})
+        return Session(run(experiment, store, chat_model=chat_model, seats=self._seats))
 
 
 def _member(citizen: Citizen) -> dict[str, Any]:
@@ -147,5 +150,5 @@ def _member(citizen: Citizen) -> dict[str, Any]:
     if isinstance(citizen, str):
         return {"text": citizen}
     if isinstance(citizen, Seat):
-        return {"seat": {"timeout_s": citizen.timeout_s, "words": citizen.words}}
+        return {"seat": {name: getattr(citizen, name) for name in ("timeout_s", "words", "min_words")}}
     return dict(citizen)

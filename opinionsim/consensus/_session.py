@@ -132,10 +132,10 @@ class OpenSession:
         self._roles = {role: self.setting.size + place for place, role in enumerate(self.fields.others)}
         self._asked = [agent for agent in range(self.setting.size) if agent not in self.setting.given]
 
-    def _turn(self, step: int, agent: int, act: str, reads: Sequence[Ref] = ()) -> Flow:
+    def _turn(self, step: int, agent: int, act: str, reads: Sequence[Ref] = (), place: str = "") -> Flow:
         """A turn; returns its index."""
         self._index += 1
-        yield Turn(index := self._index - 1, step, agent, act, tuple(reads))
+        yield Turn(index := self._index - 1, step, agent, act, tuple(reads), place)
         return index
 
     def _shuffled(self, items: Sequence[Any], purpose: str, *keys: int) -> list[Any]:
@@ -175,6 +175,8 @@ class OpenSession:
                 if fields.between:
                     for citizen in self._asked:
                         yield from self._turn(step, citizen, fields.between, self._shown(citizen, winner))
+        for citizen in self._asked if ratings.winner else ():
+            yield from self._turn(fields.rounds + 2, citizen, acts.RATE_WINNER.name, self._shown(citizen, winner))
         yield Closing({citizen: self._shown(citizen, winner) for citizen in self._asked})
 
     def _shown(self, citizen: int, winner: int | None) -> tuple[int, ...]:
@@ -262,7 +264,7 @@ class OpenSession:
             asked["stated"] = shown, (yield from self._stated(step, shown, rated))
         statements, question = asked[fields.elects]
         ballots = yield question
-        if step > fields.rounds and not self.setting.questioned:
+        if step > fields.rounds and not self.setting.questioned and not fields.ratings.winner:
             return None
         return statements[int(self._elected(step, ballots, fields.elects).order.argmin())]
 
@@ -291,9 +293,11 @@ class OpenSession:
         for each in range(self.fields.passes):
             for citizen in self._asked:
                 own = self._shown(citizen, None)
-                for statement in self._shuffled(statements, "statements of a rating", step, citizen, each):
+                order = self._shuffled(statements, "statements of a rating", step, citizen, each)
+                for number, statement in enumerate(order, 1):
                     act = acts.RATE_POSITION if statement == self._position else acts.RATE
-                    turns[citizen].append((yield from self._turn(step, citizen, act.name, (*own, statement))))
+                    place = f"statement {number} of {len(order)}"
+                    turns[citizen].append((yield from self._turn(step, citizen, act.name, (*own, statement), place)))
         return turns
 
     def _stated(self, step: int, standing: list[int], rated: Mapping[int, list[int]]) -> Flow:

@@ -214,6 +214,8 @@ def _ratings(*names: str) -> dict[str, Any]:
 
 
 _ASKED = asked_of_persons(Path(__file__).with_name("persons.toml"))
+#: What a person is told besides where opinions stand among the statements.
+OWN_STAND = _ASKED["standing-opinions"]
 _act = partial(act, asked=_ASKED)
 _FORMAL: dict[str, Any] = {"opinion": "none", "memory": "none", "after": "none", "formal": True}
 _STATED: dict[str, Any] = {"parse": read_statement, "written": read_written, **_FORMAL, "opinion": "may"}
@@ -239,6 +241,16 @@ RATE_POSITION = replace(
     parse=partial(read_ratings, {"agreement": "agreement"}),
     person=_ASKED["rate-position"],
     **_ratings("Agreement"),
+)
+#: A citizen rates the statement that won, once it is known.
+RATE_WINNER = replace(
+    RATE,
+    name="rate-winner",
+    template="rate-winner",
+    # Its text stands here, so that the pack that all other sessions share stays as it is.
+    text=Path(__file__).with_name("winner.j2").read_text(encoding="utf-8"),
+    scripted="rate",
+    person=_ASKED["rate-winner"],
 )
 #: A predictor ranks all statements as the author of one opinion would.
 PREDICT = _act("predict", "prediction", parse=partial(read_ranking, "predicted_rank"), form=_ranking, **_FORMAL)

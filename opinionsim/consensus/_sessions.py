@@ -102,15 +102,18 @@ def _policy(interaction: ConsensusInteraction, row: Mapping[str, Any]) -> str:
     return "own opinion" if isinstance(source, int) else "position" if source == "position" else "control"
 
 
-def ratings(results: Results) -> pd.DataFrame:
+def ratings(results: Results, *, winner: bool = False) -> pd.DataFrame:
     """The ratings of statements by citizens, one row each, as functions of evaluation take them.
 
     A run that cells share, since they differ in the voting rule or the instruments, counts once, as that of the first.
+    Sessions from which somebody withdrew, and those that somebody only tried, are left out.
 
     Parameters
     ----------
     results : Results
         A store's results.
+    winner : bool
+        Whether those of the winner of the last round, once it was known; default those in passes.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def ratings(results: Results) -> pd.DataFrame:
     known = {(each["group"], each["cell"], each["round"], each["turn"]): each for each in listed}
     records, seen = [], set[str]()
     for run, session in sessions(results):
-        if run["run_id"] in seen:
+        if run["run_id"] in seen or run["status"] in ("withdrawn", "trial"):
             continue
         seen.add(run["run_id"])
         passes = Counter[tuple[int, int, int]]()
@@ -138,9 +141,11 @@ def ratings(results: Results) -> pd.DataFrame:
             if row["kind"] != "rating":
                 continue
             citizen, rated, step = int(row["agent"]), int(row["reads"][-1]), int(row["step"])
-            each = known.get((run["run_id"], run["cell"], step - 1, rated))
-            if each is None:
+            last = session.interaction.rounds + 1
+            each = known.get((run["run_id"], run["cell"], min(step, last) - 1, rated))
+            if each is None or (step > last) != winner:
                 continue
+            step = min(step, last)
             opinion = session.opinions.get(citizen)
             number = -1 if opinion is not None and turn < opinion else step - 1
             passes[citizen, rated, number] += 1

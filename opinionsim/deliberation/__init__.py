@@ -12,6 +12,7 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.deliberation._agent import Agent as Agent
+    from opinionsim.deliberation._choice_table import choices as choices
     from opinionsim.deliberation._contract import (
         NumberedReplies as NumberedReplies,
         StructureContract as StructureContract,
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     )
     from opinionsim.deliberation._interview import Interview as Interview
     from opinionsim.deliberation._interview_turns import read_answers as read_answers
+    from opinionsim.deliberation._mixed_logit import MixedLogit as MixedLogit, mixed_logit as mixed_logit
     from opinionsim.deliberation._moderator import Moderator as Moderator
     from opinionsim.deliberation._structure import (
         Sequential as Sequential,
         Structure as Structure,
         balanced_order as balanced_order,
     )
+    from opinionsim.deliberation._structure_acts import read_choice as read_choice
     from opinionsim.deliberation._structures import (
         AbstractStructure as AbstractStructure,
         Chain as Chain,

@@ -23,3 +23,9 @@ def interview(scene: Scene, draws: Draws) -> str:
     separator = _SEPARATOR.search(scene.told)
     answers = [any_sentences(2, draws) for _ in _QUESTION.findall(scene.told)] or [any_sentences(2, draws)]
     return f"\n{separator[1] if separator else ''}\n".join(answers)
+
+
+@part("scripted", name="choose")
+def choose(scene: Scene, draws: Draws) -> str:
+    """One of two letters."""
+    return draws.pick(("A", "B"))

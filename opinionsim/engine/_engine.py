@@ -276,8 +276,10 @@ class Engine:
                 seated = turn.agent in self._seats
                 reading = None if seated else self._plain.get(spec.name)
                 if reading is None:
-                    shown = tuple(received)
-                    form = spec.form_for(shown) if seated else TEXT
+                    shown, form = tuple(received), TEXT
+                    if seated:
+                        shown = tuple(each._replace(author="") for each in shown) if spec.blind else shown
+                        form = spec.form_for(shown)
                     reading = Parsing(spec.parse, shown, spec.attempts, spec.after, spec.formal, form)
                 await node.actor.act(turn, received, partial(self._ask, node, reading), partial(self._publish, node))
         finally:

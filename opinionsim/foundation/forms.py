@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from opinionsim.errors import SpecError
@@ -30,10 +30,12 @@ class Form:
         Numbers that a rating can have, ascending.
     labels : tuple of tuple of str
         For each item, what each of these numbers means; empty for a number that has no label.
-    words : int or None
-        Most words of a text; None for no limit.
+    words, min_words : int or None
+        Most and least words of a text; None for no limit.
     optional : bool
         Whether saying nothing is an answer.
+    place : str
+        Place of the question among those alike, as in ``statement 3 of 8``; empty for one alone.
     """
 
     kind: Kind = "text"
@@ -43,6 +45,8 @@ class Form:
     labels: tuple[tuple[str, ...], ...] = ()
     words: int | None = None
     optional: bool = False
+    min_words: int | None = None
+    place: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The fields that differ from their defaults, as JSON values."""
@@ -81,9 +85,26 @@ class Form:
             raise SpecError(f"choose one of: {', '.join(self.items)}")
         if not text.strip() and not self.optional:
             raise SpecError("there is no text to send")
-        if self.words is not None and (n := len(text.split())) > self.words:
+        n = len(text.split())
+        if self.words is not None and n > self.words:
             raise SpecError(f"the text has {n} words; at most {self.words} are possible")
+        if n < (self.min_words or 0):
+            raise SpecError(f"the text has {n} {'word' if n == 1 else 'words'}; at least {self.min_words} are needed")
         return text
+
+    def limited(self, words: int | None, min_words: int | None, place: str) -> Form:
+        """The same form with the limits of a seat for texts, and the place of a question."""
+        if self.kind != "text":
+            return replace(self, place=place)
+        most = min((each for each in (words, self.words) if each is not None), default=None)
+        return replace(self, words=most, min_words=None if self.optional else min_words, place=place)
+
+    @property
+    def length(self) -> str:
+        """How long a text may be, in words; empty without a limit."""
+        if self.min_words is None:
+            return "" if self.words is None else f"at most {self.words} words"
+        return f"at least {self.min_words} words" if self.words is None else f"{self.min_words} to {self.words} words"
 
     def typed(self, line: str) -> str:
         """The same of an answer typed on one line: a ranking as ``B > A = C``, a choice by its number from 1."""

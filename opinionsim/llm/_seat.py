@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opinionsim.errors import SpecError
@@ -128,6 +128,8 @@ class Seat:
         end. An answer that comes later is not taken: the message stays empty.
     words : int or None
         Most words of a text; None for no limit but that of the act.
+    min_words : int or None
+        Least words of a text that must be given; None for no limit.
 
     Raises
     ------
@@ -138,6 +140,7 @@ class Seat:
     person: Person
     timeout_s: float | None = None
     words: int | None = None
+    min_words: int | None = None
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.person, "answer", None)):
@@ -163,9 +166,7 @@ class Seat:
         self, run_id: str, turn: Any, call: str, attempt: int, prompt: Prompt, reading: Parsing, reason: str = ""
     ) -> Question:
         """What the person is asked now."""
-        form, words = reading.form, self.words
-        if words is not None and form.kind == "text":
-            form = replace(form, words=min(words, form.words or words))
+        form = reading.form.limited(self.words, self.min_words, turn.place)
         text = "\n\n".join(message.content for message in prompt if message.role != "system")
         timeout_s = None if form.kind == "signal" else self.timeout_s
         place = (turn.index, turn.step, turn.agent, turn.act, call, attempt)

@@ -55,6 +55,11 @@ class Act:
         return hash((self.name, self.template, self.text))
 
     @property
+    def blind(self) -> bool:
+        """Whether readers are told no more of who a message is from than whether it is their own."""
+        return self.labelling in ("anonymous", "you-other")
+
+    @property
     def heard(self) -> bool:
         """Whether others hear its texts."""
         return self.audience != "nobody"

@@ -130,7 +130,7 @@ class Runner:
             worked, beforehand = False, set[str]()
             # Runs that take something over begin when those that they take it from are over and coded.
             for waiting in (False, True):
-                runs = [run for run in context.planned if (run.source is not None) == waiting]
+                runs = [run for run in context.planned if bool(run.sources) == waiting]
                 if not runs:
                     continue
                 done = set(context.complete)

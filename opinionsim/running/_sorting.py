@@ -9,7 +9,7 @@ from opinionsim.errors import DamagedError, JournalMismatch, OpinionSimError
 from opinionsim.running._context import Shared, Stopped, damage, withdrawn
 from opinionsim.running._registration import Inputs, Registration
 from opinionsim.running._replay import difference, replay_run
-from opinionsim.running._taken_over import changed_source, other_source
+from opinionsim.running._taken_over import changed_sources, outdated
 from opinionsim.specification import PlannedRun, advice_on_changed_code, with_advice
 from opinionsim.store import RunState
 
@@ -30,8 +30,8 @@ class Pending:
         Whether it is finished, and its results are to be deleted first.
     calls : int
         Expected number of calls.
-    source_inputs : str
-        Digest of the inputs that the run has now from which this one takes something over; empty without one.
+    source_inputs : tuple of str
+        Digests of the inputs that the runs have now from which this one takes something over.
     """
 
     planned: PlannedRun
@@ -39,7 +39,7 @@ class Pending:
     changed: str | None
     anew: bool
     calls: int
-    source_inputs: str = ""
+    source_inputs: tuple[str, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -81,12 +81,12 @@ async def sort_out(
             error = await _disagreement(context, planned, state, inputs)
         else:
             error = None
-        if complete and error is None and planned.source is not None:
+        if complete and error is None and planned.sources:
             error = await context.in_store(_outdated, context, planned)
         if not complete or (error is not None and context.fresh):
             calls = registration.calls.get(run_id, 1)
             code = advice_on_changed_code(state.parts, inputs.parts) if changed else None
-            there = "" if planned.source is None else registration.inputs(planned.source).digest
+            there = tuple(registration.inputs(each).digest for each in planned.sources)
             pending.append(Pending(planned, inputs, code, complete, calls, there))
         elif error is not None:
             context.settle(run_id, error)
@@ -103,8 +103,8 @@ async def sort_out(
 def _outdated(context: Shared, planned: PlannedRun) -> JournalMismatch | None:
     """The error of a finished run that took over something else than its source holds; None if it did not."""
     store = context.store
-    other = other_source(planned, context.experiment.resources, store, store.entries(planned.run_id))
-    return None if other is None else changed_source(planned, other, ", since it was carried out anew")
+    old = outdated(planned, context.experiment.resources, store, store.entries(planned.run_id))
+    return changed_sources(planned, ", since it was carried out anew") if old else None
 
 
 def uncoded(context: Shared, run_ids: Collection[str]) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.assembly import RunParts, assemble, read_there, stored_texts
+from opinionsim.assembly import RunParts, assemble, stored_texts
 from opinionsim.errors import DamagedError, JournalMismatch, SpecError
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import CallName, Entry, EntryKey
@@ -46,9 +46,14 @@ def parts_of(planned: PlannedRun, resources: Resources, entries: Iterable[Entry]
 
 
 def missing_entries(
-    planned: PlannedRun, resources: Resources, store: Store, record: RunRecord, inputs: str, given: Sequence[Entry] = ()
+    planned: PlannedRun,
+    resources: Resources,
+    store: Store,
+    record: RunRecord,
+    now: Sequence[str],
+    given: Sequence[Entry],
 ) -> list[Entry]:
-    """The entries that a run takes over from its source, or a table, and that its record lacks; none without either.
+    """The entries that a run takes over from its sources, or a table, and that its record lacks; none without either.
 
     Parameters
     ----------
@@ -57,68 +62,69 @@ def missing_entries(
     resources : Resources
         Those of the experiment.
     store : Store
-        Has the source.
+        Has the sources.
     record : RunRecord
         The record of the run, which is only read.
-    inputs : str
-        Digest of the inputs that the source would have now.
+    now : sequence of str
+        Digests of the inputs that each source would have now.
     given : sequence of Entry
         Those of a record of people, :data:`SOURCE` last.
 
     Raises
     ------
     SpecError
-        If the source is not complete, or was carried out with other inputs.
+        If a source is not complete, or was carried out with other inputs.
     JournalMismatch
-        If the source holds something else than what was taken over, since it was carried out anew.
+        If a source holds something else than what was taken over, since it was carried out anew.
     """
-    source = planned.source
     if planned.spec.interaction.recorded and record.lookup(SOURCE) is None and not given:
         raise SpecError("it is a record of people, which only osim.import_panel takes in; import the table again")
-    if source is None:
+    if not planned.sources:
         return [entry for entry in given if record.lookup(entry.key) is None]
-    if other := other_source(planned, resources, store, record.entries):
-        raise changed_source(planned, other)
+    if outdated(planned, resources, store, record.entries):
+        raise changed_sources(planned)
     if record.lookup(SOURCE) is not None:
         return []
-    state, told = store.states([source.run_id])[source.run_id], f"run {source.run_id} of cell {source.cell.label!r}"
-    if state.status != "complete":
-        raise SpecError(f"it takes over from {told}, and that run is not complete")
-    if state.inputs != inputs:
-        raise SpecError(f"it takes over from {told}, which was carried out with other prompts or code than today's")
-    entries = list(_entries(planned, source, resources, store))
+    states = store.states([each.run_id for each in planned.sources])
+    for source, inputs in zip(planned.sources, now, strict=True):
+        state, told = states[source.run_id], f"run {source.run_id} of cell {source.cell.label!r}"
+        if state.status != "complete":
+            raise SpecError(f"it takes over from {told}, and that run is not complete")
+        if state.inputs != inputs:
+            raise SpecError(f"it takes over from {told}, which was carried out with other prompts or code than today's")
+    entries = list(_entries(planned, resources, store))
     # A part of them is there if the run was interrupted before the last was durable.
     known = [(record.lookup(entry.key), entry) for entry in entries]
     if any(before is not None and _content(before) != _content(entry) for before, entry in known):
-        raise changed_source(planned, source)
+        raise changed_sources(planned)
     return [entry for before, entry in known if before is None]
 
 
-def other_source(
-    planned: PlannedRun, resources: Resources, store: Store, entries: Iterable[Entry]
-) -> PlannedRun | None:
-    """The source of a run if what the run took over is not what it holds now; None where it may be."""
+def outdated(planned: PlannedRun, resources: Resources, store: Store, entries: Iterable[Entry]) -> bool:
+    """Whether what a run took over is not what its sources hold now; not known before all of them are complete."""
     note = next((each for each in entries if each.key == SOURCE), None)
-    source = planned.source
-    if source is None or note is None or store.states([source.run_id])[source.run_id].status != "complete":
-        return None
-    *_, last = _entries(planned, source, resources, store)
-    return None if last.text == note.text else source
+    states = store.states([each.run_id for each in planned.sources]).values()
+    if not planned.sources or note is None or any(each.status != "complete" for each in states):
+        return False
+    *_, last = _entries(planned, resources, store)
+    return last.text != note.text
 
 
-def changed_source(planned: PlannedRun, source: PlannedRun, since: str = "") -> JournalMismatch:
-    """The error of a run that took over something else than its source holds."""
-    problem = f"what it took over from run {source.run_id} is not what that run holds now{since}"
-    place, ids = f"run {planned.run_id}", {"run": planned.run_id, "source": source.run_id}
+def changed_sources(planned: PlannedRun, since: str = "") -> JournalMismatch:
+    """The error of a run that took over something else than its sources hold."""
+    first, *more = dict.fromkeys(each.run_id for each in planned.sources)
+    there = f"{first} and {len(more)} more" if more else first
+    problem = f"what it took over from run {there} is not what that run holds now{since}"
+    place, ids = f"run {planned.run_id}", {"run": planned.run_id, "source": first}
     return JournalMismatch(problem, place, "Start these runs anew with --fresh", "journal-source", **ids)
 
 
-def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, store: Store) -> Iterator[Entry]:
+def _entries(planned: PlannedRun, resources: Resources, store: Store) -> Iterator[Entry]:
     """The entries that a run takes over, :data:`SOURCE` last: once that is durable, so are the others."""
     fork = planned.spec.fork
     taken: list[Any]
     if fork is not None:
-        history = [entry for entry in store.entries(source.run_id) if entry.step < fork.step]
+        history = [entry for entry in store.entries(planned.sources[0].run_id) if entry.step < fork.step]
         for entry in history:
             # Ratings that a schedule awaited were not paid for, and have no prompt.
             paid = entry.source == "model"
@@ -127,12 +133,15 @@ def _entries(planned: PlannedRun, source: PlannedRun, resources: Resources, stor
         said = [_content(entry) for entry in history if CallName.of(entry.key.call).role != "judge"]
         taken = [digest(canonical_json(said))]
     else:
-        rows = store.turns(source.run_id)
-        known = store.entries(source.run_id) if source.spec.interaction.recorded else []
-        reads = any(isinstance(ref, str) for row in rows for ref in row.reads)
-        externals = parts_of(source, resources, known).schedule.externals if reads else {}
-        texts = stored_texts(rows, externals)
-        taken = _of_people(planned, known, texts) if known else list(read_there(planned, texts))
+        texts, known = list[Mapping[int, Text]](), list[Entry]()
+        for source in planned.sources:
+            rows = store.turns(source.run_id)
+            known = store.entries(source.run_id) if source.spec.interaction.recorded else []
+            reads = any(isinstance(ref, str) for row in rows for ref in row.reads)
+            externals = parts_of(source, resources, known).schedule.externals if reads else {}
+            texts.append(stored_texts(rows, externals))
+        took = planned.spec.interaction.takes(planned.spec.size, texts)
+        taken = _of_people(planned, known, texts[0]) if known else list(took)
     yield Entry(SOURCE, 0, 0, "", "", json.dumps(taken, ensure_ascii=False), source="import")
 
 
@@ -146,7 +155,7 @@ def _of_people(planned: PlannedRun, entries: Sequence[Entry], texts: Mapping[int
         entry.key.turn: float(entry.text) for entry in entries if entry.key == imported_rating(entry.key.turn, STANCE)
     }
     first, read, scale = dict[int, float](), list[Any](), planned.spec.scale.scale()
-    turned = planned.source is not None and planned.spec.topic.framing != planned.source.spec.topic.framing
+    turned = planned.spec.topic.framing != planned.sources[0].spec.topic.framing
     for turn, rating in sorted(rated.items()):
         site = texts[turn].site
         if site.agent in first:

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
         NetworkedInteraction as NetworkedInteraction,
         ReportsInteraction as ReportsInteraction,
         Setting as Setting,
-        SourceCell as SourceCell,
         SteppedInteraction as SteppedInteraction,
     )
     from opinionsim.schedules._moderated import (
@@ -79,6 +78,7 @@ if TYPE_CHECKING:
     )
     from opinionsim.schedules._self_echo import SelfEcho as SelfEcho
     from opinionsim.schedules._similarity import SimilarityDyads as SimilarityDyads
+    from opinionsim.schedules._source_cell import SourceCell as SourceCell
     from opinionsim.schedules._tie_changes import Phase as Phase, with_phases as with_phases
     from opinionsim.schedules._turns import (
         PARTICIPANT as PARTICIPANT,

@@ -7,19 +7,19 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
 from opinionsim.errors import ScheduleError, SpecError
-from opinionsim.foundation.documents import DocumentModel
 from opinionsim.foundation.streams import stream
 from opinionsim.messages import Message
 from opinionsim.networks import AnyNetwork, Neighbours, Network, NetworkField, NetworkKind
 from opinionsim.prompts import Labelling
 from opinionsim.registry import KindModel
 from opinionsim.schedules._dyadic_acts import PROBE, SELF_REPORT
+from opinionsim.schedules._source_cell import SourceCell
 from opinionsim.schedules._turns import (
     NO_EXTERNALS,
     ActSpec,
@@ -30,6 +30,9 @@ from opinionsim.schedules._turns import (
     TieChange,
     Turn,
 )
+
+if TYPE_CHECKING:
+    from opinionsim.measurement import Text
 
 #: Most turns of one run: its schedule is held in memory.
 MAX_STEPS = 10_000_000
@@ -47,13 +50,6 @@ def _as_given(messages: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(messages, str):
         raise SpecError(f"{messages!r} is a file, and there is nothing here to read it", "interaction.messages")
     return tuple(messages)
-
-
-class SourceCell(DocumentModel):
-    """Another cell of the experiment, from whose runs something is taken over."""
-
-    cell: str = Field(min_length=1)
-    """Label of the cell: its axes with their values, as in `cognition.confirmation_bias=weak`."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +89,7 @@ class Setting:
     seats : frozenset of int
         Participants who are people; by default none.
     read : sequence of (int, int, sequence of str)
-        Step, agent and texts of each turn in which the counterparts of participants read something in another run; by
-        default none.
+        What :meth:`Interaction.takes` took over from other runs; by default nothing.
     record : sequence
         Of a record of people: step, agent, kind and reads of each turn, then messages from outside by name; by default
         nothing.
@@ -317,7 +312,7 @@ class Interaction(KindModel):
     @property
     def sources(self) -> Mapping[str, SourceCell]:
         """Other cells from which it takes something over, by field."""
-        return {}
+        return {name: value for name, value in self if isinstance(value, SourceCell)}
 
     @property
     def rating_steps(self) -> Sequence[int]:
@@ -333,9 +328,13 @@ class Interaction(KindModel):
         """Numbers of its replicates, of which a specification wants `n`."""
         return range(n)
 
-    def counterpart(self, replicate: int, n: int) -> int:
-        """The replicate of its source, of `n`, that a replicate takes something over from."""
-        return replicate
+    def counterparts(self, replicate: int, n: int) -> Sequence[int]:
+        """The replicates of each of its sources, of `n`, that a replicate takes something over from."""
+        return (replicate,)
+
+    def takes(self, size: int, runs: Sequence[Mapping[int, Text]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Steps, agents and texts, as it means them, that it takes over from the texts of its sources' runs by turn."""
+        yield from ()
 
     @property
     def guidance(self) -> str | None:

@@ -97,9 +97,9 @@ class Twins(Yoked):
     conditions: dict[str, str] = Field(default_factory=dict)
     """Those of the record."""
 
-    def counterpart(self, replicate: int, n: int) -> int:
+    def counterparts(self, replicate: int, n: int) -> Sequence[int]:
         """The same unit of the record."""
-        return replicate
+        return (replicate,)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
         """A ``review``, or a ``report`` where nothing was read, for each rating but the first of a person."""

@@ -50,6 +50,8 @@ class Turn:
     """Names an :class:`ActSpec` of the schedule: ``write``, ``review``, ``report``, ``probe``, ``self-report``, ..."""
     reads: tuple[Ref, ...] = ()
     """Messages shown, in order."""
+    place: str = ""
+    """What people at seats are told of its place among questions alike, as in ``statement 3 of 8``; models are not."""
 
 
 def moved(reads: tuple[Ref, ...], by: int) -> tuple[Ref, ...]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules._dyadic_acts import REVIEW
-from opinionsim.schedules._interaction import Setting, SourceCell, SteppedInteraction
+from opinionsim.schedules._dyadic_acts import PROBE, REVIEW, SELF_REPORT
+from opinionsim.schedules._interaction import Setting, SteppedInteraction
+from opinionsim.schedules._source_cell import SourceCell
 from opinionsim.schedules._turns import External, Turn, named
+
+if TYPE_CHECKING:
+    from opinionsim.measurement import Text
 
 
 @part("interaction", name="yoked")
@@ -26,14 +31,16 @@ class Yoked(SteppedInteraction):
     source: SourceCell
     """The other cell, as in `{cell: "interaction=dyadic"}`. It has as many agents, and at least as many steps."""
 
-    @property
-    def sources(self) -> Mapping[str, SourceCell]:
-        """The other cell."""
-        return {"source": self.source}
-
-    def counterpart(self, replicate: int, n: int) -> int:
+    def counterparts(self, replicate: int, n: int) -> Sequence[int]:
         """The next replicate; after the last comes the first."""
-        return (replicate + 1) % n
+        return ((replicate + 1) % n,)
+
+    def takes(self, size: int, runs: Sequence[Mapping[int, Text]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """Step, agent and texts of each turn in which a counterpart read something; no off-record questions."""
+        for _, each in sorted(runs[0].items()):
+            site, asked = each.site, each.kind in (PROBE.kind, SELF_REPORT.kind)
+            if each.received and not asked and site.agent < size and 1 <= site.step <= self.steps_for(size):
+                yield site.step, site.agent, each.received
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """What was read, numbered from 0."""

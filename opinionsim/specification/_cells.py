@@ -65,15 +65,15 @@ class Cell:
         Specification of its runs, without a sweep.
     fields : dict
         Fields that enter the identity of its runs, as JSON values.
-    source : Cell or None
-        The cell from whose runs its own take something over; None where they take over nothing.
+    sources : tuple of Cell
+        The cells from whose runs its own take something over; empty where they take over nothing.
     """
 
     label: str
     axes: dict[str, Any]
     spec: ExperimentSpec
     fields: dict[str, Any] = field(repr=False)
-    source: Cell | None = field(default=None, repr=False)
+    sources: tuple[Cell, ...] = field(default=(), repr=False)
 
     @cached_property
     def instruments(self) -> tuple[InstrumentSpec, ...]:
@@ -89,7 +89,8 @@ class Cell:
     @property
     def replicates(self) -> Sequence[int]:
         """Numbers of its replicates; of a record of people, and of agents in their places, those that there are."""
-        return (self.source or self).spec.interaction.replicates(self.spec.replicates)
+        (there,) = self.sources if self.spec.interaction.stands_in else (self,)
+        return there.spec.interaction.replicates(self.spec.replicates)
 
     @property
     def stream_key(self) -> tuple[Any, ...]:
@@ -126,9 +127,10 @@ class PlannedRun:
     @classmethod
     def of(cls, cell: Cell, replicate: int, redraw: int = 0) -> PlannedRun:
         """A replicate of a cell, or one of its redraws."""
-        others = {"redraw": redraw} if redraw else {}
-        if cell.source is not None and cell.spec.interaction.yoked:
-            others["counterparts"] = cell.spec.interaction.counterpart(replicate, cell.spec.replicates)
+        others: dict[str, Any] = {"redraw": redraw} if redraw else {}
+        if cell.sources and cell.spec.fork is None:
+            there = cell.spec.interaction.counterparts(replicate, cell.spec.replicates)
+            others["counterparts"] = there[0] if len(there) == 1 else list(there)
         identity = _identity.run_id(cell.spec, cell.fields, replicate, others)
         return cls(cell, replicate, identity, _identity.block(cell.spec, cell.fields, replicate), redraw)
 
@@ -143,13 +145,10 @@ class PlannedRun:
         return self.cell.spec
 
     @cached_property
-    def source(self) -> PlannedRun | None:
-        """The run from which it takes something over; None where it takes over nothing."""
-        source = self.cell.source
-        if source is None:
-            return None
-        counterpart = self.spec.interaction.counterpart(self.replicate, self.spec.replicates)
-        return PlannedRun.of(source, counterpart, self.redraw)
+    def sources(self) -> tuple[PlannedRun, ...]:
+        """The runs from which it takes something over, all of one cell before those of the next."""
+        there = self.spec.interaction.counterparts(self.replicate, self.spec.replicates)
+        return tuple(PlannedRun.of(cell, number, self.redraw) for cell in self.cell.sources for number in there)
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ class Experiment:
     def pilot(self) -> frozenset[str]:
         """Ids of the runs of a pilot: the first of every cell, and those that they take something over from."""
         first = [run for run in self.runs if run.replicate == run.redraw == 0]
-        return frozenset(run.run_id for each in first for run in (each, each.source) if run is not None)
+        return frozenset(run.run_id for each in first for run in (each, *each.sources))
 
 
 class _Manifest(DocumentModel):

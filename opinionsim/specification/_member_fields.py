@@ -43,6 +43,8 @@ class SeatSpec(DocumentModel):
     gone. Null waits without end. It changes no identity."""
     words: Annotated[int, Field(ge=1)] | None = None
     """Most words of a text; null sets no limit."""
+    min_words: Annotated[int, Field(ge=1)] | None = None
+    """Least words of a text that must be given; null sets no limit."""
     paste: bool = True
     """Whether a page takes text that is pasted."""
 
@@ -52,6 +54,9 @@ def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
     others = [name for name in type(member).model_fields if name not in ("name", "seat")]
     if stated := [name for name in others if getattr(member, name) != type(member).model_fields[name].default]:
         yield ("seat",), f"cannot stand beside {', '.join(stated)}: a person takes it; give it alone, or with a name"
+    seat: SeatSpec = member.seat  # type: ignore[attr-defined]
+    if seat.min_words is not None and seat.min_words > (seat.words or seat.min_words):
+        yield ("seat", "min_words"), f"is more than words, which is {seat.words}; no text could be sent"
 
 
 class MemberSpec(DocumentModel):

@@ -45,23 +45,27 @@ def _named(cell: Cell) -> dict[str, SourceCell]:
 def _with_source(cell: Cell, cells: Sequence[Cell]) -> Cell:
     if not (named := _named(cell)):
         return cell
-    (place, given), *more = named.items()
-    if more:
-        raise SpecError(f"{more[0][0]}: cannot stand beside {place}: a cell takes over from one other cell")
-    source = next((each for each in cells if each.label == given.cell), None)
-    if source is None:
-        valid = ", ".join(repr(each.label) for each in cells if not _named(each))
-        problem = f"no cell is labelled {given.cell!r}; valid: {valid or 'none, for every cell names another'}"
-    elif further := _named(source):
-        problem = f"the cell {given.cell!r} takes over from another itself ({', '.join(further)}); name one without"
-    else:
-        problem = (_fork if place == "fork" else _yoked)(cell, source)
-    if problem or source is None:
-        raise SpecError(f"{place}.cell: {problem}")
-    content = digest(canonical_json([source.spec.seed, source.fields]))
-    holder, name = ("fork", "cell") if place == "fork" else place.split(".")
-    fields = {**cell.fields, holder: {**cell.fields[holder], name: content}}
-    return replace(cell, fields=fields, source=source)
+    if "fork" in named and len(named) > 1:
+        raise SpecError(f"fork: cannot stand beside {next(iter(named))}: a cell takes over from others in one way")
+    fields, sources = dict(cell.fields), []
+    for place, given in named.items():
+        source = next((each for each in cells if each.label == given.cell), None)
+        if source is None:
+            valid = ", ".join(repr(each.label) for each in cells if not _named(each))
+            problem = f"no cell is labelled {given.cell!r}; valid: {valid or 'none, for every cell names another'}"
+        elif further := _named(source):
+            problem = f"the cell {given.cell!r} takes over from another itself ({', '.join(further)}); name one without"
+        else:
+            problem = given.unfit(source.spec.size) or (_fork if place == "fork" else _taken)(cell, source)
+        if problem or source is None:
+            raise SpecError(f"{place}.cell: {problem}")
+        sources.append(source)
+        content = digest(canonical_json([source.spec.seed, source.fields]))
+        holder, name = ("fork", "cell") if place == "fork" else place.split(".")
+        said = fields[holder][name]
+        more = isinstance(said, dict) and len(said) > 1
+        fields[holder] = {**fields[holder], name: {**said, "cell": content} if more else content}
+    return replace(cell, fields=fields, sources=tuple(sources))
 
 
 def _differ(cell: Cell, source: Cell, fields: Callable[[Cell], Mapping[str, Any]]) -> str:
@@ -86,9 +90,13 @@ def _twins(cell: Cell, source: Cell) -> str:
     return problem and f"{problem}, and twins are as many as the people, on their scale"
 
 
-def _yoked(cell: Cell, source: Cell) -> str:
+def _taken(cell: Cell, source: Cell) -> str:
     if cell.spec.interaction.stands_in:
         return _twins(cell, source)
+    return (cell.spec.interaction.yoked and _yoked(cell, source)) or _copied(source)
+
+
+def _yoked(cell: Cell, source: Cell) -> str:
     steps, there = (each.spec.interaction.steps_for(each.spec.size) for each in (cell, source))
     if cell.spec.size != source.spec.size:
         return f"the cell {source.label!r} has {source.spec.size} agents, and this one {cell.spec.size}: give as many"
@@ -96,7 +104,7 @@ def _yoked(cell: Cell, source: Cell) -> str:
         return f"the cell {source.label!r} has {there} steps, and this one reads those of {steps}: give at most {there}"
     if cell.spec.replicates < 2:
         return "agents read what was read in the next replicate, and there is one; give replicates: 2 or more"
-    return _copied(source)
+    return ""
 
 
 def _fork(cell: Cell, source: Cell) -> str:

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from opinionsim.errors import StoreError
 from opinionsim.store import TurnRow
-from opinionsim.web._session_view import Sight, name_of
+from opinionsim.web._session_view import Line, Sight, name_of
 
 if TYPE_CHECKING:
     from opinionsim.web._open_room import Room
@@ -120,9 +120,11 @@ class _Viewer:
         template = self._room.templates.get_template("_line.html")
         for event in events:
             row = event.row
-            if isinstance(row, TurnRow) and self._sight.sees(row):
-                content = {"turn": row.turn, "html": template.render(line=self._sight.line(row))}
-                found.append({"event": "line", "id": f"{event.generation}.{event.seq}", "data": json.dumps(content)})
+            for line in self._lines(row) if isinstance(row, TurnRow) else ():
+                content = {"turn": float(line.turn), "html": template.render(line=line)}
+                found.append({"event": "line", "data": json.dumps(content)})
+                # What a turn shows comes before it: after a break in the connection, both come again.
+                found[-1] |= {} if line.blind else {"id": f"{event.generation}.{event.seq}"}
             if isinstance(row, TurnRow) and row.kind == "analysis":
                 found.append({"event": "analysis", "data": str(row.turn)})
         if before is None or before[3:] != now[3:]:
@@ -133,6 +135,12 @@ class _Viewer:
         # What another person at the seat has said by now is among these events only if the seat has changed before.
         kept = seat is None or any(self._own == (row.run_id, row.agent, row.token) for row in self._room.seated())
         return found if kept else None
+
+    def _lines(self, row: TurnRow) -> list[Line]:
+        """A message that the viewer sees, and before it those that it was the first to show."""
+        shown = self._room.reader.turns(self._own[0], only=self._sight.first_shown(row))
+        found = self._sight.lines([each for each in shown if not self._sight.hears(each)])
+        return [*found, self._sight.line(row)] if self._sight.hears(row) else found
 
 
 async def events(

@@ -189,7 +189,7 @@ def session(room: Room, request: Request, problem: str = "") -> Response:
         state=status or "pending",
         evidence=stamp(evidence),
         about=about(room, planned),
-        lines=list(sight.lines(turns)),
+        lines=sight.lines(turns),
         since=f"{0 if began is None else began.state.generation}.{known}",
         analysed=analysed(turns),
         owner=visitor.owner,
@@ -206,14 +206,19 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
     # Where not everybody hears everything, what is shown with a question is not in the dialogue yet.
     question = {} if asked is None else asked.question
     apart = () if room.planned(run_id).spec.interaction.public else question.get("reads", ())
-    shown = [sight.line(row) for row in room.reader.turns(run_id) if row.turn in apart] if apart else []
+    own = room.reader.turns(run_id, sight.seat) if sight.seat is not None else []
+    sight.heed(own)
+    form = Form.of_json(question.get("form", {}))
+    if asked is not None:
+        sight.show(asked.turn, question["act"], apart)
+    # What a form shows itself is not shown twice.
+    shown = [line for line in sight.lines(room.reader.turns(run_id, only=apart)) if line.text not in form.shown]
     taken = {row.agent for row in room.reader.seats(run_id) if row.joined_at is not None}
     kept = request.state.given
     if asked is not None and asked.attempt and not kept:
         # What could not be used is put back, to be mended.
         before = room.entry(run_id, asked.agent, EntryKey(asked.turn, asked.call, asked.attempt - 1))
         kept = {"text": "" if before is None else before.text}
-    own = room.reader.turns(run_id, sight.seat) if sight.seat is not None else []
     return {
         "gone": [row.status for row in own if row.kind != "signal"][-2:] == ["empty", "empty"],
         "seated": sight.seat is not None,
@@ -221,7 +226,7 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
         "question": question,
         "name": name_of(asked),
         "shown": shown,
-        "form": Form.of_json(question.get("form", {})),
+        "form": form,
         "waiting_for": len(set(room.seats(run_id)) - taken),
         "typed": seat is not None and not seat.paste,
         "left_s": None if left is None else max(0, round(left)),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.messages import SPOKEN, spelled_out
+from opinionsim.messages import SPOKEN, numbers_in, spelled_out
 from opinionsim.metrics import evidence_statement
 from opinionsim.schedules import PARTICIPANT
 from opinionsim.store import TurnRow
@@ -35,8 +35,8 @@ class Line:
 
     Attributes
     ----------
-    turn : int
-        Its turn.
+    turn : int or str
+        Its turn; of one whose author the visitor is not told, a place in the order in which it was shown.
     name, role, model : str
         Who said it: name, role and model, which is empty for a person.
     kind, text : str
@@ -47,9 +47,11 @@ class Line:
         Whether the text was cut off.
     own : bool
         Whether the visitor said it.
+    blind : bool
+        Whether the visitor is not told who said it.
     """
 
-    turn: int
+    turn: int | str
     name: str
     role: str
     model: str
@@ -58,6 +60,7 @@ class Line:
     wordless: str
     cut_off: bool
     own: bool
+    blind: bool
 
 
 def name_of(row: WaitRow | None) -> str:
@@ -83,9 +86,11 @@ class Sight:
         self._all = visitor.owner
         self._looks_on = planned.run_id in visitor.watches
         interaction = planned.spec.interaction
-        self._public, self._private = interaction.public, interaction.private
-        #: Turns that the seat was shown, or carried out.
-        self._shown: set[int] = set()
+        self._public, self._private, self._acts = interaction.public, interaction.private, interaction.acts
+        #: Of messages that the seat was shown the turn that showed them first, and their place among all; and those of
+        #: which it was told who they are from. The order in which they were written could tell as much.
+        self._shown: dict[int, tuple[int, int]] = {}
+        self._signed: set[int] = set()
         self.know(agents)
 
     def know(self, agents: Sequence[AgentRow]) -> None:
@@ -96,18 +101,35 @@ class Sight:
         """Take note of what the seat was shown."""
         for row in turns:
             if row.agent == self.seat:
-                self._shown.update(ref for ref in row.reads if isinstance(ref, int))
-                self._shown.add(row.turn)
+                self.show(row.turn, row.act, row.reads)
+
+    def show(self, turn: int, act: str, reads: Iterable[int | str]) -> None:
+        """Take note of what a turn of the seat shows."""
+        refs = [ref for ref in reads if isinstance(ref, int)]
+        for ref in refs:
+            self._shown.setdefault(ref, (turn, len(self._shown)))
+        if act in self._acts and not self._acts[act].blind:
+            self._signed.update(refs)
+
+    def first_shown(self, row: TurnRow) -> list[int]:
+        """The messages that a turn of the seat was the first to show."""
+        return [ref for ref, (turn, _) in self._shown.items() if turn == row.turn] if row.agent == self.seat else []
 
     def sees(self, row: TurnRow) -> bool:
         """Whether the visitor sees a message."""
-        # A moderator without a remark says nothing that a dialogue shows.
-        if row.kind == "harm":
-            return self._all
-        if row.kind in self._private or row.status == "silent":
-            return False
+        return self.hears(row) or (row.turn in self._shown and self._is_told(row))
+
+    def hears(self, row: TurnRow) -> bool:
+        """Whether the visitor sees a message without having been shown it by a turn of its own."""
         everything = self._all or (self._looks_on and not self._public)
-        return everything or row.kind in self._public or row.agent == self.seat or row.turn in self._shown
+        # Its own numbers of messages would name these by their turns, and tell it how it rated them before.
+        own = row.agent == self.seat and not numbers_in(row.text)
+        return self._is_told(row) and (everything or row.kind in self._public or own)
+
+    def _is_told(self, row: TurnRow) -> bool:
+        """Whether a message stands in a dialogue at all."""
+        # A moderator without a remark says nothing that a dialogue shows.
+        return self._all if row.kind == "harm" else row.kind not in self._private and row.status != "silent"
 
     def line(self, row: TurnRow) -> Line:
         """A message as a page shows it."""
@@ -115,8 +137,17 @@ class Sight:
         unheard = "" if row.status in SPOKEN else _WORDLESS.get(row.status, "gave no answer")
         wordless = _ENDED.get(row.text, "") if row.kind == "ending" else unheard
         name, role, model = ("", "", "") if who is None else map(spelled_out, (who.name, who.role, who.model))
+        index: int | str = row.turn
+        blind = not self.hears(row) and row.turn in self._shown and row.turn not in self._signed
+        if blind:
+            name, role, model = row.kind.capitalize(), "", ""
+            turn, place = self._shown[row.turn]
+            index = f"{turn - 1}.{place:05d}"
+        elif row.act in self._acts and not self._acts[row.act].draws and role != PARTICIPANT:
+            # Nobody has written what a member other than its author puts before the others.
+            name, role, model = "Given text", "", ""
         return Line(
-            turn=row.turn,
+            turn=index,
             name=name or f"Agent {row.agent}",
             role="" if role in (PARTICIPANT, name.casefold()) else role,
             model=model if who is None or who.evidence != "human" else "",
@@ -125,12 +156,13 @@ class Sight:
             wordless=wordless,
             cut_off=row.status == "truncated",
             own=row.agent == self.seat,
+            blind=blind,
         )
 
-    def lines(self, turns: Sequence[TurnRow]) -> Iterator[Line]:
-        """The messages that the visitor sees, in order."""
+    def lines(self, turns: Sequence[TurnRow]) -> list[Line]:
+        """The messages that the visitor sees, in order; those without a name before the turn that showed them."""
         self.heed(turns)
-        return (self.line(row) for row in turns if self.sees(row))
+        return sorted((self.line(row) for row in turns if self.sees(row)), key=lambda line: float(line.turn))
 
 
 def standing(reader: StoreReader, run_id: str) -> tuple[str, str]:

@@ -35,6 +35,7 @@ def test_a_latin_square_gives_every_agent_every_place_once(size: int, initial: s
     assert held[0] == Counter(populations[0].opinions)
 
 
+DYADS = "interaction=dyadic"
 INTERACTIONS = [
     {"kind": "dyadic", "steps": 2},
     {"kind": "broadcast", "steps": 2},
@@ -48,7 +49,8 @@ INTERACTIONS = [
     {"kind": "no-role-play", "reports": 2, "conversation": True},
     {"kind": "placebo", "steps": 2},
     {"kind": "self-echo", "steps": 2},
-    {"kind": "yoked", "steps": 2, "source": {"cell": "interaction=dyadic"}},
+    {"kind": "yoked", "steps": 2, "source": {"cell": DYADS}},
+    {"kind": "choices", "text": {"cell": DYADS}, "other": {"cell": DYADS, "agent": 1}},
     {"kind": "twins", "steps": 2, "source": {"cell": "interaction=recorded"}},
     {"kind": "external", "steps": 2, "messages": ["Hello."]},
     {"kind": "chain", "cycles": 2},
@@ -92,7 +94,7 @@ def test_what_is_known_of_a_schedule_beforehand_is_what_it_declares(
             "measurement": asked,
             "roles": {key: {} for key in ROLES.get(interaction["kind"], ())},
             "replicates": 2,
-            "sweep": {"interaction": [source, interaction]} if "source" in interaction else {},
+            "sweep": {"interaction": [source, interaction]} if {"source", "other"} & interaction.keys() else {},
         }
     )
     run = experiment.runs[-1]

@@ -69,7 +69,7 @@ def test_an_unknown_kind_is_answered_with_all_there_are(origin: str, close: str 
     said = refused("new", "town", "--from", origin)
     assert f"error: --from {origin}: no study or experiment" in said
     assert close is None or f"(did you mean {close}?)" in said
-    assert "valid: classic, dyads, people, structure, chuang2024/controls" in said
+    assert "valid: classic, dyads, people, structure, bakker2022/" in said
     assert not list(Path().iterdir())
 
 

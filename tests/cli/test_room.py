@@ -35,7 +35,7 @@ def test_a_text_and_a_choice_at_the_terminal(invoke: Invoke, room: Path) -> None
     for words in (
         "Ben, it is your turn.",
         "There are 600 seconds for it.",
-        "Your text, in 5 words at most; a blank line ends it:",
+        "Your text, at most 5 words; a blank line ends it:",
         "That could not be used: the text has 6 words; at most 5 are possible",
         "1: strongly negative",
         "1 of 1 run complete",

@@ -126,6 +126,14 @@ def test_a_session_that_has_no_statement_is_an_empty_table(tmp_path: Path) -> No
         consensus.session_text(found, 5)
 
 
+def test_a_session_in_python_takes_a_chat_model_and_its_name(tmp_path: Path) -> None:
+    model = FakeListChatModel(responses=["<statement>We agree.</statement>\n<ranking>A > B</ranking>"])
+    session = consensus.Mediation(["Yes.", "No."], "Should it?", rounds=0, candidates=2, ballots=["predicted"])
+    found = session.run(f"sqlite:///{tmp_path / 's.sqlite'}", chat_model=model)
+    assert found.winner == "We agree."
+    assert set(found.results.runs["model"]) == {"FakeListChatModel"}
+
+
 def test_a_group_is_a_list_of_citizens() -> None:
     for citizens in ("abc", ["a", None]):
         with pytest.raises(SpecError, match="citizens: a list of texts"):

@@ -41,6 +41,7 @@ SIZES = {
     "plurals/solar": (2, 30, 15 * 11 + 15),
     "plurals/charter_school": (1, 15, 15 * 5),
     "plurals/shelter": (1, 15, 15 * 5),
+    "plurals/choices": (7, 63, 15 * (11 + 1 + 5 + 5) + 3 * 20 * 15),
     "plurals/values": (12, 360, 360 * 2),
     "chuang2024/tables": (180, 180, 90 * 200 + 90 * 400),
     "chuang2024/figure4": (8, 8, 6 * 200 + 2 * 100),

@@ -184,7 +184,7 @@ def test_a_fork_that_was_interrupted_while_it_took_over_takes_over_the_rest() ->
     expected = finished(BOTH, "whole.sqlite")
     experiment = load_experiment(BOTH)
     fork = next(run for run in experiment.runs if run.spec.fork is not None)
-    ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
+    ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if not run.sources})
     with open_store("sqlite:///whole.sqlite", write=False) as store:
         taken = [each for each in store.entries(fork.run_id) if each.source == "import" and each.key.call != "source"]
     with open_store(STORE) as store:
@@ -211,11 +211,11 @@ GIVEN = changed(BOTH, model={"name": "given"}, measurement__classifier="lexicon"
 def test_a_source_that_says_something_else_now_is_said() -> None:
     finished(GIVEN, model=GivenReplies(_agreeing))
     runs = load_experiment(GIVEN).runs
-    source = next(run.run_id for run in runs if run.source is None)
+    source = next(run.run_id for run in runs if not run.sources)
     with open_store(STORE) as store:
         store.forget([source])
     summary = ended(GIVEN, "s.sqlite", GivenReplies(_doubting))
-    affected = {run.run_id for run in runs if run.source is not None and run.source.run_id == source}
+    affected = {run.run_id for run in runs if source in {each.run_id for each in run.sources}}
     assert len(affected) == 2
     assert set(summary.errors) == affected
     for run_id, error in summary.errors.items():
@@ -228,7 +228,7 @@ def test_the_other_cell_enters_the_identity_and_its_label_does_not() -> None:
     def ids(dyads: dict[str, Any], **yoked: Any) -> set[str]:
         cells = [{**SPEC["interaction"], **dyads}, {"kind": "yoked", "steps": 5, **yoked}]
         found = load_experiment({**SPEC, "replicates": 2, "sweep": {"interaction": cells}}).runs
-        return {run.run_id for run in found if run.source is not None}
+        return {run.run_id for run in found if run.sources}
 
     plain = ids({"label": "pairs"}, source={"cell": "interaction=pairs"})
     assert ids({"label": "dyads"}, source={"cell": "interaction=dyads"}) == plain
@@ -240,9 +240,9 @@ def test_a_source_that_is_not_complete_is_said() -> None:
         raise PermissionError("no such luck")
 
     summary = ended(GIVEN, "s.sqlite", GivenReplies(fails))
-    runs = {run.run_id: run for run in load_experiment(GIVEN).runs if run.source is not None}
+    runs = {run.run_id: run for run in load_experiment(GIVEN).runs if run.sources}
     for run_id, run in runs.items():
-        told = f"it takes over from run {run.source.run_id} of cell {DYADIC!r}, and that run is not complete"
+        told = f"it takes over from run {run.sources[0].run_id} of cell {DYADIC!r}, and that run is not complete"
         assert summary.errors[run_id] == f"run {run_id}: {told}"
 
 
@@ -250,10 +250,10 @@ def test_a_source_of_another_wording_is_said(tmp_path: Path) -> None:
     pack = own_pack(tmp_path / "mine")
     spec = changed(BOTH, prompts=str(pack))
     experiment = load_experiment(spec)
-    ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if run.source is None})
+    ended(experiment, "s.sqlite", only={run.run_id for run in experiment.runs if not run.sources})
     reword(pack / "write.j2", "Your post:", "Thank you. Your post:")
     summary = ended(spec, "s.sqlite")
-    runs = {run.run_id for run in load_experiment(spec).runs if run.source is not None}
+    runs = {run.run_id for run in load_experiment(spec).runs if run.sources}
     assert set(summary.errors) == {run.run_id for run in load_experiment(spec).runs}
     for run_id in runs:
         assert "which was carried out with other prompts or code than today's" in summary.errors[run_id]

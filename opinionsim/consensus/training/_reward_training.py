@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from opinionsim.consensus._reward_model import RewardModel
+from opinionsim.consensus.evaluation._reward_model import RewardModel
 from opinionsim.consensus.training._fine_tuning import Training, begin, finish, load_base
 from opinionsim.consensus.training._training_data import preference_pairs, read_ratings, split_ratings
 from opinionsim.errors import MeasurementError, SpecError

@@ -12,9 +12,11 @@ function drafts() {
   if (!text.value) text.value = localStorage.getItem(key) ?? "";
   text.addEventListener("input", () => {
     localStorage.setItem(key, text.value);
-    const most = Number(text.dataset.words);
+    const most = Number(text.dataset.words), least = Number(text.dataset.least);
     const words = text.value.trim().split(/\s+/).filter(Boolean).length;
-    if (most) say(words > most ? `${words} words; at most ${most} are possible` : `${words} of ${most} words`);
+    if (most && words > most) say(`${words} words; at most ${most} are possible`);
+    else if (words < least) say(`${words} words; at least ${least} are needed`);
+    else if (most || least) say(most ? `${words} of ${most} words` : `${words} words`);
   });
   text.addEventListener("paste", (event) => {
     if (text.dataset.typed) event.preventDefault();

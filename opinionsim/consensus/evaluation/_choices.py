@@ -1,7 +1,7 @@
 """What rules choose from ratings, how that rests on single citizens and on predictions, and whether it is better.
 
-The ratings are those of :mod:`opinionsim.consensus._evaluation`; candidates of one group and round stand for election
-together, without the position statement, also where it stood for election in its session.
+The ratings are those of :mod:`opinionsim.consensus.evaluation._measures`; candidates of one group and round stand for
+election together, without the position statement, also where it stood for election in its session.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.consensus._evaluation import (
+from opinionsim.consensus.evaluation._measures import (
     CONTROL,
     HIGHEST,
     LOWEST,

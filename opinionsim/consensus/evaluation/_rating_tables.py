@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from opinionsim.analysis import Table
-from opinionsim.consensus._evaluation import RELIABLE, policy_table, reliability, win_rates
+from opinionsim.consensus.evaluation._measures import RELIABLE, policy_table, reliability, win_rates
+from opinionsim.errors import MeasurementError
 from opinionsim.metrics import condition_axes, evidence_of
 from opinionsim.registry import part
 
@@ -28,20 +29,18 @@ def rating_tables(results: Results) -> Iterator[Table]:
         Means of :func:`opinionsim.consensus.policy_table`, one row a policy; :func:`opinionsim.consensus.win_rates` by
         the mean of a group, one row a pair; and of :func:`opinionsim.consensus.reliability` the share of citizens who
         rated twice that is reliable. Nothing where no statement was rated; the table of pairs where there are two
-        policies; that of reliability where somebody rated twice.
+        policies; that of reliability where somebody rated twice. Last, where winners were rated once they were known,
+        the means of these ratings alone.
     """
-    from opinionsim.consensus import ratings
-
     if not (results.opinions["variable"] == "agreement").any():
         return
-    rated = ratings(results)
     axes = list(condition_axes(results.ordered_runs))
     runs = results.ordered_runs.drop_duplicates("run_id").set_index("run_id")
-    by = rated[["group"]].assign(**{axis: rated["group"].map(runs[axis]) for axis in axes})
 
-    def told(of: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    def told(rated: pd.DataFrame, of: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
         """What a function finds in the ratings of each condition."""
         found = []
+        by = rated[["group"]].assign(**{axis: rated["group"].map(runs[axis]) for axis in axes})
         for key, own in by.groupby(axes, sort=False, dropna=False) if axes else [((), by)]:
             part_of = rated.loc[own.index]
             condition: dict[str, Any] = {
@@ -71,20 +70,40 @@ def rating_tables(results: Results) -> Iterator[Table]:
         shares = {"rated twice": len(found), "reliable": int(found["reliable"].sum()), "kappa": found["kappa"].mean()}
         return pd.DataFrame([{"raters": int(own.groupby("group")["citizen"].nunique().sum()), **shares}])
 
+    rated, won = _rated(results, winner=False), _rated(results, winner=True)
     notes = [
         "Mean: of agreement, 1 to 7. Consent: share above neutral of those who are not neutral. Internal agreement: 1 "
         "where all lean the same way. Divisive and unanimous: shares of statements. Less divisive: share of those on "
         "divisive questions with more consent than the position statement has on its larger side.",
         _GROUPS,
     ]
-    yield Table.of("Ratings by policy", told(wide), [*axes, "policy"], notes, "ratings")
-    if len(beside := told(pairs)):
+    if rated is not None:
+        yield Table.of("Ratings by policy", told(rated, wide), [*axes, "policy"], notes, "ratings")
+    if rated is not None and len(beside := told(rated, pairs)):
         notes = [
             "Wins: share of comparisons without ties, one a group and round, in which the group agrees more, by its "
             "mean, with the first policy's statements.",
             _GROUPS,
         ]
         yield Table.of("Which policy wins", beside, [*axes, "policy", "against"], notes, "ratings-wins")
-    if (found := told(raters))["rated twice"].any():
+    if rated is not None and (found := told(rated, raters))["rated twice"].any():
         notes = [f"Reliable: linearly weighted kappa of the two first passes of at least {RELIABLE}. Kappa: the mean."]
         yield Table.of("Reliability of raters", found, axes, notes, "ratings-reliability")
+    if won is not None:
+        notes = [
+            "Ratings of the statement that won the last round, given once that was known; in no other table.",
+            _GROUPS,
+        ]
+        yield Table.of("Ratings of the winner", told(won, wide), [*axes, "policy"], notes, "ratings-winner")
+
+
+def _rated(results: Results, *, winner: bool) -> pd.DataFrame | None:
+    """Ratings in passes of complete sessions, or those of their winners; None where there are none."""
+    from opinionsim.consensus import ratings
+
+    try:
+        found = ratings(results, winner=winner)
+    except MeasurementError:
+        return None
+    found = found[found["group"].isin(results.runs.query("status == 'complete'")["run_id"])]
+    return None if found.empty else found.assign(policy="winner") if winner else found

@@ -1,0 +1,98 @@
+"""The table of choices between texts: exact test, share, and a logit of persons and topics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from opinionsim.analysis import NO_FINDING, Table, level_text, p_text
+from opinionsim.deliberation._mixed_logit import mixed_logit
+from opinionsim.deliberation._structure_acts import CHOOSE
+from opinionsim.messages import SPOKEN
+from opinionsim.metrics import WITHOUT_FINDING, condition_axes, evidence_of
+from opinionsim.registry import part
+
+if TYPE_CHECKING:
+    from opinionsim.store import Results
+
+
+def choices(results: Results) -> pd.DataFrame:
+    """One row a judgement: what a judge chose of a pair of texts; key ``cell, run_id, turn``.
+
+    Returns
+    -------
+    DataFrame
+        cell, run_id, turn; judge, who is a participant of one run; pair, from 0; chosen, 1.0 for the text that the
+        field `text` of the interaction names, 0.0 for the other; first, 1.0 where the text shown first was chosen; both
+        NaN where the reply was refused, empty or could not be read, as status says; evidence.
+    """
+    cells = results.runs[["cell", "run_id"]].drop_duplicates()
+    found = cells.merge(results.turns[results.turns["kind"] == CHOOSE.kind], on="run_id")
+    read = found["status"].isin(SPOKEN) & found["message"].isin(["A", "B"])
+    first = (found["message"] == "A").astype(float).where(read)
+    leads = found["reads"].str[0].str.split("-")
+    return found[["cell", "run_id", "turn", "status", "evidence"]].assign(
+        judge=found["run_id"] + "/" + found["agent"].astype(str),
+        pair=leads.str[1].astype(int),
+        first=first,
+        chosen=first.where(leads.str[0] == "text", 1 - first),
+    )
+
+
+@part("table", name="choices")
+def choice_table(results: Results) -> Table | None:
+    """The table of choices by topic and over all of them (Plurals; B8).
+
+    Returns
+    -------
+    Table or None
+        Share of judgements in which the text was chosen, with the exact interval of Clopper and Pearson and the exact
+        two-sided binomial test against one half; the share in which the text shown first was chosen; odds for a
+        typical judge with the log odds of :func:`opinionsim.deliberation.mixed_logit`, and the variances of judges
+        and topics. None for results without a choice.
+    """
+    found = choices(results)
+    if found.empty:
+        return None
+    runs = results.ordered_runs[results.ordered_runs["cell"].isin(found["cell"])].drop_duplicates("cell")
+    axes = sorted(condition_axes(runs), key=lambda axis: "interaction" not in axis)
+    axes = next(([axis] for axis in axes if runs[axis].is_unique), axes)
+    levels = runs[["cell", *axes]].itertuples(index=False)
+    topics = {cell: ", ".join(map(level_text, own)) or cell for cell, *own in levels}
+    rows = [{"topic": "overall", **_row(found)}] if len(topics) > 1 else []
+    rows += [{"topic": topics[cell], **_row(found[found["cell"] == cell])} for cell in topics]
+    frame = pd.DataFrame(rows)
+    lost = found.loc[found["chosen"].isna(), "status"].replace("answered", "not readable").value_counts()
+    missing = ", ".join(f"{n} {how}" for how, n in lost.items()) or "none"
+    notes = [
+        "Share: of choices that fell on the text, not on the other; its interval is exact (Clopper-Pearson). p: exact "
+        "two-sided binomial test against one half, which takes choices for independent.",
+        f"Missing: {missing}; they count nowhere. First shown: share of choices of what stood first.",
+        "Odds: for a typical judge, by a logit with random intercepts of judges and, overall, of topics; log odds with "
+        "their interval; var.: variances of the intercepts.",
+        *([NO_FINDING] if frame["evidence"].isin(WITHOUT_FINDING).any() else []),
+    ]
+    printed = Table.of("Choices between texts", frame.assign(p=frame["p"].map(p_text)), ["topic"], notes, "choices")
+    return replace(printed, frame=frame)
+
+
+def _row(own: pd.DataFrame) -> dict[str, Any]:
+    """The numbers of some judgements."""
+    from scipy.stats import binomtest
+
+    known, evidence = own.dropna(subset=["chosen"]), evidence_of(own["evidence"])
+    n, chosen = len(known), int(known["chosen"].sum())
+    test, logit = binomtest(chosen, n) if n else None, mixed_logit(known["chosen"], known["judge"], known["cell"])
+    low, high = test.proportion_ci() if test else (math.nan, math.nan)
+    counts = {"judges": own["judge"].nunique(), "pairs": len(own[["cell", "pair"]].drop_duplicates())}
+    return {
+        **{**counts, "choices": n, "missing": len(own) - n, "chosen": chosen},
+        **{"share": known["chosen"].mean(), "share_ci_low": low, "share_ci_high": high},
+        "p": test.pvalue if test and evidence not in WITHOUT_FINDING else math.nan,
+        **{"first shown": known["first"].mean(), "odds": math.exp(logit.intercept), "log odds": logit.intercept},
+        **{"log odds_ci_low": logit.low, "log odds_ci_high": logit.high},
+        **{"var. persons": logit.persons, "var. topics": logit.topics, "evidence": evidence},
+    }

@@ -1,0 +1,95 @@
+"""Judges choose between the texts of two conditions, pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from opinionsim.deliberation._structure_acts import CHOOSE
+from opinionsim.messages import SPOKEN
+from opinionsim.registry import part
+from opinionsim.schedules import PROBE, SELF_REPORT, AskedOnce, Conflict, External, Setting, SourceCell, Turn, named
+
+if TYPE_CHECKING:
+    from opinionsim.measurement import Text
+
+#: The fields that name cells.
+_SIDES = ("text", "other")
+
+
+class Written(SourceCell):
+    """Texts of a cell of the experiment, one a run."""
+
+    agent: int | None = Field(None, ge=0)
+    """Number of the participant whose last text is taken, from 0; null takes the last text of the run, which is that of
+    a moderator where there is one."""
+
+    def unfit(self, size: int) -> str:
+        """That there is no such participant."""
+        known = self.agent is None or self.agent < size
+        return "" if known else f"the cell {self.cell!r} has no agent {self.agent}; give one from 0 to {size - 1}"
+
+    def text(self, run: Mapping[int, Text]) -> str:
+        """The text of a run; empty where its author was refused or gave none."""
+        own = [each for _, each in sorted(run.items()) if each.kind not in (PROBE.kind, SELF_REPORT.kind)]
+        own = [each for each in own if self.agent in (None, each.site.agent)]
+        return own[-1].text if own and own[-1].status in SPOKEN else ""
+
+
+@part("interaction", name="choices")
+class ChoicesInteraction(AskedOnce):
+    """Each judge chooses between texts of two cells, pair by pair (Plurals; B8).
+
+    A pair are the texts of one replicate of both cells, whose runs are carried out first. All pairs are shown in one
+    run, to each judge in an order of its own; which text of a pair stands first is drawn by judge and pair. A pair that
+    lacks a text, since its author was refused, is left out.
+    """
+
+    acts = named(CHOOSE)
+    prompts = "deliberation"
+    tables = ("choices",)
+
+    text: Written
+    """The texts whose share of choices is counted, as in `{cell: "cast=focus group"}`."""
+    other: Written
+    """The texts that they stand beside; of the same cell, those of another participant."""
+
+    def replicates(self, n: int) -> Sequence[int]:
+        """One, in which all pairs are shown."""
+        return (0,)
+
+    def counterparts(self, replicate: int, n: int) -> Sequence[int]:
+        """All replicates of the two cells."""
+        return range(n)
+
+    def conflicts(self, size: int) -> Iterator[Conflict]:
+        """Problems for a population of `size` agents, pairs of a text and itself included."""
+        if self.text == self.other:
+            yield ("other",), "names the same texts as text; name another cell, or another agent of it"
+        yield from super().conflicts(size)
+
+    def takes(self, size: int, runs: Sequence[Mapping[int, Text]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """The number of each pair, from 0, and its two texts."""
+        half = len(runs) // 2
+        for pair, (own, beside) in enumerate(zip(runs[:half], runs[half:], strict=True)):
+            texts = (self.text.text(own), self.other.text(beside))
+            if all(texts):
+                yield pair, 0, texts
+
+    def externals(self, setting: Setting) -> Mapping[str, str]:
+        """The texts, by the field that names their cell and the number of their pair."""
+        return {
+            f"{side}-{pair}": each for pair, _, both in setting.read for side, each in zip(_SIDES, both, strict=True)
+        }
+
+    def turns(self, setting: Setting) -> Iterator[Turn]:
+        """A ``choose`` of each judge for each pair."""
+        for judge in range(setting.size):
+            order = setting.draws("pairs", judge).permutation(len(setting.read)).tolist()
+            for index, place in enumerate(order, judge * len(order)):
+                pair, *_ = setting.read[place]
+                first = int(setting.draws("position", judge, pair).integers(2))
+                shown = (_SIDES[first], _SIDES[1 - first])
+                yield Turn(index, 1, judge, CHOOSE.name, tuple(External(f"{side}-{pair}") for side in shown))
