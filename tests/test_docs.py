@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import os
+import pkgutil
 import re
 import shlex
 import textwrap
@@ -22,6 +23,7 @@ from opinionsim.classic import MODELS
 from opinionsim.classic.sweeps import load_sweep
 from opinionsim.cli import app
 from opinionsim.llm import ScriptedParameters
+from opinionsim.registry import places
 from opinionsim.specification import load_experiment
 from opinionsim.topics import load_topics, parse_topics
 
@@ -208,6 +210,31 @@ def test_decisions_are_short_dated_and_listed() -> None:
         assert len(lines) <= 25, record.name
         assert re.fullmatch(r"\d{4}-\d\d-\d\d, (accepted|replaced by \d{4})", lines[2]), record.name
         assert f"| [{record.name[:4]}]({record.name}) | {title} |" in index, record.name
+
+
+def _known(named: str) -> bool:
+    """Whether there is such an experiment, command, part (``kind: NAME``) or public name."""
+    if named.startswith("opinionsim "):
+        return named.split()[1] in places("command")
+    if ": " in named:
+        kind, name = named.split(": ")
+        return name in places(kind)
+    if named.startswith("opinionsim."):
+        return pkgutil.resolve_name(named) is not None
+    return (_TOP / "experiments" / f"{named}.yaml").is_file()
+
+
+def test_every_element_of_the_founding_systems_is_told_of_and_shown() -> None:
+    table = (_TOP / "docs" / "deviations.md").read_text(encoding="utf-8").partition("| Id |")[2].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    ids = [f"{system}{1 + number}" for system, n in (("A", 18), ("B", 11), ("C", 7), ("D", 8)) for number in range(n)]
+    assert [row[0] for row in rows] == ids
+    for name, _, state, where, why in rows:
+        assert state in ("works", "differs", "missing"), name
+        assert why or state == "works", name
+        shown = re.findall("`([^`]+)`", where)
+        assert shown or state == "missing", name
+        assert [each for each in shown if not _known(each)] == [], name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)

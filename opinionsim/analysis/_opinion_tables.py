@@ -31,6 +31,7 @@ from opinionsim.foundation.templates import sentences
 from opinionsim.messages import MISSING
 from opinionsim.metrics import (
     condition_axes,
+    none_complete,
     one_wording,
     order_levels,
     played_by,
@@ -230,8 +231,7 @@ def tables(
     runs, left_out = one_wording(runs, wording)
     complete = runs[runs["status"] == "complete"]
     if complete.empty:
-        told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
-        raise SpecError(f"no run is complete, so there is nothing to tabulate ({told}): `opinionsim run` goes on")
+        raise none_complete(runs, "to tabulate")
     usable = usable_runs(runs)
     axes = set(condition_axes(usable)) if as_published else set()
     made = []

@@ -27,6 +27,7 @@ from opinionsim.metrics import (
     evidence_of,
     kinds_in_order,
     named_levels,
+    none_complete,
     stance_rows,
 )
 from opinionsim.opinions import OpinionScale
@@ -117,7 +118,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     """
     runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
     if runs.empty:
-        raise SpecError("no run is complete, so there is no text to label: `opinionsim run` goes on")
+        raise none_complete(results.runs, "to label")
     # A run of several cells is read by the instrument of the first.
     rows = stance_rows(runs, results.opinions).merge(
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")

@@ -118,7 +118,8 @@ def _at_terminal(experiment: Experiment, url: str) -> None:
             return note(f"all sessions are over; see: opinionsim show {url}")
         for agent in seat_numbers(left[0].spec):
             opened.change_seat(left[0].run_id, agent, lambda seat: replace(seat, trial=True))
-    context = under_way(Invocation(experiment, url, only=[left[0].run_id], people=_Terminal()))
+    only = [each.run_id for each in (left[0], *left[0].sources)]
+    context = under_way(Invocation(experiment, url, only=only, people=_Terminal()))
     with stop_requests("stopping; the same command goes on from here") as stopping, context as (runner, future):
         summary = attended(future, lambda: background.call_soon(runner.stop) if stopping() else None)
     report(url, summary)

@@ -125,6 +125,7 @@ def measure(
     settings : NAME=VALUE
         An option of the classifier.
     """
+    from opinionsim.metrics import none_complete
     from opinionsim.running import Invocation
     from opinionsim.specification import load_experiment
     from opinionsim.store import open_store
@@ -143,7 +144,7 @@ def measure(
         complete = {run_id for run_id, state in opened.states().items() if state.status == "complete"}
     finished = complete & set(results.run_ids)
     if not finished:
-        raise SpecError("no run is complete, so there is nothing to measure: `opinionsim run` goes on")
+        raise none_complete(results.runs, "to measure")
     only = None if finished == set(results.run_ids) else finished
     whole = Invocation(again, results.url, max_concurrency=max_concurrency, only=only)
     summary = carry_out(whole, 0)

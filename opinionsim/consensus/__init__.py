@@ -46,15 +46,29 @@ if TYPE_CHECKING:
     from opinionsim.consensus.evaluation._baselines import BaselineClassifier as BaselineClassifier
     from opinionsim.consensus.evaluation._choices import (
         advantage_statement as advantage_statement,
+        picked as picked,
         prediction as prediction,
         sensitivity as sensitivity,
         welfare_advantage as welfare_advantage,
+    )
+    from opinionsim.consensus.evaluation._figures import (
+        accuracy_data as accuracy_data,
+        accuracy_figure as accuracy_figure,
+        divisiveness_data as divisiveness_data,
+        divisiveness_figure as divisiveness_figure,
+        kappas_data as kappas_data,
+        kappas_figure as kappas_figure,
+        ratings_data as ratings_data,
+        ratings_figure as ratings_figure,
+        wins_data as wins_data,
+        wins_figure as wins_figure,
     )
     from opinionsim.consensus.evaluation._measures import (
         BootstrapMean as BootstrapMean,
         candidate_table as candidate_table,
         estimate as estimate,
         exclusion as exclusion,
+        pairs_in_order as pairs_in_order,
         policy_table as policy_table,
         reliability as reliability,
         reliable as reliable,

@@ -109,7 +109,7 @@ class ConsensusInteraction(Interaction):
     member_name = "Citizen {number}"
     tables = ("elections", "rated-statements")
     frames = ("entries",)
-    figures = ("consensus",)
+    figures = ("consensus", "kappas", "wins", "ratings", "divisiveness", "pairwise-accuracy")
     record = "consensus"
     takes_texts = True
 

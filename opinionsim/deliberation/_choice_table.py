@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def choices(results: Results) -> pd.DataFrame:
-    """One row a judgement: what a judge chose of a pair of texts; key ``cell, run_id, turn``.
+    """One row a judgement of a complete run: what a judge chose of a pair of texts; key ``cell, run_id, turn``.
 
     Returns
     -------
@@ -29,7 +29,7 @@ def choices(results: Results) -> pd.DataFrame:
         field `text` of the interaction names, 0.0 for the other; first, 1.0 where the text shown first was chosen; both
         NaN where the reply was refused, empty or could not be read, as status says; evidence.
     """
-    cells = results.runs[["cell", "run_id"]].drop_duplicates()
+    cells = results.runs.query("status == 'complete'")[["cell", "run_id"]].drop_duplicates()
     found = cells.merge(results.turns[results.turns["kind"] == CHOOSE.kind], on="run_id")
     read = found["status"].isin(SPOKEN) & found["message"].isin(["A", "B"])
     first = (found["message"] == "A").astype(float).where(read)

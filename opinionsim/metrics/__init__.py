@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         condition_rows as condition_rows,
         in_order as in_order,
         named_levels as named_levels,
+        none_complete as none_complete,
         order_levels as order_levels,
         usable_runs as usable_runs,
     )

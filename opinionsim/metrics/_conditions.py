@@ -26,9 +26,9 @@ _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 #: Columns every runs frame has; each other one is a swept axis.
 _FIXED = frozenset((
     "run_id", "experiment", "cell", "replicate", "redraw", "block", "status", "evidence", "seed", "topic", "category",
-    "framing", "claim", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction", "network",
-    "n_agents", "steps", "topic_title", "every_report", "texts", "instrument_id", "classifier", "validation", "wording",
-    "begun_at", "error", "event_steps", "dropped_turns",
+    "framing", "claim", "question", "task", "truth", "confirmation_bias", "memory", "world", "model", "interaction",
+    "network", "n_agents", "steps", "topic_title", "every_report", "texts", "instrument_id", "classifier", "validation",
+    "wording", "begun_at", "error", "event_steps", "dropped_turns",
 ))  # fmt: skip
 
 #: Swept axes that repeat runs rather than set a condition.
@@ -229,6 +229,15 @@ def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Complete runs of cells in which stance is measured; of all cells where the frame lacks this column."""
     usable = runs["status"] == "complete"
     return runs[usable & runs["instrument_id"].notna() if "instrument_id" in runs.columns else usable]
+
+
+def none_complete(runs: pd.DataFrame, undone: str) -> SpecError:
+    """The error that no run is complete, so that there is nothing `undone`: how far runs are, and what can be done."""
+    told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
+    go_on = "`opinionsim run` goes on, and `opinionsim room` where people take part"
+    if set(runs["status"]) <= {"trial", "withdrawn"}:
+        go_on = "what was only tried, or withdrawn, stays out of all results, and no command goes on with it"
+    return SpecError(f"no run is complete, so there is nothing {undone} ({told}): {go_on}")
 
 
 def condition_rows(

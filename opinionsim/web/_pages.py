@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from opinionsim.dialogue import analyses
-from opinionsim.errors import SpecError, StoreError
+from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.foundation.forms import Form
 from opinionsim.llm import EntryKey
 from opinionsim.messages import printable, spelled_out
@@ -28,6 +28,7 @@ from opinionsim.web._live import events
 from opinionsim.web._open_room import Room
 from opinionsim.web._session_view import CLOSED, Sight, as_csv, export, name_of, stamp, standing
 from opinionsim.web._settings import changed, saved, settings as listed
+from opinionsim.web._trial import tried
 
 SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."
 NOT_YOURS = "This is not open to you."
@@ -381,16 +382,18 @@ def download(room: Room, request: Request) -> Response:
 
 
 def settings(room: Room, request: Request) -> Response:
-    """The form that changes the specification: what it would take, and a new file."""
+    """The form that changes the specification: what it would take, a trial of it, and a new file."""
     given = request.state.given
-    told: dict[str, Any] = {"problem": "", "saved": "", "forecast": ""}
+    told: dict[str, Any] = {"problem": "", "saved": "", "forecast": "", "trial": None}
     try:
         if given:
             altered = changed(room.experiment, given)
             told["forecast"] = _takes(altered)
             if given.get("do") == "save":
                 told["saved"] = str(saved(altered, given.get("name", "")))
-    except SpecError as error:
+            if given.get("do") == "try":
+                told["trial"] = tried(altered)
+    except OpinionSimError as error:
         told["problem"] = str(error)
     fields, status = listed(room.experiment), 400 if told["problem"] else 200
     return room.page("settings.html", status=status, title="Settings", settings=fields, kept=given, **told)

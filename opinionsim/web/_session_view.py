@@ -143,7 +143,7 @@ class Sight:
             name, role, model = row.kind.capitalize(), "", ""
             turn, place = self._shown[row.turn]
             index = f"{turn - 1}.{place:05d}"
-        elif row.act in self._acts and not self._acts[row.act].draws and role != PARTICIPANT:
+        elif not wordless and row.act in self._acts and not self._acts[row.act].draws and role != PARTICIPANT:
             # Nobody has written what a member other than its author puts before the others.
             name, role, model = "Given text", "", ""
         return Line(

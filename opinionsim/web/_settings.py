@@ -13,6 +13,8 @@ import yaml
 
 from opinionsim.errors import SpecError
 from opinionsim.foundation.data import data_folder
+from opinionsim.llm import load_prices
+from opinionsim.schedules import Interaction
 from opinionsim.specification import Experiment, apply_overrides, load_experiment
 
 #: Fields of a room that the form shows, with their labels.
@@ -25,6 +27,8 @@ _NUMBERS = {
 }
 #: Texts of members of the cast.
 _TEXTS = {"system": "System message", "persona": "Persona", "instructions": "Instructions", "task": "Task"}
+#: Choice of a member without a model of its own.
+USUAL = "that of all others"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 
 
@@ -55,9 +59,11 @@ class Input:
 
 def settings(experiment: Experiment) -> list[Input]:
     """The fields of the form, as the specification has them."""
-    document = experiment.source.value
+    document, interaction = experiment.source.value, experiment.spec.interaction
     models = [model.name for cell in experiment.cells for model in cell.spec.chat_models]
-    given = dict(experiment.spec.interaction)
+    # Other names than those of the file are ones of which the price is known.
+    models += ["scripted", *load_prices().prices]
+    given = dict(interaction)
     found = [
         Input(f"interaction.{name}", label, "" if given[name] is None else str(given[name]))
         for name, label in _NUMBERS.items()
@@ -69,20 +75,26 @@ def settings(experiment: Experiment) -> list[Input]:
     ]
     places += [(f"roles.{role}.", role.capitalize(), each or {}) for role, each in document.get("roles", {}).items()]
     for path, who, each in places:
-        if not isinstance(each, Mapping) or "seat" in each:
+        if not isinstance(each, Mapping) or "seat" in each or "text" in each:
             continue
-        named = each.get("model")
-        name = named.get("name") if isinstance(named, Mapping) else None
-        if named is None or name is not None:
-            choices = tuple(dict.fromkeys([str(name or "scripted"), *models, "scripted"]))
+        named = each.get("model") or ({} if path else {"name": "scripted"})
+        if isinstance(named, Mapping) and ("name" in named or not named):
+            choices = tuple(dict.fromkeys([str(named.get("name", USUAL)), *([USUAL] if path else []), *models]))
             found.append(Input(f"{path}model.name", f"{who}: model", choices[0], choices))
-        texts = _TEXTS if path else {}
         found += [
-            Input(path + key, f"{who}: {label.lower()}", each[key], (), True)
-            for key, label in texts.items()
-            if key in each
+            Input(path + key, f"{who}: {label.lower()}", each.get(key) or "", (), True)
+            for key, label in _TEXTS.items()
+            if path and (key in each or _takes(path, key, interaction))
         ]
     return found
+
+
+def _takes(path: str, key: str, interaction: Interaction) -> bool:
+    """Whether a member, by its path, can have a text that its specification does not have yet."""
+    # Instructions come with answers that are shown at once, and a role of a way of interacting has its own.
+    if path.split(".")[1] in interaction.others:
+        return key in ("system", "task")
+    return key != "instructions" or not interaction.adaptive
 
 
 def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
@@ -100,8 +112,10 @@ def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
             raise SpecError(f"{each.label}: choose one of {', '.join(each.choices)}")
         if value == each.value.strip():
             continue
-        if each.choices or each.long:
-            overrides[each.path] = value
+        if each.choices and value == USUAL:
+            overrides[each.path.removesuffix(".name")] = None
+        elif each.choices or each.long:
+            overrides[each.path] = value or None
         elif re.fullmatch(r"\d{1,6}", value):
             overrides[each.path] = int(value)
         elif value:

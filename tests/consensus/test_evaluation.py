@@ -229,7 +229,7 @@ def test_win_rates_leave_out_ties() -> None:
         rated("e", {"p": [7, 7, 7]}),
     )
     found = win_rates(ratings)
-    assert found[["policy", "other", "by", "n", "n_groups", "ties"]].to_numpy().tolist() == [
+    assert found[["policy", "other", "aggregate", "n", "n_groups", "ties"]].to_numpy().tolist() == [
         ["p", "q", "mean", 3, 3, 1],
         ["p", "q", "median", 3, 3, 1],
     ]

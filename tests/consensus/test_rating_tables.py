@@ -49,7 +49,7 @@ def test_rows_are_those_of_the_functions_by_condition(results: osim.Results) -> 
             assert row.iloc[:3].tolist() == pytest.approx(ends.tolist(), nan_ok=True)
             assert row["groups"] == 3
         (pair,) = wins.frame[wins.frame["model.temperature"] == level].to_dict("records")
-        (known,) = consensus.win_rates(own).query("by == 'mean'").to_dict("records")
+        (known,) = consensus.win_rates(own, aggregates=["mean"]).to_dict("records")
         assert (pair["comparisons"] + pair["ties"], pair["wins"]) == (3, pytest.approx(known["win_rate"], nan_ok=True))
         (twice,) = raters.frame[raters.frame["model.temperature"] == level].to_dict("records")
         assert twice["reliable"] == consensus.reliability(own)["reliable"].sum()

@@ -8,7 +8,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.store import open_store
-from tests.support.command import invoked
+from tests.support.command import invoked, refused
 
 SPEC = """\
 name: seats
@@ -64,6 +64,14 @@ def test_the_same_command_goes_on_where_the_input_ended(room: Path) -> None:
     assert set(osim.load("s.sqlite").runs["status"]) == {"trial"}
     assert "all sessions are over" in invoked("room", room, "--terminal", "--store", "s.sqlite").stderr
     assert "waiting" not in invoked("status", "s.sqlite").stdout
+
+
+def test_what_was_only_tried_is_tabulated_by_no_command(room: Path) -> None:
+    invoked("room", room, "--terminal", "--set", "replicates=1", "--store", "s.sqlite", text=LINES)
+    for command in ("table", "audit sample --labels 5 --coders a,b --out x"):
+        said = refused(*command.split(), "s.sqlite")
+        assert "(1 trial): what was only tried, or withdrawn, stays out of all results" in said
+        assert "`opinionsim run` goes on" not in said
 
 
 def test_what_others_say_moves_no_cursor(room: Path) -> None:

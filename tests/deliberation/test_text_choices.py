@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from scipy.stats import beta
+from typer.testing import CliRunner
 
 import opinionsim as osim
 from opinionsim.analysis import Table
+from opinionsim.cli import app
 from opinionsim.deliberation import choices, mixed_logit, read_choice
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.llm import GivenReplies, Question
@@ -252,3 +256,15 @@ def test_a_mixed_logit_without_variance_is_the_plain_logit() -> None:
     assert (found.persons, found.topics) == pytest.approx((0, 0), abs=1e-4)
     assert (found.high - found.low) / 2 == pytest.approx(12.706205 * error, rel=1e-2)
     assert all(math.isnan(each) for each in mixed_logit(np.ones(12), judge[:12], judge[:12]))
+
+
+def test_a_person_at_the_terminal_judges_what_was_written_first(tmp_path: Path) -> None:
+    spec = {**_judging(), "model": {"name": "scripted"}, "replicates": 2}
+    spec["sweep"][2]["cast"] = [{"label": "one", "value": [{"seat": {}}]}]
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(spec), encoding="utf-8")
+    asked = ["room", str(tmp_path / "s.yaml"), "--terminal", "--store", str(tmp_path / "s.sqlite")]
+    done = CliRunner().invoke(app, asked, input="1\nB\n")
+    assert done.exit_code == 0, done.output
+    results = osim.load(str(tmp_path / "s.sqlite"))
+    assert results.turns.query("kind == 'choice'")["message"].tolist() == ["A", "B"]
+    assert choices(results).empty, "a trial is no result"

@@ -36,6 +36,8 @@ SIZES = {
     "selective_refusal": (3, 90, 60 * 200 + 30 * 100),
     "real_model": (2, 6, 6 * 60),
     "structures": (4, 20, 20 * 40),
+    "bakker2022/appendix": (2, 24, 24 * 138),
+    "bakker2022/people": (1, 1, 8),
     "plurals/personas": (16, 16, 16 * 30),
     "plurals/instructions": (6, 30, 30 * 4),
     "plurals/solar": (2, 30, 15 * 11 + 15),
@@ -52,7 +54,14 @@ SIZES = {
 }
 
 #: Agents of those that have other than ten.
-AGENTS = {"classic_quickstart": 20, "consensus_quickstart": 5, "room_models": 3, "room_quickstart": 3}
+AGENTS = {
+    "bakker2022/appendix": 5,
+    "bakker2022/people": 4,
+    "classic_quickstart": 20,
+    "consensus_quickstart": 5,
+    "room_models": 3,
+    "room_quickstart": 3,
+}
 
 SHORT: dict[str, dict[str, Any]] = {
     "dyadic": {"kind": "dyadic", "steps": 4},
@@ -131,7 +140,7 @@ def test_a_shipped_experiment_runs(name: str) -> None:
     if short.pop("model", {"name": "scripted"})["name"] != "scripted":
         # A real model is stood in for by the scripted one, and an instrument with weights by the one without.
         short["measurement"]["classifier"] = "lexicon"
-    if name == "room_quickstart":
+    if name in ("room_quickstart", "bakker2022/people"):
         with pytest.raises(SpecError, match="has a seat for a person"):
             carry_out(short, "short.sqlite")
         return

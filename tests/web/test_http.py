@@ -20,6 +20,7 @@ import opinionsim as osim
 from opinionsim.errors import SpecError
 from opinionsim.web import serve
 from opinionsim.web._connection import PromptConnection
+from tests.support.command import refused
 from tests.support.rooms import Answer, RoomServer, room
 from tests.support.waiting import wait_until
 
@@ -225,6 +226,51 @@ def test_settings_take_no_import_path_and_write_no_other_place(server: RoomServe
     assert osim.load_experiment(path[1]).spec.interaction.steps == 9  # type: ignore[attr-defined]
     again = _post(server, "/settings", owner, urlencode({"do": "save", "name": "longer"}))
     assert "already" in again.text
+
+
+def test_settings_offer_models_and_texts_that_the_file_does_not_name(server: RoomServer, owner: str) -> None:
+    page = server.ask("/settings", cookie=owner).text
+    fields = dict(
+        re.findall(r'<(?:select|textarea) id="s\d+" name="([^"]+)"(.*?)</(?:select|textarea)>', page, re.DOTALL)
+    )
+    texts = {"cast.0": ("system", "persona", "task"), "roles.moderator": ("system", "task")}
+    named = {f"{member}.{text}" for member, own in texts.items() for text in own}
+    assert {name for name in fields if not name.endswith("model.name")} == named
+    for name in ("model.name", "cast.0.model.name", "roles.moderator.model.name"):
+        assert {"scripted", "openai:gpt-4o", "anthropic:claude-sonnet-4"} <= set(
+            re.findall("<option[^>]*>([^<]+)<", fields[name])
+        )
+    given = {
+        "roles.moderator.model.name": "openai:gpt-4o",
+        "roles.moderator.system": "Lead.",
+        "cast.0.task": "Be brief.",
+    }
+    found = _post(server, "/settings", owner, urlencode({"do": "save", "name": "worded", **given}))
+    path = re.search(r"Saved as (\S+\.yaml)", found.text)
+    assert path is not None, found.text
+    spec = osim.load_experiment(path[1]).spec
+    assert (spec.roles["moderator"].system, spec.cast[0].task) == ("Lead.", "Be brief.")
+    assert (spec.roles["moderator"].model.name, spec.cast[0].model) == ("openai:gpt-4o", None)  # type: ignore[union-attr]
+    both = _post(
+        server, "/settings", owner, urlencode({"do": "try", "cast.0.system": "You.", "cast.0.persona": "A cook."})
+    )
+    assert (both.status, "cannot stand beside system" in both.text) == (400, True)
+
+
+def test_settings_are_tried_before_people_come(server: RoomServer, owner: str) -> None:
+    """In a store of its own, marked as a trial, once: asked for again, what is on record is shown."""
+    told = [_post(server, "/settings", owner, urlencode({"do": "try", "interaction.steps": "5"})) for _ in range(2)]
+    assert [each.status for each in told] == [200, 200]
+    lines = [re.findall(r'<div class="text" dir="auto">(.*?)</div>', each.text) for each in told]
+    assert lines[0] == lines[1]
+    assert lines[0].count("A stand-in speaks here in the place of a person.") >= 2
+    assert "counts in no table" in told[0].text
+    store = f"sqlite:///{server.folder / 'results' / 'small-trial.sqlite'}"
+    assert osim.load(store).runs["status"].tolist() == ["trial"]
+    assert "(1 trial)" in refused("table", store)
+    assert osim.load(f"sqlite:///{server.folder / 'results' / 'small-room.sqlite'}").runs["status"].tolist() != [
+        "trial"
+    ]
 
 
 @pytest.mark.parametrize("certificate", ["absent.pem", "small.yaml"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -503,8 +504,36 @@ def test_one_file_opens_from_the_disk_without_a_network(
         same(f"#/run/{run}/turn/2")
         prompts = [each.locator(".card .shown").all_inner_texts() for each in (page, live)]
         assert prompts[0] == prompts[1]
-        page.goto(f"{path.as_uri()}#/search?q=x")
+        page.goto(f"{path.as_uri()}#/experiment/none")
         page.wait_for_selector(".problem:text('one run')")
+
+
+def test_a_file_is_searched_as_a_store_is(browser: Any, tmp_path: Path) -> None:
+    store = tmp_path / "one.sqlite"
+    results = finished(changed(SMALL, name="one", replicates=1), str(store))
+    run, told = results.runs["run_id"].iloc[0], ".lines .line, #view select"
+    with ExitStack() as opened:
+        viewed = opened.enter_context(viewing(browser, store))
+        live = opened.enter_context(viewed.page(browser, f"#/run/{run}"))
+        page = opened.enter_context(offline(browser, store, run, tmp_path / "run.html"))
+        for each in (live, page):
+            each.get_by_role("link", name="search", exact=True).click()
+            each.wait_for_selector("input[type=search]")
+        places = [f"{each.url}&q=" for each in (page, live)]
+        for query in ("THEORY", "i", "(", "no such words", ""):
+            for each, place in zip((page, live), places, strict=True):
+                each.goto(place + query)
+                each.wait_for_function("q => document.querySelector('input[type=search]')?.value === q", arg=query)
+            found, expected = (each.locator(told).all_inner_texts() for each in (page, live))
+            assert found == expected
+            assert (len(found) > 4) == (query not in ("(", "no such words")), query
+        page.get_by_label("Act").select_option("write")
+        page.wait_for_url(re.compile("act=write"))
+        drawn(page)
+        assert f"of {(results.turns['act'] == 'write').sum():,}" in page.locator("#view").inner_text()
+        accessible(page)
+        page.locator(".line a", has_text="turn").first.click()
+        page.wait_for_selector("#view[data-at*='/turn/']")
 
 
 def test_a_file_says_what_was_left_out_of_it(

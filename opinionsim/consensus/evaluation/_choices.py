@@ -135,6 +135,33 @@ def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") ->
     return pd.DataFrame(rows, columns=["group", "n", "rank_correlation", "within_citizens", "mean_absolute_error"])
 
 
+def picked(ratings: pd.DataFrame, rules: Iterable[AnyRule], predicted: str = "predicted_agreement") -> pd.DataFrame:
+    """The ratings of what each rule picks by predicted agreement, with the rule in the place of the policy (D6).
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        With a column of predictions.
+    rules : iterable
+        As :func:`opinionsim.consensus.voting.elect` takes them.
+    predicted : str
+        The column of predictions.
+
+    Returns
+    -------
+    DataFrame
+        Rows of the ratings, those of a statement once for each rule that picks it; where a rule leaves several
+        statements tied, those of all of them.
+    """
+    found: list[pd.DataFrame] = []
+    for (group, number), (guess,) in _elections(checked(ratings, predicted), predicted):
+        own = ratings[(ratings["group"] == group) & (ratings["round"] == number)]
+        for rule in map(Rule.of, rules):
+            first = guess.columns[elect(guess, rule, scores=True).ranks == 0]
+            found.append(own[own["candidate"].isin(first)].assign(policy=rule.label))
+    return pd.concat(found, ignore_index=True)
+
+
 def welfare_advantage(
     ratings: pd.DataFrame,
     rules: Iterable[AnyRule] = ("utilitarian", "nash", "egalitarian"),

@@ -22,7 +22,9 @@ Measures are those of Bakker et al. 2022, appendix (D3, D6, D7).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from opinionsim.errors import MeasurementError
+from opinionsim.consensus.voting import power_mean
+from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.foundation.streams import stream
 
@@ -47,7 +50,7 @@ RELIABLE = 0.6
 _STATEMENT = ["group", "round", "candidate", "policy"]
 _COLUMNS = [*_STATEMENT, "citizen", "pass", "agreement"]
 #: Resamples of an interval, and weights of groups held at a time.
-_RESAMPLES, _BATCH = 1999, 4_000_000
+_RESAMPLES, _BATCH = 10_000, 4_000_000
 #: Differences that are rounding.
 _ROUNDING = 1e-9
 
@@ -232,7 +235,7 @@ def candidate_table(ratings: pd.DataFrame) -> pd.DataFrame:
 
         - group, round, candidate, policy
         - n, missing: citizens who rated it, and others of the group, whose consent is not known
-        - mean, median: of their agreement
+        - mean, median, nash, egalitarian: of their agreement; the two last are the geometric mean and the minimum (D6)
         - above, below: how many of them rate it above and below neutral
         - consent: p = above / (above + below); NaN where all are neutral
         - internal_agreement: ``|(1/2 - p) 2|``, 1 where all lean the same way, unanimous rejection included, and 0 for
@@ -252,7 +255,8 @@ def candidate_table(ratings: pd.DataFrame) -> pd.DataFrame:
         raise MeasurementError("no rating of agreement is known")
     one = one.assign(above=one["agreement"] > NEUTRAL, below=one["agreement"] < NEUTRAL)
     by = one.groupby(_STATEMENT, sort=False, observed=True)
-    counts = by["agreement"].agg(n="size", mean="mean", median="median")
+    nash = partial(power_mean, alpha=1.0)
+    counts = by["agreement"].agg(n="size", mean="mean", median="median", nash=nash, egalitarian="min")
     found: pd.DataFrame = counts.join(by[["above", "below"]].sum()).reset_index()
     found["missing"] = found["group"].map(ratings.groupby("group")["citizen"].nunique()) - found["n"]
     leaning = found["above"] + found["below"]
@@ -293,16 +297,32 @@ def policy_table(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> p
     )
 
 
-def win_rates(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
+#: Ways of making one number of the agreement of a group, as columns of candidate_table.
+AGGREGATES = ("mean", "median", "nash", "egalitarian")
+
+
+def win_rates(
+    ratings: pd.DataFrame, level: float = 0.95, seed: int = 0, aggregates: Iterable[str] = ("mean", "median")
+) -> pd.DataFrame:
     """How often a group agrees more with the statements of one policy than with those of another (D7).
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        The ratings.
+    level, seed
+        As :func:`estimate` takes them.
+    aggregates : iterable of str
+        Ways of making one number of the agreement of a group, as :func:`candidate_table` has them: ``mean``, which is
+        utilitarian welfare, ``median``, ``nash``, ``egalitarian``.
 
     Returns
     -------
     DataFrame
-        One row a pair of policies, without the position statement, and way of aggregating:
+        One row a pair of policies, without the position statement, and aggregate:
 
         - policy, other
-        - by: ``mean`` or ``median`` over citizens; several statements of a policy in one round are averaged
+        - aggregate: as named; several statements of a policy in one round are averaged
         - win_rate: share of comparisons, one a group and round, that the first policy wins, without ties
         - low, high: its interval over groups
         - n, n_groups: comparisons without ties, and groups with one
@@ -311,15 +331,43 @@ def win_rates(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> pd.D
     table, rows = candidate_table(whole(ratings)), []
     table = table[table["policy"] != POSITION]
     policies = table["policy"].unique().tolist()
-    for by in ("mean", "median"):
-        wide = table.pivot_table(index=["group", "round"], columns="policy", values=by)
+    for aggregate in aggregates:
+        if aggregate not in AGGREGATES:
+            raise SpecError(f"aggregate: unknown {aggregate!r:.60}; valid: {', '.join(AGGREGATES)}")
+        wide = table.pivot_table(index=["group", "round"], columns="policy", values=aggregate)
         for policy, other in combinations(policies, 2):
             difference = (wide[policy] - wide[other]).dropna()
             tied = difference.abs() <= _ROUNDING
             won = (difference > 0).astype(float).where(~tied).rename("won").reset_index()
             found = interval(estimate(won, "won", level, seed), "win_rate")
-            rows.append({"policy": policy, "other": other, "by": by, **found, "ties": int(tied.sum())})
-    return pd.DataFrame(rows, columns=["policy", "other", "by", "win_rate", "low", "high", "n", "n_groups", "ties"])
+            rows.append({"policy": policy, "other": other, "aggregate": aggregate, **found, "ties": int(tied.sum())})
+    columns = ["policy", "other", "aggregate", "win_rate", "low", "high", "n", "n_groups", "ties"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def pairs_in_order(ratings: pd.DataFrame, predicted: str = "predicted_agreement") -> pd.DataFrame:
+    """Whether predictions put two statements in the order in which a citizen rates them (D5).
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        With a column of predictions.
+    predicted : str
+        Its name.
+
+    Returns
+    -------
+    DataFrame
+        One row a citizen and pair of statements of one round, without the position statement, that the citizen rates
+        apart: group, round, citizen; candidate, which it prefers, and other; right: 1.0, 0.0, or 0.5 where the
+        predictions are equal, as by the toss of a coin. Its mean, by :func:`estimate`, is the pairwise accuracy.
+    """
+    known = by_citizen(checked(ratings, predicted), "agreement", predicted)
+    keys, known = ["group", "round", "citizen"], known[known["policy"] != POSITION]
+    pairs = known.merge(known, on=keys, suffixes=("", " of other"))
+    pairs = pairs[pairs["agreement"] > pairs["agreement of other"] + _ROUNDING]
+    ahead = (pairs[predicted] - pairs[f"{predicted} of other"]).round(9)
+    return pairs[[*keys, "candidate"]].assign(other=pairs["candidate of other"], right=(np.sign(ahead) + 1) / 2)
 
 
 def exclusion(ratings: pd.DataFrame) -> pd.DataFrame:

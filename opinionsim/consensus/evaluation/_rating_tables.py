@@ -35,19 +35,14 @@ def rating_tables(results: Results) -> Iterator[Table]:
     if not (results.opinions["variable"] == "agreement").any():
         return
     axes = list(condition_axes(results.ordered_runs))
-    runs = results.ordered_runs.drop_duplicates("run_id").set_index("run_id")
+    runs = results.ordered_runs.drop_duplicates("run_id")[["run_id", *axes]]
 
     def told(rated: pd.DataFrame, of: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
         """What a function finds in the ratings of each condition."""
-        found = []
-        by = rated[["group"]].assign(**{axis: rated["group"].map(runs[axis]) for axis in axes})
+        found, by = [], runs.merge(rated, left_on="run_id", right_on="group")
         for key, own in by.groupby(axes, sort=False, dropna=False) if axes else [((), by)]:
-            part_of = rated.loc[own.index]
-            condition: dict[str, Any] = {
-                **dict(zip(axes, key, strict=True)),
-                "evidence": evidence_of(part_of["evidence"]),
-            }
-            found.append(of(part_of).assign(**condition))
+            condition: dict[str, Any] = dict(zip(axes, key, strict=True))
+            found.append(of(own).assign(**condition, evidence=evidence_of(own["evidence"])))
         return pd.concat(found, ignore_index=True)
 
     def wide(own: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +56,7 @@ def rating_tables(results: Results) -> Iterator[Table]:
         return pd.DataFrame(list(rows.values()))
 
     def pairs(own: pd.DataFrame) -> pd.DataFrame:
-        found = win_rates(own).query("by == 'mean'").drop(columns="by")
+        found = win_rates(own, aggregates=["mean"]).drop(columns="aggregate")
         ends = {"win_rate": "wins", "low": "wins_ci_low", "high": "wins_ci_high", "n": "comparisons"}
         return found.rename(columns=ends).rename(columns={"other": "against", "n_groups": "groups"})
 

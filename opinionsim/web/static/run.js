@@ -27,9 +27,9 @@ export async function runView([id], given, signal) {
   const panels = view.runs.map((each) => panel(each, view)), box = scrubber(view);
   view.extend();
   return [
-    ways("This run", link("dialogue", within(id, ["dialogue"])), !record && [
-      link(about.experiment, to(["experiment", about.experiment_id], { design: about.design })),
-      link("search", to(["search"], { experiment: about.experiment_id, design: about.design }))]),
+    ways("This run", link("dialogue", within(id, ["dialogue"])),
+      !record && link(about.experiment, to(["experiment", about.experiment_id], { design: about.design })),
+      link("search", to(["search"], { experiment: about.experiment_id, design: about.design }))),
     box,
     choices(choice("Instrument", "instrument", measures, run.instrument?.id, (id) => go({ instrument: id, kind: "" })),
       choice("Coded from", "kind", run.kinds, run.kind),

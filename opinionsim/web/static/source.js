@@ -8,6 +8,7 @@ export const record = kept && JSON.parse(kept.textContent);
 const LOST = "The connection to the server is lost.";
 const ENDED = ["complete", "withdrawn", "trial", "incomplete"];
 const USUAL = "This file has changes by the first instrument and kind of text alone, and ranks by these.";
+const MOST_HITS = 50, AROUND = 90;
 const lines = new Map(record?.turns.map((line) => [String(line.turn), line]));
 
 export async function ask(path, wanted = {}, signal = undefined) {
@@ -54,6 +55,7 @@ export function follow(run, look, say, signal) {
 }
 
 function answer([source, , what, which], asked) {
+  if (source === "search") return search(asked);
   if (source !== "runs") return missing();
   if (!what) return record.run;
   if (what === "turns") return which === undefined ? turns(asked) : turn(which);
@@ -71,6 +73,24 @@ function turns({ from = 0, count, agent, order, instrument, kind }) {
   if (order === "change") found.sort((one, other) => size(other) - size(one));
   const listed = found.slice(first, first + count);
   return { total: found.length, from: first, turns: listed, read: read(listed), note: (instrument || kind) && USUAL };
+}
+
+// What the host finds in an experiment, in the one run of the file.
+function search({ q = "", agent = "", act = "", status = "", from = 0 }) {
+  const { run_id, about, agents } = record.run, distinct = (name) => [...new Set(record.turns.map((line) => line[name]))].sort();
+  const named = Object.fromEntries(agents.map((each) => [each.agent, each.name || `agent ${each.agent}`]));
+  const wanted = RegExp(q.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "iu"), first = Number(from);
+  const hits = record.turns.flatMap((line) => {
+    const fits = ["", line.act].includes(act) && ["", line.status].includes(status)
+      && ["", String(line.agent), named[line.agent]].includes(agent), found = fits && wanted.exec(line.text);
+    if (!found) return [];
+    const begin = Math.max(found.index - AROUND, 0), end = found.index + found[0].length, { length } = line.text;
+    const excerpt = [(begin > 0 ? "…" : "") + line.text.slice(begin, found.index), found[0],
+      line.text.slice(end, end + AROUND) + (end + AROUND < length ? "…" : "")];
+    return { ...line, run_id, row: about.row, run: about.run, name: named[line.agent], excerpt };
+  });
+  return { stamp: about.stamp, total: hits.length, from: first, hits: hits.slice(first, first + MOST_HITS),
+    acts: distinct("act"), statuses: distinct("status"), cells: [about.cell], agents: Object.values(named) };
 }
 
 function turn(number) {
