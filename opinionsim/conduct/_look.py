@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opinionsim.conduct._signs import Shown, Sign, signs_in, stripped, wordless
+from opinionsim.conduct._signs import Occasion, Sign, signs_in, stripped, wordless
 from opinionsim.messages import Message, Prompt, ReplyStatus, Speech
 
 
@@ -66,9 +66,9 @@ def look(
     return Looked(status, tuple(found))
 
 
-def _shown(speech: Speech, prompt: Prompt | None, received: Sequence[Message]) -> Shown:
+def _shown(speech: Speech, prompt: Prompt | None, received: Sequence[Message]) -> Occasion:
     """For what a reply was asked. Of a prompt, the system message and the last one count: memories cost nothing."""
     last = prompt.message.content if prompt is not None and prompt.message is not None else ""
     others = tuple(dict.fromkeys(message.author for message in received if message.author not in ("", speech.author)))
     read = tuple(message.text for message in received)
-    return Shown(speech.author, others, speech.language, speech.words, read, (speech.system, last))
+    return Occasion(speech.author, others, speech.language, speech.words, read, (speech.system, last))

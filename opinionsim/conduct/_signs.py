@@ -59,7 +59,7 @@ class Sign(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Occasion:
     """For what a reply was asked, as far as signs depend on it.
 
     Attributes
@@ -124,7 +124,7 @@ def wordless(text: str) -> bool:
     return len(text) < 80 and _pattern("empty", "wordless").fullmatch(text) is not None
 
 
-def signs_in(text: str, shown: Shown) -> list[Sign]:
+def signs_in(text: str, shown: Occasion) -> list[Sign]:
     """The signs in a reply, by place."""
     found: list[Sign] = []
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
@@ -161,7 +161,7 @@ def stripped(text: str, signs: Iterable[Sign], taken: Collection[str]) -> str:
     return rest if _WORD.search(rest) else text
 
 
-def _front(text: str, start: int, end: int, shown: Shown, found: list[Sign]) -> int:
+def _front(text: str, start: int, end: int, shown: Occasion, found: list[Sign]) -> int:
     """Where the text begins behind words of the model's own, or a name, in front of it; 0 where there are none."""
     if not _HEADED.search(text, start, min(end, start + 400)):
         return 0
@@ -259,7 +259,7 @@ def _marks(text: str, start: int, end: int, found: list[Sign]) -> None:
         found += [Sign("markup", start + match.start(), start + match.end()) for match in bullets]
 
 
-def _lines(body: str, shown: Shown) -> Iterator[tuple[int, int]]:
+def _lines(body: str, shown: Occasion) -> Iterator[tuple[int, int]]:
     """Lines that are written for others: several, with the labels of at least two speakers."""
     if "\n" not in body:
         return
@@ -276,7 +276,7 @@ def _lines(body: str, shown: Shown) -> Iterator[tuple[int, int]]:
                 yield match.start(), len(body) if stop < 0 else stop
 
 
-def _whole(body: str, shown: Shown) -> Iterator[str]:
+def _whole(body: str, shown: Occasion) -> Iterator[str]:
     """Signs of a text as a whole."""
     words = _EACH.findall(body.casefold())
     if shown.language and foreign(body, words, shown.language):
@@ -319,7 +319,7 @@ def foreign(text: str, words: Sequence[str], language: str) -> bool:
 
     scores = dict(rank(text))
     best = max(scores, key=scores.__getitem__)
-    return best != language and scores[best] - scores.get(language, float("-inf")) > _DOUBT
+    return bool(best != language and scores[best] - scores.get(language, float("-inf")) > _DOUBT)
 
 
 @lru_cache(maxsize=32)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from opinionsim.conduct import RULES, CutOff, NoAnswer, ReplyPolicy, Sign, look, names_of, stripped
+from opinionsim.conduct import RULES, ReplyPolicy, Sign
 from opinionsim.errors import (
     JournalMismatch,
     ModelCallError,
-    NothingSaid,
     OpinionSimError,
-    Rejected,
     ScheduleError,
     StoreError,
 )
@@ -27,12 +25,13 @@ from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
+from opinionsim.llm._judging import Judgement, asked_again, cause_of, judge, looked_at, read_again, taken
 from opinionsim.llm._policy import RetryPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply
 from opinionsim.llm._seat import People, Seat
 from opinionsim.llm._slots import Ending, Lane, SlotPool
-from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply, ReplyStatus
+from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply
 from opinionsim.registry import RAISED, raised
 
 if TYPE_CHECKING:
@@ -240,6 +239,7 @@ class RunCalls:
         prompt = Prompt.of(messages)
         everybody = endpoint or self._answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
+        person = isinstance(asked, Seat)
         policy = asked.replies if isinstance(asked, Endpoint) else ReplyPolicy()
         rejected, told, first = 0, "", prompt
         again: Counter[str] = Counter()
@@ -250,23 +250,20 @@ class RunCalls:
             if entry is not None:
                 _verify(entry, turn, prompt, self.seed_of(*key), self._at)
                 self.answered += 1
-                judged = self._read_again(entry, turn, reading)
+                judged = read_again(entry, reading, self._at(turn))
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
                 question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, again["truncated"])
-                person = isinstance(asked, Seat)
+                signs: tuple[Sign, ...] = ()
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
-                    judged = _Judgement("rejected", unfit) if unfit else _judged(reply, (), asked, again, reading, call)
-                    signs: tuple[Sign, ...] = ()
+                    reply, judged = judge(reply, (), None, again, reading, call)
+                    judged = Judgement("rejected", unfit) if unfit else judged
                 else:
                     reply, latency_s = await self._reply(turn, question, asked)
-                    reply, signs = _looked_at(reply, prompt, reading, call)
-                    judged = _judged(reply, signs, asked, again, reading, call)
-                if judged.status:
-                    reply = reply._replace(status=judged.status)
-                    if judged.status == "empty":
-                        judged = _judged(reply, (), asked, again, reading, call)
+                    reply, signs = looked_at(reply, prompt, reading, call)
+                    doubles = asked.max_tokens is not None
+                    reply, judged = judge(reply, signs, policy, again, reading, call, doubles=doubles)
                 entry = Entry(
                     key,
                     turn.step,
@@ -302,40 +299,26 @@ class RunCalls:
                 ) from judged.failure
             if judged.acceptance == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return _taken(entry, policy, judged.decision)
+                return taken(entry, policy, judged.decision)
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
                 rejected, told = rejected + 1, judged.reason
                 continue
-            cause = _cause(entry, policy, again)
-            prompt = _again(first, reading, entry.status if cause in _NONE else cause, judged.reason)
+            cause = cause_of(entry, policy, again)
+            prompt = asked_again(first, reading, entry.status, cause, judged.reason)
             if cause != "rejected":
                 again[cause] += 1
                 failure = entry.reason if judged.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
-                    return _taken(entry, policy)
+                    return taken(entry, policy)
                 none = f"none of {reading.attempts} replies was acceptable; the last one: {judged.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
             if failure and not stored:
                 raise ModelCallError(failure, **self._at(turn))
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
-
-    def _read_again(self, entry: Entry, turn: CallSite, reading: Parsing) -> _Judgement:
-        """Whether a stored entry is accepted; an answer is parsed again unless it was rejected."""
-        if entry.acceptance == "rejected" or entry.status != "answered":
-            return _Judgement(entry.acceptance, entry.reason)
-        judged = _parsed(reading, entry.key.call, entry.text)
-        if entry.acceptance == "accepted" and judged.acceptance == "rejected":
-            raise JournalMismatch(
-                f"a stored reply that was accepted is now rejected: {judged.reason}",
-                advice=f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these "
-                "runs anew with --fresh",
-                **self._at(turn),
-            )
-        return judged
 
     async def _reply(self, turn: CallSite, question: _NewCall, asked: Endpoint) -> tuple[ParsedReply, float]:
         """What a model answers, and the seconds it took."""
@@ -541,96 +524,3 @@ def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
     if reply.input_tokens is None or reply.output_tokens is None:
         return worst
     return Usage(1, reply.input_tokens + reply.output_tokens, _money(endpoint, reply)["cost"] or 0.0)
-
-
-#: Causes of another question whose status is told.
-_NONE = ("no answer", "truncated")
-
-
-def _cause(entry: Entry, policy: ReplyPolicy, again: Mapping[str, int]) -> str:
-    """Why a reply was not taken: no answer, cut off, one of its signs, or rejected by a parse."""
-    if entry.status != "answered":
-        return "truncated" if entry.status == "truncated" else "no answer"
-    return policy.asks_again(names_of(entry.signs), again)[0] or "rejected"
-
-
-def _again(prompt: Prompt, reading: Parsing, cause: str, reason: str) -> Prompt:
-    """A prompt for the next attempt: its last message also says what was wrong with the last reply."""
-    if prompt.before is None or prompt.message is None:
-        return prompt
-    said = reading.speech.again if reading.speech is not None else None
-    why = f"Your last answer could not be used: {reason}. Please answer again." if said is None else said(cause, reason)
-    return prompt.before.then(ChatMessage(prompt.message.role, f"{prompt.message.content}\n\n{why}"))
-
-
-def _taken(entry: Entry, policy: ReplyPolicy, decision: Any = None) -> Reply:
-    """An entry as a reply: what readers get of its text."""
-    text = stripped(entry.text, entry.signs, policy.taken) if entry.signs else entry.text
-    return Reply(text, entry.status, decision, names_of(entry.signs)).as_said()
-
-
-class _Judgement(NamedTuple):
-    """Whether a reply is accepted, and its decision."""
-
-    acceptance: str
-    """``accepted``, ``rejected`` or ``unparsed``."""
-    reason: str = ""
-    decision: Any = None
-    ends: bool = False
-    """Whether a rejected reply that is no answer ends the run."""
-    status: ReplyStatus | Literal[""] = ""
-    """The status that the reply has instead, since nothing of an answer is left to publish, or by its treatment."""
-    failure: BaseException | None = None
-    """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
-
-
-def _parsed(reading: Parsing, call: str, text: str) -> _Judgement:
-    """Whether the act's `parse` accepts an answer."""
-    if reading.parse is None:
-        return _Judgement("accepted")
-    try:
-        return _Judgement("accepted", decision=reading.parse(call, text, reading.received))
-    except Rejected as rejected:
-        return _Judgement("rejected", str(rejected), status="empty" if isinstance(rejected, NothingSaid) else "")
-    except RAISED as error:  # a parse is a function of the user's
-        return _Judgement("unparsed", f"parse failed with {raised(error)}", failure=error)
-
-
-def _looked_at(reply: ParsedReply, prompt: Prompt, reading: Parsing, call: str) -> tuple[ParsedReply, tuple[Sign, ...]]:
-    """A reply with its status, and its signs; in a form that no refusal has, it is an answer whatever its words."""
-    speech = None if reading.formal else reading.speech
-    status, signs = look(reply.text, reply.status, speech=speech, prompt=prompt, received=reading.received)
-    if reading.formal and status != reply.status and _parsed(reading, call, reply.text).acceptance == "accepted":
-        return reply, ()
-    return reply._replace(status=status), signs
-
-
-def _judged(
-    reply: ParsedReply,
-    signs: Iterable[Sign],
-    asked: Endpoint | Seat,
-    again: Mapping[str, int],
-    reading: Parsing,
-    call: str,
-) -> _Judgement:
-    """Whether a reply is accepted: by its signs and the act's `parse` if it is an answer, else by the policy.
-
-    `again` counts by cause how often the same was asked again.
-    """
-    if isinstance(asked, Seat):
-        return _parsed(reading, call, reply.text) if reply.status == "answered" else _Judgement("accepted")
-    if reply.status == "answered":
-        sign, then = asked.replies.asks_again(names_of(signs), again)
-        if then in ("again", "fail"):
-            return _Judgement("rejected", f"the reply shows {sign}", ends=then == "fail")
-        judged = _parsed(reading, call, reply.text)
-        return judged._replace(status="off_role") if then == "skip" and judged.acceptance == "accepted" else judged
-    policy: NoAnswer | CutOff = getattr(asked.replies, reply.status)
-    # Without a limit that could be doubled, the same question would be cut off again.
-    cut_off = reply.status == "truncated"
-    over = again.get("truncated" if cut_off else "no answer", 0) >= policy.reask or (
-        cut_off and asked.max_tokens is None
-    )
-    if over and policy.then != "fail":
-        return _Judgement("accepted")
-    return _Judgement("rejected", f"the reply was {reply.status}", ends=over)
