@@ -21,6 +21,8 @@ from opinionsim.messages import spelled_out
 from opinionsim.watching import row_of, spelled
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opinionsim.llm import Question
     from opinionsim.specification import Experiment
 
@@ -107,7 +109,7 @@ def _at_terminal(experiment: Experiment, url: str) -> None:
     """Carry out the first replicate that is not over, as a trial of the person at the terminal, in all its seats."""
     from opinionsim.foundation import background
     from opinionsim.running import Invocation, under_way
-    from opinionsim.specification import require_protocol, seat_numbers
+    from opinionsim.specification import participant_names, require_protocol, seat_numbers
     from opinionsim.store import open_store
 
     require_protocol(experiment)
@@ -116,10 +118,12 @@ def _at_terminal(experiment: Experiment, url: str) -> None:
         left = [each for each in experiment.runs if each.spec.seats and each.run_id not in over]
         if not left:
             return note(f"all sessions are over; see: opinionsim show {url}")
-        for agent in seat_numbers(left[0].spec):
+        names = dict(enumerate(participant_names(left[0].spec)))
+        seats = {agent: names.get(agent, f"Seat {agent}") for agent in seat_numbers(left[0].spec)}
+        for agent in seats:
             opened.change_seat(left[0].run_id, agent, lambda seat: replace(seat, trial=True))
     only = [each.run_id for each in (left[0], *left[0].sources)]
-    context = under_way(Invocation(experiment, url, only=only, people=_Terminal()))
+    context = under_way(Invocation(experiment, url, only=only, people=_Terminal(seats)))
     with stop_requests("stopping; the same command goes on from here") as stopping, context as (runner, future):
         summary = attended(future, lambda: background.call_soon(runner.stop) if stopping() else None)
     report(url, summary)
@@ -131,7 +135,8 @@ class _Terminal:
 
     evidence = "human"
 
-    def __init__(self) -> None:
+    def __init__(self, seats: Mapping[int, str]) -> None:
+        self._seats = seats
         self._lines: asyncio.Queue[str | None] | None = None
         self._turn = asyncio.Lock()
 
@@ -143,6 +148,8 @@ class _Terminal:
             return question.form.items[0]
         async with self._turn:
             console, reason = stderr(), question.reason
+            if len(self._seats) > 1:
+                console.print(f"\nThis is for {spelled_out(self._seats[question.agent])}:")
             for message in question.messages:
                 author = "You" if message.agent == question.agent else message.author or "Somebody"
                 console.print(f"\n[{spelled_out(author)}]\n{spelled_out(message.text)}")

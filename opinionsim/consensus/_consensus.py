@@ -407,6 +407,10 @@ class ConsensusInteraction(Interaction):
         """
         missing = np.isnan(ballots).any(axis=1, keepdims=True)
         ballots = np.where(missing, np.nan, ballots)
+        if missing.all():
+            raise ScheduleError(
+                f"round {number}: nobody has voted on all statements that stand, so that none is elected"
+            )
         try:
             return elect(ballots, self.rule, scores=scores, ties=self.ties, rng=stream(0, "ties", number, block))
         except MeasurementError as error:

@@ -18,8 +18,19 @@ def consensus(found: Results) -> dict[str, Any]:
     elections = {each["round"]: each for each in rows_of(selections(found)) if each["elects"]}
     for _, session in sessions_of(found):
         begun = range(1, min(session.interaction.rounds + 1, max(row["step"] for row in session.turns.values())) + 1)
-        return {"blocks": [_round(session, step, elections.get(step - 1, {})) for step in begun]}
+        blocks = [_round(session, step, elections.get(step - 1, {})) for step in begun]
+        last = session.interaction.rounds
+        return {"blocks": blocks + _winner(session, last + 2, elections.get(last, {}).get("winner"))}
     return {}
+
+
+def _winner(session: Recorded, step: int, winner: Any) -> list[dict[str, Any]]:
+    """What citizens said of the winner once it was known; nothing where they were not asked."""
+    if not session.of_step(step) or not isinstance(winner, int):
+        return []
+    means = session.means(winner, step)
+    note = ", ".join(f"{name} {_number(means[name])}" for name in ("agreement", "quality"))
+    return [section("The winner, rated once it was known", lines([said(turn=winner, note=note)]))]
 
 
 def _round(session: Recorded, step: int, election: Mapping[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,8 @@ class _Viewer:
 
     def _lines(self, row: TurnRow) -> list[Line]:
         """A message that the viewer sees, and before it those that it was the first to show."""
-        shown = self._room.reader.turns(self._own[0], only=self._sight.first_shown(row))
+        first = self._sight.first_shown(row)
+        shown = self._room.reader.turns(self._own[0], only=first) if first else []
         found = self._sight.lines([each for each in shown if not self._sight.hears(each)])
         return [*found, self._sight.line(row)] if self._sight.hears(row) else found
 

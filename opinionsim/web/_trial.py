@@ -45,7 +45,7 @@ def tried(experiment: Experiment) -> dict[str, Any]:
     with open_store(url) as opened:
         for agent in seat_numbers(planned.spec):
             opened.change_seat(planned.run_id, agent, lambda seat: replace(seat, trial=True))
-    run(experiment, url, people=_StandIn(), only=[planned.run_id])
+    run(experiment, url, people=_StandIn(), only=[each.run_id for each in (planned, *planned.sources)])
     with open_store(url, write=False) as reader:
         row = reader.registered([planned.run_id])[planned.run_id]
         sight = Sight(planned, reader.agents(planned.run_id), Visitor(owner=True))

@@ -13,9 +13,9 @@ import opinionsim as osim
 from opinionsim import consensus
 from opinionsim.errors import SpecError
 from opinionsim.report import tables_of
-from tests.support.people import Double
+from tests.support.people import NEVER_S, Double
 from tests.support.rooms import Browser, room
-from tests.support.running import finished
+from tests.support.running import beyond, finished
 from tests.web.test_seats import CONSENT
 
 #: What tells who wrote a statement: roles, names of members, models, labels and acts.
@@ -121,6 +121,8 @@ def test_two_people_rate_blindly_and_one_withdraws(checkout: Path, tmp_path: Pat
                     each.told.append(line)
                     if "complete" in line:
                         break
+        # Nobody has written the position statement, and the owner is told so.
+        assert re.findall(r"<strong>([^<]+)", owner.ask(first).text)[:2] == ["Given text", "Ada"]
         others = _seated(server, owner, second, "Again")
         _play(others)
         others[0].browser.ask("/withdrawal", {"code": others[0].code})
@@ -213,6 +215,10 @@ def test_models_rate_the_winner_too_and_each_election_is_held_again(fields: dict
     assert (set(told["candidate"]), sorted(told["citizen"])) == ({winner}, [0, 1])
     others = osim.load_experiment({**spec, "interaction": {**spec["interaction"], "rule": "borda"}})
     assert {each.run_id for each in others.runs} != set(results.runs["run_id"])
+    (*_, shown) = beyond(results)["blocks"]
+    (line,) = shown["blocks"][0]["lines"]
+    assert (shown["title"], line["turn"]) == ("The winner, rated once it was known", winner)
+    assert line["note"] == f"agreement {told['agreement'].mean():g}, quality {told['quality'].mean():g}"
     names = {table.name for table in tables_of(results)}
     assert names & {"ratings", "ratings-winner"} == {
         "ratings-winner",
@@ -231,3 +237,24 @@ def test_own_opinions_that_stand_are_rated_and_people_are_told_so() -> None:
     (own,) = results.turns[results.turns["act"] == "state"].query("agent == 0")["message"]
     assert sum(each.messages[-1].text == own for each in told["rate"]) == 1
     assert consensus.selections(results)["counted"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        ("state", "0 citizens have stated an opinion; a group needs 2"),
+        ("rate", "round 0: nobody has voted on all statements that stand, so that none is elected"),
+        ("criticise", "round 1: no critique can be used, so that there is nothing to revise by"),
+        ("rate-winner", ""),
+    ],
+)
+def test_a_session_that_people_leave_says_so_in_one_line_and_keeps_what_was_said(act: str, why: str) -> None:
+    person = Double(late=lambda question: NEVER_S if question.act == act else 0.0)
+    fields = {"kind": "consensus", "candidates": 2, "rounds": 1, "ballot": "rating", "ratings": {"winner": True}}
+    cast = [{"seat": {"timeout_s": 0.05}}, {"seat": {"timeout_s": 0.05}}]
+    spec = osim.load_experiment({**SESSION, "cast": cast, "interaction": fields})
+    results = osim.run(spec, "left.sqlite", people=person)
+    assert results.runs[["status", "error"]].to_numpy().tolist() == [["incomplete" if why else "complete", why]]
+    said = results.turns[results.turns["status"] == "answered"]
+    before = {question.turn for question in person.asked if question.act != act}
+    assert before <= set(said["turn"])

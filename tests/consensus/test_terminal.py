@@ -74,6 +74,13 @@ def test_what_was_only_tried_is_tabulated_by_no_command(room: Path) -> None:
         assert "`opinionsim run` goes on" not in said
 
 
+def test_who_takes_several_seats_is_told_for_which_one_each_question_is(room: Path) -> None:
+    cast = 'cast=[{"seat": {}}, {"name": "Ben", "seat": {}}]'
+    options = ("--set", cast, "--set", "measurement={}", "--set", "interaction.ratings.passes=0")
+    said = invoked("room", room, "--terminal", *options, text="One.\n\nTwo.\n\nA > B\nB > A\n").stderr
+    assert [each.partition(":")[0] for each in said.split("This is for ")[1:]] == ["Citizen 1", "Ben"] * 2
+
+
 def test_what_others_say_moves_no_cursor(room: Path) -> None:
     change = 'cast=[{"text": "\\u001b[2Jgone"}, {"seat": {}}, {}]'
     said = invoked("room", room, "--terminal", "--set", change, "--set", "measurement={}", text="Me.\n\n").stderr
