@@ -24,8 +24,12 @@ RULES = f"rules {_DATA['version']}"
 #: Words of a passage that is compared with what was read, and with the text itself; the share of copied passages
 #: above which a text is an echo, and that of different ones below which it is a loop.
 _GRAM, _SHORT, _ECHO, _LOOP = 6, 3, 0.5, 0.6
+#: Characters of the pieces by which it is told whether a text copies anything.
+_PIECE = 20
 #: Fewest words of a text that is compared with what was read, or of which the language is told.
 _COMPARED, _TOLD = 12, 8
+#: Characters at the end of a text in which words of the model's own begin.
+_TAIL = 240
 #: Share of common words of the language asked for above which a text is in it.
 _KNOWN = 0.1
 #: Difference of log-probabilities above which a text is in a language rather than in another.
@@ -200,7 +204,7 @@ def _behind(text: str, start: int, end: int, found: list[Sign]) -> int:
     """Where the text ends in front of words of the model's own behind it; 0 where there are none."""
     # A last paragraph, or the last sentence of it.
     tail = max(text.rfind("\n", start, end) + 1, start)
-    near = _near("closing", text[tail:end])
+    near = _near("closing", text[max(tail, end - _TAIL) : end])
     for place in dict.fromkeys([tail, *_sentences(text, tail, end)]) if near else ():
         head = _HEAD.match(text, place, end)
         for at in dict.fromkeys([place, head.end() if head else place]):
@@ -285,20 +289,20 @@ def _whole(body: str, shown: Occasion) -> Iterator[str]:
         yield "length"
     if len(words) < _COMPARED:
         return
+    pieces = [body[place : place + _PIECE] for place in range(0, len(body) - _PIECE, 2 * _PIECE)]
     for name, texts in (("echo", shown.read), ("echo_task", shown.task)):
-        plain = [_plain(text) for text in texts]
-        # Few of the passages tell whether all have to be looked for.
-        if any(gram in text for gram in _grams(words, _GRAM, _GRAM) for text in plain):
-            grams = _grams(words, _GRAM)
-            if sum(any(gram in text for text in plain) for gram in grams) > _ECHO * len(grams):
-                yield name
+        # Most texts copy nothing, which a few pieces of them tell.
+        near = [_plain(text) for text in texts if any(piece in text for piece in pieces)]
+        grams = _grams(words, _GRAM) if near else []
+        if sum(any(gram in text for text in near) for gram in grams) > _ECHO * max(len(grams), 1):
+            yield name
     if len(set(words)) < _LOOP * len(words) and len(set(short := _grams(words, _SHORT))) < _LOOP * len(short):
         yield "loop"
 
 
-def _grams(words: Sequence[str], n: int, every: int = 1) -> list[str]:
-    """Passages of n words, one for every so many words."""
-    return [" ".join(words[place : place + n]) for place in range(0, len(words) - n + 1, every)]
+def _grams(words: Sequence[str], n: int) -> list[str]:
+    """Passages of n words."""
+    return [" ".join(words[place : place + n]) for place in range(len(words) - n + 1)]
 
 
 @lru_cache(maxsize=1 << 12)
