@@ -27,6 +27,9 @@ HOMONYMS = {
     "questions": "what an interview asks",
     "rounds": "how often citizens criticise and rank anew",
     "submit": "the event of a form on a page",
+    "choices": "what an analysis could have been instead; the items of a menu; alternatives in the reply of a provider",
+    "choose": "a word that a closed answer may follow at once",
+    "ratings": "the form in which people give each item a number; what people on record rated",
 }
 
 

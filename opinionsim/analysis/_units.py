@@ -20,12 +20,11 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import (
     ANY,
-    TO_MEASURE,
+    chosen_kind,
     condition_axes,
     condition_means,
     condition_rows,
     in_order,
-    kinds_in_order,
     limits_of,
     usable_runs,
 )
@@ -65,14 +64,8 @@ def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tupl
         If no complete run has a measured stance, or none in texts of that kind.
     """
     usable = own_metrics(usable_runs(runs), metrics)
-    present = kinds_in_order(usable["kind"], runs.get("texts", ()))
-    if not present:
-        raise SpecError(
-            f"no complete run has a text with a measured stance, so there is nothing to tabulate: {TO_MEASURE}"
-        )
-    chosen = present[0] if kind is None else kind
-    if chosen not in present:
-        raise SpecError(f"no complete run has texts of kind {chosen!r}; present are {', '.join(present)}")
+    none = "no complete run has a text with a measured stance, so there is nothing to tabulate"
+    chosen = chosen_kind(kind, usable["kind"], runs, none)
     return usable[usable["kind"] == chosen], chosen
 
 

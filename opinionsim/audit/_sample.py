@@ -21,11 +21,10 @@ from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.foundation.templates import filled, sentences
 from opinionsim.metrics import (
     SELF_REPORT,
-    TO_MEASURE,
     between_points,
+    chosen_kind,
     condition_axes,
     evidence_of,
-    kinds_in_order,
     named_levels,
     none_complete,
     stance_rows,
@@ -124,11 +123,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
     )
     read = rows["value"].notna()
-    present = [name for name in kinds_in_order(rows.loc[read, "kind"], runs["texts"]) if name != SELF_REPORT]
-    if not present or (kind is not None and kind not in present):
-        valid = f"kind must be one of {', '.join(present)}; got {kind!r}" if present else TO_MEASURE
-        raise SpecError(f"no text of a complete run to label: {valid}")
-    chosen = kind or present[0]
+    chosen = chosen_kind(kind, rows.loc[read & (rows["kind"] != SELF_REPORT), "kind"], runs, "no text to label")
     words = results.turns.loc[results.turns["message"].fillna("").str.strip() != "", KEYS]
     said = pd.MultiIndex.from_frame(rows[KEYS]).isin(pd.MultiIndex.from_frame(words)) & (rows["status"] != "truncated")
     # A text with a reading comes behind those without, since it counts in their place.

@@ -125,13 +125,15 @@ def measure(
     settings : NAME=VALUE
         An option of the classifier.
     """
-    from opinionsim.metrics import none_complete
+    from opinionsim.metrics import between_points, cut, none_complete
     from opinionsim.running import Invocation
     from opinionsim.specification import load_experiment
     from opinionsim.store import open_store
 
     own_modules()
     results = read_results(store, experiment, design)
+    if (results.runs["interaction"] == "recorded").any() and between_points(cut(results.opinions)):
+        raise SpecError("people rated between points, and instruments code points; import the ratings with points")
     added = {
         "variable": variable,
         "classifier": {"name": classifier, "options": assignments(settings, "--set")},

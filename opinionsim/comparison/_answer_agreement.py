@@ -233,14 +233,15 @@ def resampled(
     """Each measure of `n` units with half of its 95 % interval, 1.96 bootstrap standard errors.
 
     `measures(counts)` takes how often each unit counts, (n,). Half is NaN where most resamples leave a measure
-    undefined. `name` is that of the draws.
+    undefined, and where all give it the same value. `name` is that of the draws.
     """
     draws = stream(0, name).multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
     drawn = [measures(counts) for counts in draws]
     for key, value in measures(np.ones(n)).items():
         spread = np.array([each[key] for each in drawn])
         spread = spread[~np.isnan(spread)]
-        yield key, value, _NORMAL * spread.std(ddof=1) if len(spread) > _RESAMPLES // 2 else np.nan
+        known = len(spread) > _RESAMPLES // 2 and np.ptp(spread) > _NO_EFFECT
+        yield key, value, _NORMAL * spread.std(ddof=1) if known else np.nan
 
 
 def _all(items: list[ItemAgreement], counts: np.ndarray) -> dict[tuple[str, str, str], float]:

@@ -23,7 +23,6 @@ from opinionsim.comparison._point_masses import ExactProblem
 from opinionsim.comparison._scores import held_out, paired, reachable, shuffled, side_by_side
 from opinionsim.comparison._trust import (
     CLAIMED,
-    STUDIES,
     FittedPair,
     Trust,
     claimed,
@@ -154,7 +153,7 @@ def _lacking(study: Updates, candidates: Sequence[Candidate]) -> str:
     if all(unfit.values()):
         return f"no model of those named can have produced its updates ({'; '.join(map(': '.join, unfit.items()))})"
     if not study.updated.any():
-        return "every update follows several messages, and opinions that are numbers are compared by updates by one"
+        return "numbers are compared by updates by one message, with it and the opinion just before on record: none"
     if len(set(study.blocks)) < 2:
         return "it has one block, and scores are those of blocks that were held out; raise replicates"
     return ""
@@ -224,12 +223,11 @@ def _absent(problem: Problem, fits: Sequence[Fit], margin: float, seed: int) -> 
 
 def _free(pair: FittedPair, found: Trust, seed: int) -> pd.DataFrame:
     """Free runs of both candidates of a pair; the one that studies were drawn from varies as it did in these."""
-    frames = []
-    for one in dict.fromkeys((pair.influence, pair.none)):
-        drawn = found.values if one is found.truth else [one.values] * STUDIES
-        runs = free_runs(pair.problem, one.candidate, drawn, seed)
-        frames.append(runs.assign(candidate=one.candidate.name))
-    return pd.concat(frames, ignore_index=True)
+    runs = (
+        free_runs(pair.problem, one.candidate, found.values if one is found.truth else [one.values], seed)
+        for one in dict.fromkeys((pair.influence, pair.none))
+    )
+    return pd.concat(runs, ignore_index=True)
 
 
 def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:

@@ -53,7 +53,7 @@ class Explained:
     absent : bool
         Whether influence is shown to be below the margin.
     free : DataFrame
-        Free runs of the best candidates with and without influence; see :func:`free_runs`, with column ``candidate``.
+        Free runs of the best candidates with and without influence; see :func:`free_runs`.
     """
 
     study: Updates
@@ -254,9 +254,7 @@ class Comparison:
         Columns: cell, candidate, measure, step, observed, low, mean, high, outside (of the band of 95 %), evidence; see
         :func:`opinionsim.comparison.free_runs`.
         """
-        frames = [each.free.assign(cell=cell, evidence=each.study.evidence) for cell, each in self._explained.items()]
-        joined = pd.concat(frames, ignore_index=True)
-        return joined[["cell", "candidate", *joined.columns.drop(["cell", "candidate"])]]
+        return self._frame(lambda each: each.free.to_dict("records"))
 
     @cached_property
     def trust(self) -> pd.DataFrame:
@@ -270,7 +268,7 @@ class Comparison:
         """
         return self._frame(Explained.trust_rows)
 
-    def _frame(self, rows: Callable[[Explained], Iterable[dict[str, Any]]]) -> pd.DataFrame:
+    def _frame(self, rows: Callable[[Explained], Iterable[Mapping[Any, Any]]]) -> pd.DataFrame:
         """A frame of the rows of every condition, with its cell before them and its evidence behind."""
         return pd.DataFrame(
             {"cell": cell, **row, "evidence": each.study.evidence}

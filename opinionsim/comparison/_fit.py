@@ -28,6 +28,9 @@ _LOOKED_AT, _FOLLOWED = 16, 2
 _FAR, NEAR, _END = 0.15, 0.05, 1e-3
 #: Nats by which a larger model may fit worse than one nested in it, whose bounds are open.
 _ROUNDING = 0.05
+#: A refit ends that has gained fewer nats in so many looks: of 40 none was then further than 0.09 nats from where it
+#: would have ended, in the mean 0.02. A search from afar goes on, for it may stay as long on a ridge some nats below.
+_GAIN, _LOOKS = 0.03, 20
 #: Values of a threshold that are looked at, since the likelihood is not smooth in it.
 _SCANNED = 41
 
@@ -154,6 +157,7 @@ class _Search:
         self.low = np.array([each.low for each in self._free])
         self.span = np.array([each.high for each in self._free]) - self.low
         self.best, self.where = -math.inf, np.full(len(self._free), 0.5)
+        self._seen = list[float]()
 
     def values(self, place: np.ndarray) -> dict[str, float]:
         """Parameters at a place in the cube."""
@@ -170,6 +174,7 @@ class _Search:
         found = self._problem.objective(self._candidate, self.values(place))
         if found > self.best:
             self.best, self.where = found, np.clip(place, 0.0, 1.0)
+        self._seen.append(self.best)
         return -found
 
     def scan(self, name: str) -> None:
@@ -181,13 +186,20 @@ class _Search:
                 if 0.0 <= value <= 1.0:
                     self(np.concatenate([best[:place], [value], best[place + 1 :]]))
 
-    def follow(self, start: np.ndarray, radius: float) -> None:
-        """Climb from a place."""
+    def follow(self, start: np.ndarray, radius: float, *, again: bool = False) -> None:
+        """Climb from a place; `again` from an optimum on other data, until little is gained."""
         if len(start) == 0:
             self(start)
             return
         options = {"initial_tr_radius": radius, "final_tr_radius": _END, "maxfev": 60 * len(start)}
-        minimize(self, start, method="COBYQA", bounds=[(0.0, 1.0)] * len(start), options=options)
+
+        def stale(_: np.ndarray) -> None:
+            # At first it looks around the start, at two places for each parameter.
+            past = self._seen[2 * len(start) + 1 : -_LOOKS]
+            if again and past and self.best < past[-1] + _GAIN:
+                raise StopIteration
+
+        minimize(self, start, method="COBYQA", bounds=[(0.0, 1.0)] * len(start), options=options, callback=stale)
 
 
 def refit(
@@ -197,7 +209,7 @@ def refit(
 
     def found() -> Optimum:
         search = _Search(problem, candidate, held or {})
-        search.follow(search.place(start), NEAR)
+        search.follow(search.place(start), NEAR, again=True)
         return search.values(search.where), search.best
 
     return problem.optimum(candidate, found, sorted(start.items()), sorted((held or {}).items()))

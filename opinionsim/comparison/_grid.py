@@ -107,11 +107,11 @@ class Grid:
         for start in [None] if starts is None else starts:
             given = {} if start is None else {"start": np.full(before.size, start)}
             found = transition(model, before.ravel(), read.ravel(), range=(self.low, self.high), **given, **parameters)
-            averaged = _averaged(found, before, own)
-            rows.append(averaged.around(self.nodes))
-        node, mass = map(np.concatenate, zip(*rows, strict=True))
-        there = mass > _NONE
-        return Steps(np.concatenate([[0], np.cumsum(there.sum(axis=1))]), node[there], mass[there])
+            node, mass = _averaged(found, before, own).around(self.nodes)
+            there = mass > _NONE
+            rows.append((there.sum(axis=1), node[there], mass[there]))
+        count, node, mass = map(np.concatenate, zip(*rows, strict=True))
+        return Steps(np.concatenate([[0], np.cumsum(count)]), node, mass)
 
     def moved(self, pull: Any, towards: Any, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Where a pull and a shift lead from each node: the node below, and the share of the one above, each (G,).

@@ -17,7 +17,7 @@ from opinionsim.errors import MeasurementError
 from opinionsim.foundation.streams import stream
 from opinionsim.foundation.templates import sentences
 from opinionsim.measurement import STANCE
-from opinionsim.metrics import SELF_REPORT, evidence_of, evidence_statement
+from opinionsim.metrics import ANY, SELF_REPORT, evidence_of, evidence_statement
 from opinionsim.store import Results
 
 #: Draws of an equation's answers.
@@ -161,7 +161,8 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
 
         n = int((column.last[:, 0] >= 0).sum())
         for measure, value, half in resampled(n_units, of_units, "people intervals"):
-            rows.append((measure, of, value, value - half, value + half, n, column.evidence))
+            low, high = np.clip([value - half, value + half], *_limits(measure))
+            rows.append((measure, of, value, low, high, n, column.evidence))
     frame = pd.DataFrame(rows, columns=["measure", "of", "value", "low", "high", "n", "evidence"])
     frame = pd.concat([frame, _corrected(frame)] if RETEST not in table else [frame], ignore_index=True)
     return _printed(results, frame, n_units, cutoffs or {})
@@ -212,8 +213,9 @@ class _Measuring:
         """The mean first opinion of the others of each person's group."""
         x = self._points[self._first]
         n, total = np.bincount(self._group), np.bincount(self._group, weights=x)
-        others = np.maximum(n[self._group] - 1, 1)
-        return np.asarray((total[self._group] - x) / others)
+        others = n[self._group] - 1
+        # One that is alone has nobody to be drawn to.
+        return np.asarray(np.where(others > 0, (total[self._group] - x) / np.maximum(others, 1), x))
 
     def _score(self, given: np.ndarray) -> np.ndarray:
         return self._log(shares(self._last, given, self._k, self._fold))
@@ -271,6 +273,12 @@ class _Measuring:
         gap = self._shares(topic * k + place, w, size) - self._shares(topic * k + people, w, size)
         below = np.abs(gap.reshape(-1, k).cumsum(axis=1))[:, :-1]
         return float((below * np.diff(self._points)).sum())
+
+
+def _limits(measure: str) -> tuple[float, float]:
+    """What a measure can be, beyond which no interval reaches."""
+    signed = measure.startswith(("mean change", "slope", "change", "log"))
+    return ANY if signed else (0.0, 1.0 if measure.startswith(("share", "distance")) else np.inf)
 
 
 def _ratio(above: float, below: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -30,12 +29,6 @@ class ExactProblem(Problem):
         smallest, largest = np.log(np.array([_SMALLEST, _LARGEST]) * (self.grid.high - self.grid.low)).tolist()
         return [*candidate.bounds(self.grid, noise=False), Bounds("log_sd", smallest, largest)]
 
-    @cached_property
-    def _known(self) -> np.ndarray:
-        """Updates that count, with the opinion just before and the message on record."""
-        study = self.study
-        return np.flatnonzero(study.updated & study.fresh & ~np.isnan(study.held) & ~np.isnan(study.said))
-
     def _next(
         self, candidate: Candidate, values: Mapping[str, float], own: np.ndarray, said: np.ndarray, start: np.ndarray
     ) -> Transition:
@@ -57,7 +50,7 @@ class ExactProblem(Problem):
 
     def by_turn(self, candidate: Candidate, values: Mapping[str, float]) -> np.ndarray:
         """Logarithm of the density of each opinion after an update, (M,); 0 elsewhere."""
-        study, known = self.study, self._known
+        study, known = self.study, self.study.updated
         own, said, after = study.held[known], study.said[known], study.value[known]
         found = self._next(candidate, values, own, said, study.start[known])
         sd, stay, jump = np.exp(values["log_sd"]), values.get("stay", 0.0), values["jump"]

@@ -188,8 +188,8 @@ def _end(problem: Problem, best: Fit, name: str, far: float, fall: float) -> flo
     Each fit starts at the last one inside. Of the two values between which the end is found, it is the one outside.
     """
     at, values = best.values[name], best.values
-    inside, outside, trial = 0.0, 2.0, _FIRST if far != at else 1.0
-    while outside - inside > _PRECISION * outside:
+    inside, outside, trial = 0.0, 2.0, _FIRST
+    while at != far and outside - inside > _PRECISION * outside:
         held = refit(problem, best.candidate, values, {name: at + trial * (far - at)})
         fallen = 2.0 * (best.objective - held.objective)
         if fallen > fall:

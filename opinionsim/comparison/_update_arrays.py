@@ -136,8 +136,13 @@ class Updates:
 
     @cached_property
     def updated(self) -> np.ndarray:
-        """Whether a turn is an update that counts: it read something and was measured, (M,)."""
-        return np.asarray((np.diff(self.first_read) > 0) & ~self.passed_over & ~np.isnan(self.value))
+        """Whether a turn is an update that counts, (M,): it read something and was measured.
+
+        Where opinions are numbers, that of its author just before, and the message, must be on record too.
+        """
+        found = (np.diff(self.first_read) > 0) & ~self.passed_over & ~np.isnan(self.value)
+        known = self.fresh & ~np.isnan(self.held) & ~np.isnan(self.said)
+        return np.asarray(found & known if self.exact else found)
 
     @cached_property
     def by_one(self) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import SpecError
@@ -22,7 +23,7 @@ def limits_of(measure: str, low: float, high: float, ddof: int = 0) -> tuple[flo
 
 
 def run_band(
-    values: np.ndarray, band: str, level: float, limits: tuple[float, float] = ANY
+    values: np.ndarray, band: str, level: float, blocks: ArrayLike = (), limits: tuple[ArrayLike, ArrayLike] = ANY
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The mean over runs, and a band.
 
@@ -34,18 +35,22 @@ def run_band(
         Interval between two quantiles of the runs, or t interval of their mean.
     level : float
         Share of the runs in the band, or confidence level.
-    limits : (float, float)
+    blocks : array_like of str (R,), optional
+        The block of each run; for an interval of the mean, runs of one block are one. Default: each run is a block.
+    limits : (float, float) or (ndarray (K,), ndarray (K,))
         What a mean can be, beyond which no interval reaches.
 
     Returns
     -------
     mean, low, high : ndarray (K,)
-        The ends are NaN for fewer than eight runs.
+        The ends are NaN for fewer than eight runs, and those of an interval of the mean where all runs are equal.
     n : ndarray of int (K,)
-        Number of runs with a value.
+        Number of runs with a value, those of one block counted once for an interval of the mean.
     """
     from scipy.special import stdtrit
 
+    if band == "mean" and np.size(blocks):
+        values = pd.DataFrame(values).groupby(np.asarray(blocks)).mean().to_numpy()
     known = ~np.isnan(values)
     n = known.sum(axis=0)
     mean, low, high = np.full((3, values.shape[1]), np.nan)
@@ -55,9 +60,11 @@ def run_band(
         tails = [(1 - level) / 2, (1 + level) / 2]
         low[several], high[several] = np.nanquantile(values[:, several], tails, axis=0)
     elif several.any():
+        several[several] = np.nanmax(values[:, several], axis=0) > np.nanmin(values[:, several], axis=0)
         count = n[several]
         half = stdtrit(count - 1, (1 + level) / 2) * np.nanstd(values[:, several], axis=0, ddof=1) / np.sqrt(count)
-        low[several], high[several] = np.clip([mean[several] - half, mean[several] + half], *limits)
+        low[several], high[several] = mean[several] - half, mean[several] + half
+        low, high = np.clip([low, high], *limits)
     return mean, low, high, n
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from opinionsim.errors import MeasurementError
+from opinionsim.errors import MeasurementError, SpecError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,9 +32,20 @@ def kinds_in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
     return sorted({*kinds}, key=lambda kind: (places.get(kind, len(places)), kind))
 
 
-def chosen_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
-    """The kind of text that is named, else the first of those that are measured; empty where there is none."""
-    return kind or next(iter(kinds_in_order(kinds, runs.get("texts", ()))), "")
+def chosen_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame, none: str = "") -> str:
+    """The kind of text that is named, else the first of those whose stance was measured; empty where there is none.
+
+    Raises
+    ------
+    SpecError
+        If there is none and `none` says what follows from that, or the one that is named is not among them.
+    """
+    present = kinds_in_order(kinds, runs.get("texts", ()))
+    if none and not present:
+        raise SpecError(f"{none}: {TO_MEASURE}")
+    if none and kind not in (None, *present):
+        raise SpecError(f"no stance was measured on texts of kind {kind!r}; give one of {', '.join(present)}")
+    return kind or next(iter(present), "")
 
 
 #: An agent's own answer to a closed question, which no classifier interprets.

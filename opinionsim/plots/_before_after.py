@@ -63,7 +63,7 @@ class BeforeAfterData(FigureNumbers):
     means : DataFrame
         One row a condition: ``cell, n_runs, n_both, n_participants``, ``before``, ``after`` and ``change``, means over
         runs of the mean of the ``n_both`` participants with both opinions, each with the ends of its interval as in
-        ``before_low``, ``before_high``, NaN for fewer than eight runs.
+        ``before_low``, ``before_high``, NaN for fewer than eight runs. Runs of one block count once.
     by_position : DataFrame
         One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs. Where there
         are more than 40, neighbours make at most 20 groups, and ``position`` is the middle of one.
@@ -132,8 +132,8 @@ def before_after_data(
         raise SpecError("opinions before and after are drawn from Results, or Frames with turns")
     say_band("mean", level)
     drawn = trajectories_of(results, _pick(results, kind), where, by, wording)
-    shown = {run.run_id for runs in drawn.cells.values() for run in runs}
-    on_record = _on_record(turns[turns["run_id"].isin(shown)], results.runs)
+    blocks = {run.run_id: run.block for runs in drawn.cells.values() for run in runs}
+    on_record = _on_record(turns[turns["run_id"].isin(set(blocks))], results.runs)
     order = on_record.groupby(["run_id", "agent"])["turn"].min().groupby("run_id").rank()
     frame = pd.concat([_rows(run, order, change) for runs in drawn.cells.values() for run in runs], ignore_index=True)
     both = frame["change"].notna()
@@ -144,8 +144,8 @@ def before_after_data(
     names = [*(name for name in drawn.cells if name not in controls), *controls]
     left_out = [f"{(~both).sum()} of {len(both)} participants without both opinions left out"] if not both.all() else []
     by_cell, scale = dict(list(frame.groupby("cell", sort=False))), drawn.scale or OpinionScale()
-    means = pd.DataFrame([_mean(name, by_cell[name], level, scale, change) for name in names])
-    places = [_by_position(name, _grouped(by_cell[name]), level, change, scale) for name in names]
+    means = pd.DataFrame([_mean(name, by_cell[name], level, scale, change, blocks) for name in names])
+    places = [_by_position(name, _grouped(by_cell[name]), level, change, scale, blocks) for name in names]
     return BeforeAfterData(
         pd.concat([by_cell[name] for name in names], ignore_index=True),
         drawn.evidence,
@@ -208,21 +208,21 @@ def _limits(change: str, scale: OpinionScale) -> tuple[float, float]:
     return (0.0 if change == "distance" else -width, width)
 
 
-def _mean(name: str, rows: pd.DataFrame, level: float, scale: OpinionScale, change: str) -> dict[str, Any]:
-    """Means of a condition over its runs."""
+def _mean(
+    name: str, rows: pd.DataFrame, level: float, scale: OpinionScale, change: str, blocks: Mapping[str, str]
+) -> dict[str, Any]:
+    """Means of a condition over its runs, which belong to `blocks`."""
     both = rows.dropna(subset="change")
     columns = ["before", "after", "change"]
     by_run = both.groupby("run_id")[columns].mean()
     counts = {"n_runs": len(by_run), "n_both": len(both), "n_participants": len(rows)}
     if by_run.empty:
         return {"cell": name, **counts}
-    limits = dict.fromkeys(columns, (scale.lowest, scale.highest)) | {"change": _limits(change, scale)}
-    bands = {each: run_band(by_run[[each]].to_numpy(), "mean", level, limits[each])[:3] for each in columns}
-    means = {each: float(found[0][0]) for each, found in bands.items()}
-    ends = {
-        f"{each}_{end}": float(found[at][0]) for each, found in bands.items() for at, end in ((1, "low"), (2, "high"))
-    }
-    return {"cell": name, **counts, **means, **ends}
+    on_scale = (scale.lowest, scale.highest)
+    limits = np.transpose([on_scale, on_scale, _limits(change, scale)])
+    *found, n = run_band(by_run.to_numpy(), "mean", level, by_run.index.map(blocks), (limits[0], limits[1]))
+    named = [f"{each}{end}" for end in ("", "_low", "_high") for each in columns]
+    return {"cell": name, **counts, "n_runs": n.max(), **dict(zip(named, np.ravel(found), strict=True))}
 
 
 def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
@@ -232,10 +232,12 @@ def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(position=(rows["position"] - 1) // width * width + (width + 1) / 2)
 
 
-def _by_position(name: str, rows: pd.DataFrame, level: float, change: str, scale: OpinionScale) -> pd.DataFrame:
-    """Change at each position of a condition, over its runs."""
+def _by_position(
+    name: str, rows: pd.DataFrame, level: float, change: str, scale: OpinionScale, blocks: Mapping[str, str]
+) -> pd.DataFrame:
+    """Change at each position of a condition, over its runs, which belong to `blocks`."""
     table = rows.dropna(subset="position").pivot_table("change", "run_id", "position", dropna=False)
-    mean, low, high, n = run_band(table.to_numpy(float), "mean", level, _limits(change, scale))
+    mean, low, high, n = run_band(table.to_numpy(float), "mean", level, table.index.map(blocks), _limits(change, scale))
     columns = {"position": table.columns.to_numpy(), "mean": mean, "low": low, "high": high, "n_runs": n}
     return pd.DataFrame({"cell": name, **columns})
 

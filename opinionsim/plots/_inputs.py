@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import update_wrapper
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
 import pandas as pd
 
 from opinionsim.errors import SpecError
-from opinionsim.metrics import TO_MEASURE, kinds_in_order, one_wording, order_levels, stance_rows, wording_statement
+from opinionsim.metrics import chosen_kind, one_wording, order_levels, stance_rows, wording_statement
 
 P = ParamSpec("P")
 Counted = TypeVar("Counted")
@@ -130,27 +130,9 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
     )
 
 
-def pick_kind(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None) -> str:
-    """The kind of text to draw: the one named, else the first present in the order of the column `texts` of `runs`.
-
-    Raises
-    ------
-    SpecError
-        If no stance was measured on texts of that kind.
-    """
-    present = kinds_in_order(opinions["kind"], runs["texts"])
-    if kind is None and present:
-        return present[0]
-    if kind in present:
-        return kind
-    raise _not_measured(kind, present)
-
-
-def _not_measured(kind: str | None, present: Sequence[str]) -> SpecError:
-    """The error for texts whose stance no instrument reads."""
-    if not present:
-        return SpecError(f"no stance was measured, so there is nothing to draw: {TO_MEASURE}")
-    return SpecError(f"no stance was measured on texts of kind {kind!r}; give one of {', '.join(present)}")
+def pick_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
+    """The kind of text to draw, as :func:`opinionsim.metrics.chosen_kind` has it."""
+    return chosen_kind(kind, kinds, runs, "no stance was measured, so there is nothing to draw")
 
 
 def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
@@ -165,7 +147,7 @@ def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame,
     complete = runs["status"] == "complete"
     n = int((complete & ~read).sum())
     if n and not (complete & read).any():
-        raise _not_measured(kind, [])
+        pick_kind(kind, (), runs)
     runs_of = "run of a cell" if n == 1 else "runs of cells"
     return runs[read], f"{n} {runs_of} without an instrument of stance left out" if n else ""
 

@@ -53,6 +53,8 @@ class Trajectory:
         Where the opinion is of this moment; elsewhere it is carried forward.
     evidence : str
         Kind of evidence the run is.
+    block : str
+        The block it belongs to: runs of one share their random draws.
     network : Network or None
         Who hears whom, of a classic model.
     events : tuple of Mark
@@ -67,6 +69,7 @@ class Trajectory:
     values: np.ndarray
     measured: np.ndarray
     evidence: str
+    block: str
     network: Network | None = None
     events: tuple[Mark, ...] = ()
     assigned: np.ndarray | None = None
@@ -197,9 +200,9 @@ def of_runs(
     """
     keys = ["run_id", "cell", "instrument_id"]
     opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
-    by_cell = dict(list(opinions.groupby("cell", sort=False)))
+    by_cell = dict(list(opinions.groupby("cell", sort=False)["kind"]))
     of_cells = runs.groupby("cell", sort=False)
-    kinds = {cell: pick_kind(own, by_cell.get(cell, opinions.iloc[:0]), kind) for cell, own in of_cells}
+    kinds = {cell: pick_kind(kind, by_cell.get(cell, ()), own) for cell, own in of_cells}
     found: dict[tuple[str, str], pd.DataFrame] = {}
     for chosen in dict.fromkeys(kinds.values()):
         own = runs[runs["cell"].map(kinds) == chosen]
@@ -207,12 +210,12 @@ def of_runs(
         found.update(((str(run_id), str(cell)), part) for (run_id, cell), part in frame.groupby(["run_id", "cell"]))
     cells: dict[str, list[Trajectory]] = {}
     for _, run in runs.iterrows():
-        part = found[str(run["run_id"]), str(run["cell"])]
+        run_id, cell, name, evidence, block = map(str, run[["run_id", "cell", "condition", "evidence", "block"]])
+        part = found[run_id, cell]
         values, measured = (part[name].to_numpy().reshape(run["n_agents"], -1).T for name in ("value", "measured"))
-        name, times = str(run["condition"]), np.arange(len(values))
-        trajectory = Trajectory(str(run["run_id"]), name, times, values, measured, str(run["evidence"]))
-        held = part["assigned_opinion"].to_numpy(float)[:: len(values)]
-        trajectory = replace(trajectory, events=marks_of(run.to_dict()), assigned=held)
+        held, events = part["assigned_opinion"].to_numpy(float)[:: len(values)], marks_of(run.to_dict())
+        times = np.arange(len(values))
+        trajectory = Trajectory(run_id, name, times, values, measured, evidence, block, None, events, held)
         cells.setdefault(name, []).append(trajectory)
     scale = metrics.scale_of_all(opinions)
     return TrajectorySet(
@@ -311,7 +314,7 @@ def _replicates(simulation: Trajectories, name: str) -> list[Trajectory]:
     known = np.broadcast_to(True, simulation.opinions.shape[1:])
     times = np.asarray(simulation.times)
     return [
-        Trajectory(str(r), name, times, values, known, simulation.evidence, simulation.network)
+        Trajectory(str(r), name, times, values, known, simulation.evidence, str(r), simulation.network)
         for r, values in enumerate(simulation.opinions)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -189,8 +189,14 @@ def phase_data(
         if not finite.all():
             notes.append(f"{int((~finite).sum()):,} of {len(known):,} runs without a number of {labels[name]} left out")
         known = known.assign(**{name: known[name].where(finite)})
+    span = table.attrs.get("span", metrics.ANY)
+
+    def banded(name: str, values: np.ndarray, blocks: Any) -> tuple[float, ...]:
+        found = metrics.run_band(values[:, None], band, level, blocks, metrics.limits_of(name, *span))
+        return tuple(float(each[0]) for each in found)
+
     apart = {name for name in values if swept is not None and "delta" in swept.attrs and _of_clusters(name)}
-    frame = pd.DataFrame(_crossing(at, part, name, axes, band, level, at_rest=name in apart)
+    frame = pd.DataFrame(_crossing(at, part, name, axes, banded, at_rest=name in apart)
                          for at, part in known.groupby(axes, sort=False) for name in values)  # fmt: skip
     # The measures stay in the order asked for, and so do their crossings in that of the levels.
     frame = pd.concat([metrics.in_order(frame[frame["measure"] == name], axes) for name in values], ignore_index=True)
@@ -241,13 +247,12 @@ def _asked(x: str, y: str | None, lines: str | None, value: str | Sequence[str])
 
 
 def _crossing(
-    at: Sequence[Any], part: pd.DataFrame, name: str, axes: Sequence[str], band: str, level: float, *, at_rest: bool
+    at: Sequence[Any], part: pd.DataFrame, name: str, axes: Sequence[str], banded: Callable[..., Any], *, at_rest: bool
 ) -> dict[str, Any]:
     """The row of one measure at one crossing of levels, of runs `at_rest` alone where there are any."""
     counted = ~part[_CENSORED] if at_rest and not part[_CENSORED].all() else slice(None)
     values = part.loc[counted, name].to_numpy(float)
-    limits = metrics.limits_of(name, *metrics.ANY)
-    mean, low, high, n = (float(each[0]) for each in metrics.run_band(values[:, None], band, level, limits))
+    mean, low, high, n = banded(name, values, part["block"][counted] if "block" in part else ())
     return {
         "measure": name,
         **dict(zip(axes, at, strict=True)),
@@ -413,5 +418,7 @@ def _of_store(
         notes.append(f"up to {pooled} topics a point")
     if len(known) < len(runs):
         notes.append(f"{_without(len(runs) - len(known), len(runs), axes)} left out")
-    table = known[[*axes, "evidence"]].assign(**{_CENSORED: False})
-    return table.assign(**{name: [float(each[name]) for each in measured] for name in values}), notes
+    table = known[[*axes, "evidence", "block"]].assign(**{_CENSORED: False})
+    table = table.assign(**{name: [float(each[name]) for each in measured] for name in values})
+    table.attrs["span"] = drawn.span
+    return table, notes

@@ -46,7 +46,8 @@ class RibbonData(FigureNumbers):
     ----------
     frame : DataFrame
         One row a condition and moment: ``cell, step, mean, low, high, n_runs, evidence``. ``n_runs`` runs have a
-        value then; ``low`` and ``high`` are NaN for fewer than eight.
+        value then, those of one block counted once for an interval of the mean; ``low`` and ``high`` are NaN for fewer
+        than eight.
     runs : DataFrame
         The runs of conditions that have from two to seven, which are drawn themselves: ``cell, run_id, step, value``.
     metric : str
@@ -160,7 +161,7 @@ def _line(
     times, values = stacked(runs, [_measured(run, drawn, metric, options) for run in runs])
     values = np.where(times < _begin(runs), np.nan, values)
     limits = metrics.limits_of(metric, *drawn.span, options.get("ddof", 0))
-    mean, low, high, n = metrics.run_band(values, band, level, limits)
+    mean, low, high, n = metrics.run_band(values, band, level, [run.block for run in runs], limits)
     columns = {"mean": mean, "low": low, "high": high, "n_runs": n}
     few = runs if 1 < n.max() < metrics.LEAST_RUNS else []
     own = [pd.DataFrame({"cell": name, "run_id": run.run_id, "step": times, "value": value})

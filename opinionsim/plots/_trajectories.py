@@ -157,7 +157,7 @@ def trajectory_data(
         If there is no such run or no stance was measured on such texts.
     """
     own = pick_run(results, run)
-    chosen = pick_kind(own.runs, own.opinions, kind)
+    chosen = pick_kind(kind, own.opinions["kind"], own.runs)
     row = own.runs.iloc[0]
     frame = metrics.trajectories(own.runs, own.agents, own.opinions, chosen)
     n_agents = int(row["n_agents"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim.metrics import kinds_in_order, stance_rows
+from opinionsim.metrics import chosen_kind, stance_rows
 from opinionsim.store import Results
 from opinionsim.watching import transcript_data
 
@@ -29,8 +29,7 @@ def shifts(results: Results) -> tuple[dict[str, Any], ...]:
     runs = runs[runs["evidence"] != "equation"]
     keys = ["run_id", "cell", "instrument_id"]
     codes = stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
-    kinds = set(codes["kind"])
-    own = codes[codes["kind"] == next(iter(kinds_in_order(kinds, runs["texts"])), None)]
+    own = codes[codes["kind"] == chosen_kind(None, codes["kind"], runs)]
     own = own.sort_values(["run_id", "agent", "turn"], kind="stable")
     changes = own.assign(change=own.groupby(["run_id", "agent"])["value"].diff()).dropna(subset="change")
     changes = changes[changes["change"] != 0]

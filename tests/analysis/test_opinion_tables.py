@@ -343,7 +343,7 @@ def test_no_line_is_wider_than_100_columns_and_no_cell_is_lost() -> None:
     [
         ([{"world": "open"}, {"world": "closed"}], "complete", None, r"differ in world \(closed, open\)"),
         ([{}], "incomplete", None, "nothing to tabulate"),
-        ([{}], "complete", "post", "kind 'post'; present are report"),
+        ([{}], "complete", "post", "kind 'post'; give one of report"),
     ],
 )
 def test_what_cannot_be_tabulated_is_named(

@@ -111,7 +111,7 @@ def test_texts_that_a_spreadsheet_would_run_are_escaped_and_keep_their_labels(re
     [
         ({"labels": 0}, "labels"),
         ({"labels": 5, "by": ["flavour"]}, "no condition 'flavour'; the runs differ in framing"),
-        ({"labels": 5, "kind": "probe"}, "kind must be one of report, post; got 'probe'"),
+        ({"labels": 5, "kind": "probe"}, "no stance was measured on texts of kind 'probe'; give one of report, post"),
     ],
 )
 def test_samples_that_cannot_be_drawn_are_refused(results: Results, options: dict[str, object], said: str) -> None:

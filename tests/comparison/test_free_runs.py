@@ -34,7 +34,7 @@ def test_what_made_the_record_stays_near_it(study: Updates) -> None:
 
 def test_agents_that_adopt_what_they_read_are_told_from_those_that_go_a_part_of_the_way(study: Updates) -> None:
     outside = _outside(study, "voter")
-    assert outside["transitions"] > 0.8
+    assert outside["transitions"] > 0.7
     assert outside["diversity"] > 0.8
 
 
@@ -52,3 +52,13 @@ def test_neighbours_are_those_whose_messages_an_agent_reads(study: Updates) -> N
         ]
         by_run.append(neighbour_correlation(study.paths()[run, -1], tuple(np.array(pairs).T)))
     assert last == pytest.approx(np.nanmean(by_run))
+
+
+def test_what_made_the_record_is_outside_its_band_as_rarely_as_the_band_says() -> None:
+    """Distances from all repetitions, in twenty records drawn from the truth; 5 % of them may be outside."""
+    outside = []
+    for seed in range(20):
+        study = rated(meetings(3, 4, 6, 1), "deffuant", TRUTH, 0.1, seed)
+        found = free_runs(Problem(study, misreading(5, 0.1, 0.8)), named("deffuant")[0], [TRUTH] * 20, seed)
+        outside.append(found.groupby("measure")["outside"].mean()[["Wasserstein", "transitions"]])
+    assert np.mean(outside) < 0.06

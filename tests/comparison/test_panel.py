@@ -26,6 +26,7 @@ from opinionsim.comparison import (
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.running import replay
 from opinionsim.store import open_store
+from tests.support.command import refused
 from tests.support.panels import CROSSED, TALKS, crossed, talks
 from tests.support.studies import studies
 
@@ -356,6 +357,27 @@ def test_groups_that_talk_converge_and_the_pull_to_their_mean_predicts_it() -> N
     assert values["log score", "pull to the mean"] > values["log score", "linear"]
 
 
+def test_intervals_of_shares_end_at_0_and_1_and_what_never_varies_has_none() -> None:
+    rows = pd.DataFrame({"who": list("ABCDEF"), "before": [0] * 6, "after": [0, 0, 0, 0, 0, 1]})
+    mapping = PanelMapping(name="few", person="who", rating=("before", "after"))
+    frame = people_table(import_panel(rows, mapping, store="few.sqlite")).frame.set_index(["measure", "of"])
+    changed = frame.loc["share that changed"]
+    assert (changed.at["people", "low"], changed.at["people", "high"]) == (0, pytest.approx(0.465, abs=0.05))
+    assert np.isnan(changed.at["persistence", "low"])
+
+
+def test_nobody_is_drawn_to_the_mean_of_others_who_are_not_there() -> None:
+    """Each person alone on a topic goes half of the way to 0, as to a mean of nobody."""
+    rows = pd.DataFrame({"who": list("ABCDEFGHIJKL"), "on": list("abcdefghijkl"), "before": [4, 6] * 6})
+    rows["after"] = rows["before"] // 2
+    mapping = PanelMapping(
+        name="alone", person="who", topic="on", rating=("before", "after"), points=tuple(range(1, 8))
+    )
+    frame = people_table(import_panel(rows, mapping, store="alone.sqlite")).frame.set_index(["measure", "of"])
+    assert frame.at[("log score", "linear"), "value"] > -0.1
+    assert frame.at[("log score", "pull to the mean"), "value"] < -1
+
+
 def test_too_few_units_or_ratings_make_no_table() -> None:
     with pytest.raises(MeasurementError, match="1 units with two ratings"):
         people_table(_imported(ROWS))
@@ -390,7 +412,11 @@ def test_ratings_between_points_are_compared_as_numbers() -> None:
     columns = {"group": "team", "wave": "wave", "rating": "rating", "text": "said", "kind": "sort"}
     (study,) = studies(_slid(talk, **columns)).values()
     assert study.exact
-    assert study.value[study.updated].tolist() == [80, 40, 60.5]
+    # Of B's first number, none is on record before it.
+    assert study.value[study.updated].tolist() == [40, 60.5]
+    first = _slid(talk[talk["wave"] == 1], name="once", **columns)
+    with pytest.raises(MeasurementError, match="with it and the opinion just before on record: none"):
+        osim.compare(first, "degroot")
 
 
 def test_what_compares_points_refuses_ratings_between_them() -> None:
@@ -401,6 +427,8 @@ def test_what_compares_points_refuses_ratings_between_them() -> None:
         twins_experiment(results, {"model": {"name": "scripted"}})
     with pytest.raises(SpecError, match="the opinions are numbers between points; labels, kappa and alpha"):
         draw(_slid(SLIDERS.assign(said="Buses are cheap."), name="texts", text="said"), 3)
+    why = refused("measure", "sliders.sqlite", "--experiment", "sliders", "--classifier", "lexicon")
+    assert "people rated between points, and instruments code points" in why
     lexicon = [{"variable": "tone", "classifier": "lexicon"}]
     mapping = PanelMapping(name="x", person="who", rating=("before", "after"), points={"from": 0, "to": 100})
     with pytest.raises(SpecError, match="instruments code points, and ratings are numbers between two ends"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,47 @@ def test_bands_are_of_eight_runs_and_more() -> None:
     assert (seven.frame["low"].isna().all(), seven.runs["run_id"].nunique()) == (True, 7)
     assert (eight.frame["low"].notna().all(), len(eight.runs)) == (True, 0)
     assert eight.band == "band: middle 90% of the runs"
+
+
+@pytest.mark.parametrize("n_blocks", [7, 8])
+def test_runs_of_one_block_are_one_to_an_interval_of_the_mean(n_blocks: int) -> None:
+    """Two runs of each block, on two topics; and before and after, where agents state the same twice."""
+    draw = np.random.default_rng(1).integers(-2, 3, (n_blocks, 2))
+    rows, opinions = [], []
+    for block, topic in np.ndindex(draw.shape):
+        said = [(turn, turn, 0, draw[block, topic], "self-report") for turn in (0, 1)]
+        named = {"topic": "t-rex" if topic else "flat-earth", "cell": f"c{topic}", "replicate": block}
+        rows.append(run_row(f"r{block}{topic}", n_agents=1, steps=1, **named))
+        opinions += opinion_rows(rows[-1], said)
+    frames = make(rows, [0.0], opinions)
+    turns = pd.DataFrame(
+        [{"run_id": row["run_id"], "turn": 0, "agent": 0, "kind": "post", "reads": ()} for row in rows]
+    )
+    frames = SimpleNamespace(**frames._asdict(), turns=turns)
+    data = plots.ribbon_data(frames, by="framing", band="mean", level=0.95)
+    means = plots.before_after_data(frames, by="framing").means.iloc[0]
+    phase = plots.phase_data(frames, "n_agents", value="bias", band="mean", level=0.95).frame.iloc[0]
+    own = draw.mean(axis=1)
+    ends = stats.t.interval(0.95, 7, own.mean(), stats.sem(own)) if n_blocks == 8 else (NAN, NAN)
+    for found, name in ((data.frame.iloc[1], ""), (means, "after_"), (phase, "")):
+        assert found["n_runs"] == n_blocks
+        np.testing.assert_allclose([found[f"{name}low"], found[f"{name}high"]], ends)
+    assert data.runs["run_id"].nunique() == (0 if n_blocks == 8 else 14)
+
+
+def test_runs_that_are_all_equal_have_no_interval_of_the_mean() -> None:
+    """Runs of which nine in ten end at the last point are all there in 0.9 ** 8 of the draws, and the mean is not."""
+    found = classic(np.ones((8, 1, 4)))
+    mean, runs = (plots.ribbon_data(found, band=band).frame.iloc[0] for band in ("mean", "runs"))
+    assert np.isnan([mean["low"], mean["high"]]).all()
+    assert (runs["low"], runs["high"]) == (1, 1)
+
+
+def test_a_phase_diagram_of_a_store_has_intervals_on_its_scale() -> None:
+    rows = [run_row(f"r{i}", replicate=i, n_agents=1, steps=0) for i in range(8)]
+    opinions = [one for i, row in enumerate(rows) for one in opinion_rows(row, [(0, 0, 0, 2 if i else -1)])]
+    frame = plots.phase_data(make(rows, [0.0], opinions), "n_agents", value="bias", band="mean", level=0.999).frame
+    assert frame["high"].tolist() == [2]
 
 
 def test_measures_that_need_a_network_take_that_of_the_model() -> None:
