@@ -196,7 +196,7 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
         # Words of English that are words of another language, too, are no signs.
         values = dict.fromkeys(values, 0.0)
     told = _told(plain, _tables(language))
-    if told["at once"]:
+    if told["at once"] or (len(sentences) < 2 and any(told[sign] for sign in _DECLINES)):
         # A stance that one declines to take is none.
         values["believes"] = 0.0
     return values | told
