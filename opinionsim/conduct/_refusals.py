@@ -144,7 +144,8 @@ def _language(plain: str, sentences: list[str]) -> str:
     opening = "".join(sentences)[:12]
     if opening.count(".") <= 8 * len(opening) / 12:
         return "en"
-    return max(_COMMON, key=lambda name: len(_COMMON[name].findall(plain)))
+    # Of languages that are close to each other, the one in which the text would decline.
+    return max(_COMMON, key=lambda name: (len(_COMMON[name].findall(plain)), bool(_tables(name)["any"].search(plain))))
 
 
 @lru_cache
@@ -196,7 +197,7 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
         # Words of English that are words of another language, too, are no signs.
         values = dict.fromkeys(values, 0.0)
     told = _told(plain, _tables(language))
-    if told["at once"] or (len(sentences) < 2 and any(told[sign] for sign in _DECLINES)):
+    if told["says at once"] or (len(sentences) < 2 and any(told[sign] for sign in _DECLINES)):
         # A stance that one declines to take is none.
         values["believes"] = 0.0
     return values | told
@@ -209,7 +210,9 @@ def _told(plain: str, table: dict[str, re.Pattern[str]]) -> dict[str, float]:
     free = [part for part in parts if not any(table[sign].search(part) for sign in _DATA["columns"] if sign != "person")]
     unable = told["cannot do"] or told["cannot say"]
     told["free"] = len(free) / max(1, len(parts))
-    told["at once"] = bool(unable) and len(parts) < 2 and not told["person"]
+    at_once = bool(unable) and len(parts) < 2 and not told["person"]
+    told["does at once"] = at_once and bool(told["cannot do"])
+    told["says at once"] = at_once and not told["cannot do"]
     told["courteous"] = bool(unable or told["has no view"]) and bool(told["offer"] or told["is a model"])
     told["cannot do, a person"] = bool(told["cannot do"] and told["person"])
     told["cannot say, a person"] = bool(told["cannot say"] and told["person"])
