@@ -196,17 +196,17 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
     if language != "en":
         # Words of English that are words of another language, too, are no signs.
         values = dict.fromkeys(values, 0.0)
-    told = _told(plain, _tables(language))
+    told = _told(plain, _tables(language), 3 if language in _DATA["joined"] else 15)
     if told["says at once"] or (len(sentences) < 2 and any(told[sign] for sign in _DECLINES)):
         # A stance that one declines to take is none.
         values["believes"] = 0.0
     return values | told
 
 
-def _told(plain: str, table: dict[str, re.Pattern[str]]) -> dict[str, float]:
-    """Signs in a text by the table of its language."""
+def _told(plain: str, table: dict[str, re.Pattern[str]], least: int) -> dict[str, float]:
+    """Signs in a text by the table of its language; shorter sentences than `least` letters say nothing ("I'm sorry")."""
     told: dict[str, float] = {sign: min(3, len(table[sign].findall(plain))) for sign in _DATA["columns"]}
-    parts = [part for part in _STOPS.split(plain) if len(part) > 3]
+    parts = [part for part in _STOPS.split(plain) if len(part) > least]
     free = [part for part in parts if not any(table[sign].search(part) for sign in _DATA["columns"] if sign != "person")]
     unable = told["cannot do"] or told["cannot say"]
     told["free"] = len(free) / max(1, len(parts))
