@@ -205,7 +205,8 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
 
 def _told(plain: str, table: dict[str, re.Pattern[str]], least: int) -> dict[str, float]:
     """Signs in a text by the table of its language; shorter sentences than `least` letters say nothing ("I'm sorry")."""
-    told: dict[str, float] = {sign: min(3, len(table[sign].findall(plain))) for sign in _DATA["columns"]}
+    told: dict[str, float] = {sign: min(2, len(table[sign].findall(plain))) for sign in _DATA["columns"]}
+    told["unwilling"] = bool(told["unwilling"])
     parts = [part for part in _STOPS.split(plain) if len(part) > least]
     free = [part for part in parts if not any(table[sign].search(part) for sign in _DATA["columns"] if sign != "person")]
     unable = told["cannot do"] or told["cannot say"]
