@@ -86,7 +86,7 @@ _PLACEHOLDER = re.compile(r"\$?\{\s*[\w.-]*\s*\}|\{(?:\{[^{}\n]{0,40}\}|%[^{}\n]
 _ENDS = re.compile(r"(?<=[.!?\u2026:;])[\"')\]]*\s+|\s+[\u2013\u2014-]+\s+|,\s+(?=(?:but|yet|so|still)\b)|\n+")
 _PARAGRAPHS = re.compile(r"\n\s*(?:-{3,}\s*)?\n|\n(?=\s*(?:\(|\[|note:))", re.IGNORECASE)
 _ASIDE = re.compile(r"[\s-]*(?:[(\[]|(?:\w+ )?note\b|disclaimer\b|ooc\b)")
-_STOPS = re.compile("[.!?\u2026:;\u3002\uff01\uff1f\n]+")
+_PARTS = re.compile("[^.!?\u2026:;\u3002\uff01\uff1f\n]+")
 _WORD = re.compile(r"[^\W_]+(?:['-]\w+)*")
 
 
@@ -141,11 +141,15 @@ def _language(plain: str, sentences: list[str]) -> str:
         for name, script in _SCRIPTS.items():
             if len(script.findall(plain)) > len(plain) / 4:
                 return name
-    opening = "".join(sentences)[:12]
-    if opening.count(".") <= 8 * len(opening) / 12:
+    opening, english = "".join(sentences)[:12], _COMMON["en"]
+    if english.search(plain) and (
+        opening.count(".") <= 8 * len(opening) / 12 or len(english.findall(plain)) * 40 > len(plain)
+    ):
         return "en"
-    # Of languages that are close to each other, the one in which the text would decline.
-    return max(_COMMON, key=lambda name: (len(_COMMON[name].findall(plain)), bool(_tables(name)["any"].search(plain))))
+    common = {name: len(words.findall(plain)) for name, words in _COMMON.items()}
+    likely = [name for name, number in common.items() if number == max(common.values())]
+    # Of languages that are as likely, the one in which the text would decline.
+    return next((name for name in likely[1:] if _tables(name)["any"].search(plain)), likely[0])
 
 
 @lru_cache
@@ -205,10 +209,12 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
 
 def _told(plain: str, table: dict[str, re.Pattern[str]], least: int) -> dict[str, float]:
     """Signs in a text by the table of its language; shorter sentences than `least` letters say nothing ("I'm sorry")."""
-    told: dict[str, float] = {sign: min(2, len(table[sign].findall(plain))) for sign in _DATA["columns"]}
+    starts = {sign: [found.start() for found in table[sign].finditer(plain)] for sign in _DATA["columns"]}
+    told: dict[str, float] = {sign: min(2, len(found)) for sign, found in starts.items()}
     told["unwilling"] = bool(told["unwilling"])
-    parts = [part for part in _STOPS.split(plain) if len(part) > least]
-    free = [part for part in parts if not any(table[sign].search(part) for sign in _DATA["columns"] if sign != "person")]
+    signed = [start for sign, found in starts.items() if sign != "person" for start in found]
+    parts = [part.span() for part in _PARTS.finditer(plain) if len(part[0]) > least]
+    free = [start for start, end in parts if not any(start <= each < end for each in signed)]
     unable = told["cannot do"] or told["cannot say"]
     told["free"] = len(free) / max(1, len(parts))
     at_once = bool(unable) and len(parts) < 2 and not told["person"]
