@@ -67,7 +67,9 @@ _NEEDED = _SPOKEN | {"ethics"}
 #: Tables of words by language, of which those with a script of their own come first.
 _LANGUAGES: dict[str, dict[str, str]] = _DATA["languages"]
 _SCRIPTS = {name: re.compile(table["script"]) for name, table in _LANGUAGES.items() if "script" in table}
-_COMMON = {name: re.compile(r"(?<!\w)" + _pattern(table["common"])) for name, table in _LANGUAGES.items() if "common" in table}
+_COMMON = {
+    name: re.compile(r"(?<!\w)" + _pattern(table["common"])) for name, table in _LANGUAGES.items() if "common" in table
+}
 _OTHER_SCRIPT = re.compile("[\u0400-\u9fff\uac00-\ud7a3]")
 #: A text that is nothing but a notice of refusal.
 _FORM = re.compile(_pattern(_DATA["form"]))
@@ -208,7 +210,7 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
 
 
 def _told(plain: str, table: dict[str, re.Pattern[str]], least: int) -> dict[str, float]:
-    """Signs in a text by the table of its language; shorter sentences than `least` letters say nothing ("I'm sorry")."""
+    """Signs in a text by the table of its language; sentences of at most `least` letters, as "I'm sorry", say nothing."""
     starts = {sign: [found.start() for found in table[sign].finditer(plain)] for sign in _DATA["columns"]}
     told: dict[str, float] = {sign: min(2, len(found)) for sign, found in starts.items()}
     told["unwilling"] = bool(told["unwilling"])
@@ -232,7 +234,11 @@ def _plain(text: str) -> str:
         text = text.replace(curly, straight)
     plain = text.lower()
     # Looking for a character takes a tenth of looking for a pattern.
-    for pattern, instead, needed in ((_PLACEHOLDER, '""', "{"), (_MARKUP, "", "<>#*`_"), (_QUOTED, '""', '"\u00ab\u201e\u300c')):
+    for pattern, instead, needed in (
+        (_PLACEHOLDER, '""', "{"),
+        (_MARKUP, "", "<>#*`_"),
+        (_QUOTED, '""', '"\u00ab\u201e\u300c'),
+    ):
         if any(each in plain for each in needed):
             plain = pattern.sub(instead, plain)
     plain = plain.strip()
