@@ -64,7 +64,7 @@ _ABOUT = frozenset(("model", "leaves", "role", "request", "asked", "writing", "a
 _OFFERED, _SPOKEN = frozenset(("model", "offers", "asks")), _OUT | _ABOUT
 #: Signs without one of which no text is refused.
 _NEEDED = _SPOKEN | {"ethics"}
-#: Tables of words by language, of which those with a script of their own come first.
+#: Tables of words by language, with frequent words of those in Latin letters, and with the letters of the others.
 _LANGUAGES: dict[str, dict[str, str]] = _DATA["languages"]
 _SCRIPTS = {name: re.compile(table["script"]) for name, table in _LANGUAGES.items() if "script" in table}
 _COMMON = {
@@ -109,7 +109,8 @@ def read_answer(text: str) -> Answered:
     Notes
     -----
     The score is linear in the signs; the weights come from a logistic regression (``python benchmarks/replies.py
-    --fit``). A person, too, may "not write another word on this": a stance outweighs such words. A first or last
+    --fit``). Signs by classes of words are for English; those by the columns of a table, for English and fourteen
+    other languages. A person, too, may "not write another word on this": a stance outweighs such words. A first or last
     paragraph that speaks to whoever runs the model is a note, and is left out of the score.
     """
     if len(text) < 160 and _FORM.fullmatch(text.lower()):
@@ -210,7 +211,7 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
 
 
 def _told(plain: str, table: dict[str, re.Pattern[str]], least: int) -> dict[str, float]:
-    """Signs in a text by the table of its language; sentences of at most `least` letters, as "I'm sorry", say nothing."""
+    """Signs in a text by the table of its language. Sentences of at most `least` letters ("I'm sorry") say nothing."""
     starts = {sign: [found.start() for found in table[sign].finditer(plain)] for sign in _DATA["columns"]}
     told: dict[str, float] = {sign: min(2, len(found)) for sign, found in starts.items()}
     told["unwilling"] = bool(told["unwilling"])
