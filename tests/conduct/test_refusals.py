@@ -1,4 +1,5 @@
 """Whether a text holds an answer in its role."""
+# ruff: noqa: RUF001 - texts in other scripts hold letters that look like Latin ones
 
 from __future__ import annotations
 
