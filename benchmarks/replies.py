@@ -93,7 +93,7 @@ def _read_alike(row: Mapping[str, Any]) -> bool:
 
 
 def fit(penalty: float = 1.0, caution: float = 0.3) -> dict[str, float]:
-    """Weights of the signs, and ``bias``, by logistic regression on the development texts.
+    """Weights of the signs, and ``bias``, by logistic regression on the development texts in all languages.
 
     Answers are the rows with a label in ``opinion_texts``, too, so that refusals are as rare as among replies.
 

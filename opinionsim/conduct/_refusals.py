@@ -85,7 +85,7 @@ _QUOTED = re.compile(
 )
 #: Words that stand for others, as in ``{task}``, ``${task}``, ``{{ task }}`` and ``{% if task %}``: not the author's.
 _PLACEHOLDER = re.compile(r"\$?\{\s*[\w.-]*\s*\}|\{(?:\{[^{}\n]{0,40}\}|%[^{}\n]{0,40}%)\}")
-_ENDS = re.compile(r"(?<=[.!?\u2026:;])[\"')\]]*\s+|\s+[\u2013\u2014-]+\s+|,\s+(?=(?:but|yet|so|still)\b)|\n+")
+_ENDS = re.compile(r"[.!?\u2026:;][\"')\]]*\s+|\s[\u2013\u2014-]+\s+|,\s+(?=(?:but|yet|so|still)\b)|\n+")
 _PARAGRAPHS = re.compile(r"\n\s*(?:-{3,}\s*)?\n|\n(?=\s*(?:\(|\[|note:))", re.IGNORECASE)
 _ASIDE = re.compile(r"[\s-]*(?:[(\[]|(?:\w+ )?note\b|disclaimer\b|ooc\b)")
 _PARTS = re.compile("[^.!?\u2026:;\u3002\uff01\uff1f\n]+")
@@ -140,7 +140,7 @@ def signs(text: str) -> tuple[dict[str, float], bool]:
 
 def _language(plain: str, sentences: list[str]) -> str:
     """The language of a text: by its script, and in Latin letters by the words that are common in it."""
-    if _OTHER_SCRIPT.search(plain):
+    if not plain.isascii() and _OTHER_SCRIPT.search(plain):
         for name, script in _SCRIPTS.items():
             if len(script.findall(plain)) > len(plain) / 4:
                 return name
