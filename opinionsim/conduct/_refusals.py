@@ -49,6 +49,8 @@ def _forms(word: str) -> list[str]:
 
 #: The class of each form of a word.
 _CLASS = {form: kind for kind, words in _DATA["words"].items() for word in words.split() for form in _forms(word)}
+#: Words of English that say nothing of a life or a claim.
+_EMPTY = {word for word, kind in _CLASS.items() if kind not in _DATA["of_a_life"]}.union(_DATA["function"].split())
 _SIGNS = {name: re.compile(_pattern(written)) for name, written in _DATA["signs"].items()}
 _WEIGHTS: dict[str, float] = _DATA["weights"]
 #: Signs of a stance.
@@ -71,6 +73,8 @@ _COMMON = {
     name: re.compile(r"(?<!\w)" + _pattern(table["common"])) for name, table in _LANGUAGES.items() if "common" in table
 }
 _OTHER_SCRIPT = re.compile("[\u0400-\u9fff\uac00-\ud7a3]")
+#: Letters of a short text, of which each is given a score.
+_SHORT = 160
 #: A text that is nothing but a notice of refusal.
 _FORM = re.compile(_pattern(_DATA["form"]))
 #: A line that presents the answer.
@@ -113,12 +117,12 @@ def read_answer(text: str) -> Answered:
     other languages. A person, too, may "not write another word on this": a stance outweighs such words. A first or last
     paragraph that speaks to whoever runs the model is a note, and is left out of the score.
     """
-    if len(text) < 160 and _FORM.fullmatch(text.lower()):
+    if len(text) < _SHORT and _FORM.fullmatch(text.lower()):
         return Answered("refused")
     plain, noted = _without_notes(_plain(text))
     sentences = _letters(plain)
     # Most texts have none of these: no score of the other signs could make them refused or suspected.
-    if all(map(_NEEDED.isdisjoint, map(_found, sentences))) and not _declined(plain, sentences):
+    if len(plain) > _SHORT and all(map(_NEEDED.isdisjoint, map(_found, sentences))) and not _declined(plain, sentences):
         return Answered("answered", "note" if noted else "")
     found = _values(plain, sentences)
     score = _DATA["bias"] + sum(weight * found[name] for name, weight in _WEIGHTS.items())
@@ -199,6 +203,9 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
     values["bracketed"] = _bracketed(plain)
     asks = plain.rstrip("\"')]_ ").endswith("?") and not _SPOKEN.isdisjoint(counts)
     values["asks at last"] = asks and not {"y", "I"}.isdisjoint(sentences[-1])
+    others = sum(word not in _EMPTY for word in _WORD.findall(plain))
+    declined = not {"c", "N", "d"}.isdisjoint(together)
+    values["nothing else"], values["a word else"] = declined and others == 0, declined and others == 1
     language = _language(plain, sentences)
     if language != "en":
         # Words of English that are words of another language, too, are no signs.
