@@ -88,8 +88,12 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def fit(penalty: float = 0.7) -> dict[str, float]:
-    """Weights of the signs, and ``bias``, by logistic regression on the development texts.
+def _read_alike(row: Mapping[str, Any]) -> bool:
+    return set(row.get("labels", row["class"])) == {row["class"]}
+
+
+def fit(penalty: float = 1.0, caution: float = 0.3) -> dict[str, float]:
+    """Weights of the signs, and ``bias``, by logistic regression on the development texts in all languages.
 
     Answers are the rows with a label in ``opinion_texts``, too, so that refusals are as rare as among replies.
 
@@ -97,10 +101,14 @@ def fit(penalty: float = 0.7) -> dict[str, float]:
     ----------
     penalty : float
         Half of it times the sum of the squared weights is added to the negative log-likelihood.
+    caution : float
+        What is taken off the bias, since an answer that is lost costs more than a refusal that is passed on.
     """
     texts = [(row["text"], row["status"] == "refused") for row in _rows(_TEXTS / "replies" / "development.jsonl")]
     opinions = _rows(_TEXTS / "opinion_texts" / "development.jsonl")
     texts += [(row["text"], False) for row in opinions if row["label"] is not None]
+    alike = filter(_read_alike, _rows(_TEXTS / "replies" / "languages.jsonl"))
+    texts += [(row["text"], row["class"] in "bc") for row in alike]
     found = [signs(text)[0] for text, _ in texts]
     names = list(found[0])
     x = np.array([[1.0, *(float(row[name]) for name in names)] for row in found])
@@ -112,6 +120,7 @@ def fit(penalty: float = 0.7) -> dict[str, float]:
         return float(np.logaddexp(0, z).sum() + shrunk @ weights / 2), x.T @ (side / (1 + np.exp(-z))) + shrunk
 
     weights = minimize(loss, np.zeros(x.shape[1]), jac=True).x
+    weights[0] -= caution
     return dict(zip(["bias", *names], map(float, weights), strict=True))
 
 
@@ -124,7 +133,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.fit:
         for name, weight in fit().items():
-            print(f"{name:14s} {weight:5.1f}")
+            print(f"{name:20s} {weight:5.1f}")
         return
     if not arguments.data.is_file():
         parser.error(f"there is no file {arguments.data}")

@@ -49,37 +49,50 @@ def _forms(word: str) -> list[str]:
 
 #: The class of each form of a word.
 _CLASS = {form: kind for kind, words in _DATA["words"].items() for word in words.split() for form in _forms(word)}
+#: Words of English that say nothing of a life or a claim.
+_EMPTY = {word for word, kind in _CLASS.items() if kind not in _DATA["of_a_life"]}.union(_DATA["function"].split())
 _SIGNS = {name: re.compile(_pattern(written)) for name, written in _DATA["signs"].items()}
 _WEIGHTS: dict[str, float] = _DATA["weights"]
 #: Signs of a stance.
 _STANCE = frozenset(("believes", "verdict"))
 #: Signs that the model steps out.
 _OUT = frozenset(("model", "leaves", "declines", "offers"))
-#: Signs that the model declines.
-_DECLINES = frozenset(("leaves", "declines", "foreign"))
+#: Signs that the model declines, and those that it does where it is unwilling as well.
+_DECLINES = ("cannot do", "is a model", "has no view", "in a word")
+_PERHAPS = ("cannot say", "leaves", "declines")
 #: Signs that a sentence is about the task, so that a stance in it is not the author's own.
 _ABOUT = frozenset(("model", "leaves", "role", "request", "asked", "writing", "asks"))
 #: Signs of a paragraph beside an answer, and of one in brackets.
 _OFFERED, _SPOKEN = frozenset(("model", "offers", "asks")), _OUT | _ABOUT
 #: Signs without one of which no text is refused.
-_NEEDED = _SPOKEN | {"ethics", "bracketed", "foreign"}
-_FOREIGN, _FARTHER = (
-    re.compile(r"(?s)\W*(?:.{0,40}?[,.:!;\uff0c\u3001\u3002\s]\s*)?(?:" + "|".join(map(_pattern, _DATA[each])) + ")")
-    for each in ("elsewhere", "farther")
-)
-#: Letters of Chinese, Japanese and Korean, of which every refusal in these has one: without them, most texts are.
-_LETTERS = re.compile("[\u3040-\u9fff\uac00-\ud7a3]")
+_NEEDED = _SPOKEN | {"ethics"}
+#: Tables of words by language, with frequent words of those in Latin letters, and with the letters of the others.
+_LANGUAGES: dict[str, dict[str, str]] = _DATA["languages"]
+_SCRIPTS = {name: re.compile(table["script"]) for name, table in _LANGUAGES.items() if "script" in table}
+_COMMON = {
+    name: re.compile(r"(?<!\w)" + _pattern(table["common"])) for name, table in _LANGUAGES.items() if "common" in table
+}
+_OTHER_SCRIPT = re.compile("[\u0400-\u9fff\uac00-\ud7a3]")
+#: Letters of a short text, of which each is given a score.
+_SHORT = 160
+#: A text that is nothing but a notice of refusal.
+_FORM = re.compile(_pattern(_DATA["form"]))
 #: A line that presents the answer.
 _PRESENTS = re.compile(r"\bhere(?:'s| is)\b|in character|response as|voice of")
 #: What the prompts of reports ask to begin with, or the name of the author.
 _OPENING = re.compile(r"(?:[^.!?\n]{0,80}step by step through what i believe|\w+(?: \w+)?:)\W*")
 _MARKUP = re.compile(r"</?[a-z]+>|[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]*(?:#{1,6} |>)", re.IGNORECASE | re.MULTILINE)
-_QUOTED_WITHIN = re.compile(r"(?<=[\w,] )\"[^\"\n]{1,200}\"")
+#: What others say: in a sentence, or before more words of the author; a text that is one quotation is no quotation.
+_QUOTED = re.compile(
+    r"(?<=[\w,] )\"[^\"\n]{1,300}\"|(?:\"[^\"\n]{1,300}\"|\u00ab[^\u00bb\n]{1,300}\u00bb|\u201e[^\"\n]{1,300}\""
+    r"|\u300c[^\u300d\n]{1,150}\u300d)(?!\W*$)"
+)
 #: Words that stand for others, as in ``{task}``, ``${task}``, ``{{ task }}`` and ``{% if task %}``: not the author's.
 _PLACEHOLDER = re.compile(r"\$?\{\s*[\w.-]*\s*\}|\{(?:\{[^{}\n]{0,40}\}|%[^{}\n]{0,40}%)\}")
-_ENDS = re.compile(r"(?<=[.!?\u2026:;])[\"')\]]*\s+|\s+[\u2013\u2014-]+\s+|,\s+(?=(?:but|yet|so|still)\b)|\n+")
+_ENDS = re.compile(r"[.!?\u2026:;][\"')\]]*\s+|\s[\u2013\u2014-]+\s+|,\s+(?=(?:but|yet|so|still)\b)|\n+")
 _PARAGRAPHS = re.compile(r"\n\s*(?:-{3,}\s*)?\n|\n(?=\s*(?:\(|\[|note:))", re.IGNORECASE)
 _ASIDE = re.compile(r"[\s-]*(?:[(\[]|(?:\w+ )?note\b|disclaimer\b|ooc\b)")
+_PARTS = re.compile("[^.!?\u2026:;\u3002\uff01\uff1f\n]+")
 _WORD = re.compile(r"[^\W_]+(?:['-]\w+)*")
 
 
@@ -100,21 +113,26 @@ def read_answer(text: str) -> Answered:
     Notes
     -----
     The score is linear in the signs; the weights come from a logistic regression (``python benchmarks/replies.py
-    --fit``). A person, too, may "not write another word on this": a stance outweighs such words. A first or last
+    --fit``). Signs by classes of words are for English; those by the columns of a table, for English and fourteen
+    other languages. A person, too, may "not write another word on this": a stance outweighs such words. A first or last
     paragraph that speaks to whoever runs the model is a note, and is left out of the score.
     """
+    if len(text) < _SHORT and _FORM.fullmatch(text.lower()):
+        return Answered("refused")
     plain, noted = _without_notes(_plain(text))
     sentences = _letters(plain)
     # Most texts have none of these: no score of the other signs could make them refused or suspected.
-    if all(map(_NEEDED.isdisjoint, map(_found, sentences))) and not any(_framed(plain, sentences).values()):
+    if len(plain) > _SHORT and all(map(_NEEDED.isdisjoint, map(_found, sentences))) and not _declined(plain, sentences):
         return Answered("answered", "note" if noted else "")
     found = _values(plain, sentences)
     score = _DATA["bias"] + sum(weight * found[name] for name, weight in _WEIGHTS.items())
-    if score > 0:
-        return Answered("refused" if any(found[name] for name in _DECLINES) else "off_role")
+    declines = any(found[name] for name in (_DECLINES + _PERHAPS if found["unwilling"] else _DECLINES))
+    if score > (0 if declines else _DATA["off_role"]):
+        return Answered("refused" if declines else "off_role")
     if noted:
         return Answered("answered", "note")
-    suspected = found["leaves"] or found["model"] or (found["out"] and score > _DATA["suspected"])
+    suspected = any(found[name] for name in ("leaves", "model", "is a model"))
+    suspected = suspected or (bool(found["out"]) and score > _DATA["suspected"])
     return Answered("answered", "suspected" if suspected else "")
 
 
@@ -124,13 +142,49 @@ def signs(text: str) -> tuple[dict[str, float], bool]:
     return _values(plain, _letters(plain)), noted
 
 
-def _framed(plain: str, sentences: list[str]) -> dict[str, float]:
-    """Signs in how a text is put as a whole."""
-    opening = "".join(sentences)[:12]
-    foreign = opening.count(".") > 8 * len(opening) / 12 and (
-        _FOREIGN.match(plain) or (_LETTERS.search(plain) and _FARTHER.match(plain))
-    )
-    return {"bracketed": plain[:1] in ("(", "[") and plain[-1:] in (")", "]"), "foreign": bool(foreign)}
+def _language(plain: str, sentences: list[str]) -> str:
+    """The language of a text: by its script, and in Latin letters by the words that are common in it."""
+    if not plain.isascii() and _OTHER_SCRIPT.search(plain):
+        for name, script in _SCRIPTS.items():
+            if len(script.findall(plain)) > len(plain) / 4:
+                return name
+    opening, english = "".join(sentences)[:12], _COMMON["en"]
+    if english.search(plain) and (
+        opening.count(".") <= 8 * len(opening) / 12 or len(english.findall(plain)) * 40 > len(plain)
+    ):
+        return "en"
+    common = {name: len(words.findall(plain)) for name, words in _COMMON.items()}
+    likely = [name for name, number in common.items() if number == max(common.values())]
+    # Of languages that are as likely, the one in which the text would decline.
+    return next((name for name in likely[1:] if _tables(name)["any"].search(plain)), likely[0])
+
+
+@lru_cache
+def _tables(language: str) -> dict[str, re.Pattern[str]]:
+    """The signs of a language, and ``any``, without which no text in it is refused."""
+    table = _LANGUAGES[language]
+    # Words are set apart by spaces, and have no endings that are marks, in Latin and Cyrillic letters.
+    start, gap = ("", 18) if language in _DATA["joined"] else (r"(?<!\w)", 45)
+    part = {column: f"(?:{_pattern(table[column])})" for column in table if column not in ("script", "common")}
+    between = f"[^.!?\u3002\uff01\uff1f]{{0,{gap}}}?{start}"
+    for sign, said in (
+        ("cannot do", part["task"]),
+        ("cannot say", part["view"]),
+        ("any", f"(?:{part['task']}|{part['view']})"),
+    ):
+        last = "" if language == "en" else f"|{said}{between}{part['unwilling']}"
+        part[sign] = f"(?:{part['unwilling']}{between}{said}{last})"
+    part["any"] = "(?:" + "|".join(part[sign] for sign in ("any", "is a model", "has no view", "in a word")) + ")"
+    return {sign: re.compile(start + pattern) for sign, pattern in part.items()}
+
+
+def _declined(plain: str, sentences: list[str]) -> bool:
+    """Whether a text is in brackets, or declines in any language, if perhaps as a person."""
+    return _bracketed(plain) or bool(_tables(_language(plain, sentences))["any"].search(plain))
+
+
+def _bracketed(plain: str) -> bool:
+    return plain[:1] in ("(", "[") and plain[-1:] in (")", "]")
 
 
 def _values(plain: str, sentences: list[str]) -> dict[str, float]:
@@ -146,10 +200,40 @@ def _values(plain: str, sentences: list[str]) -> dict[str, float]:
     values["short"] = any(out) and len(together) < 14
     values["very short"] = any(out) and len(together) < 6
     values["hashtag"] = "#" in plain
-    values |= _framed(plain, sentences)
+    values["bracketed"] = _bracketed(plain)
     asks = plain.rstrip("\"')]_ ").endswith("?") and not _SPOKEN.isdisjoint(counts)
     values["asks at last"] = asks and not {"y", "I"}.isdisjoint(sentences[-1])
-    return values
+    others = sum(word not in _EMPTY for word in _WORD.findall(plain))
+    declined = not {"c", "N", "d"}.isdisjoint(together)
+    values["nothing else"], values["a word else"] = declined and others == 0, declined and others == 1
+    language = _language(plain, sentences)
+    if language != "en":
+        # Words of English that are words of another language, too, are no signs.
+        values = dict.fromkeys(values, 0.0)
+    told = _told(plain, _tables(language), 3 if language in _DATA["joined"] else 15)
+    if told["says at once"] or (len(sentences) < 2 and any(told[sign] for sign in _DECLINES)):
+        # A stance that one declines to take is none.
+        values["believes"] = 0.0
+    return values | told
+
+
+def _told(plain: str, table: dict[str, re.Pattern[str]], least: int) -> dict[str, float]:
+    """Signs in a text by the table of its language. Sentences of at most `least` letters ("I'm sorry") say nothing."""
+    starts = {sign: [found.start() for found in table[sign].finditer(plain)] for sign in _DATA["columns"]}
+    told: dict[str, float] = {sign: min(2, len(found)) for sign, found in starts.items()}
+    told["unwilling"] = bool(told["unwilling"])
+    signed = [start for sign, found in starts.items() if sign != "person" for start in found]
+    parts = [part.span() for part in _PARTS.finditer(plain) if len(part[0]) > least]
+    free = [start for start, end in parts if not any(start <= each < end for each in signed)]
+    unable = told["cannot do"] or told["cannot say"]
+    told["free"] = len(free) / max(1, len(parts))
+    at_once = bool(unable) and len(parts) < 2 and not told["person"]
+    told["does at once"] = at_once and bool(told["cannot do"])
+    told["says at once"] = at_once and not told["cannot do"]
+    told["courteous"] = bool(unable or told["has no view"]) and bool(told["offer"] or told["is a model"])
+    told["cannot do, a person"] = bool(told["cannot do"] and told["person"])
+    told["cannot say, a person"] = bool(told["cannot say"] and told["person"])
+    return told
 
 
 def _plain(text: str) -> str:
@@ -158,7 +242,11 @@ def _plain(text: str) -> str:
         text = text.replace(curly, straight)
     plain = text.lower()
     # Looking for a character takes a tenth of looking for a pattern.
-    for pattern, instead, needed in ((_PLACEHOLDER, '""', "{"), (_MARKUP, "", "<>#*`_"), (_QUOTED_WITHIN, '""', '"')):
+    for pattern, instead, needed in (
+        (_PLACEHOLDER, '""', "{"),
+        (_MARKUP, "", "<>#*`_"),
+        (_QUOTED, '""', '"\u00ab\u201e\u300c'),
+    ):
         if any(each in plain for each in needed):
             plain = pattern.sub(instead, plain)
     plain = plain.strip()
