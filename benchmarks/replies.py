@@ -3,8 +3,9 @@
 Two readers have labelled each text, ``R`` for no answer in role. Rows on which they disagree about that are counted and
 left out. The texts are synthetic: the figures say how the rules do on such texts, not on the output of a given model.
 
-Run ``python benchmarks/replies.py [--data FILE] [--errors]``. ``--fit`` prints the weights of the rules
-instead, fitted to the development texts.
+Run ``python benchmarks/replies.py [--data FILE] [--errors]``. ``--sides`` prints errors by side of the opinion that the
+author was assigned instead, on texts that were opened once the rules were done; ``--fit`` the weights of the rules, fitted
+to the development texts.
 """
 
 from __future__ import annotations
@@ -92,6 +93,21 @@ def _read_alike(row: Mapping[str, Any]) -> bool:
     return set(row.get("labels", row["class"])) == {row["class"]}
 
 
+def by_side(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[Share, Share]]:
+    """Answers in role that are lost, and refusals that are taken for answers, by assigned side and in all."""
+    counts: Counter[tuple[str, str, bool]] = Counter()
+    for row in filter(_read_alike, rows):
+        lost = look(row["text"], "answered").status != "answered"
+        counts.update((side, row["class"], lost) for side in (row["side"], "all"))
+    return {
+        side: (
+            wilson(counts[side, "a", True], counts[side, "a", True] + counts[side, "a", False]),
+            wilson(counts[side, "b", False], counts[side, "b", True] + counts[side, "b", False]),
+        )
+        for side in ("for", "against", "undecided", "all")
+    }
+
+
 def fit(penalty: float = 1.0, caution: float = 0.3) -> dict[str, float]:
     """Weights of the signs, and ``bias``, by logistic regression on the development texts in all languages.
 
@@ -130,7 +146,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=_DATA, help="labelled texts, one JSON object a line")
     parser.add_argument("--errors", action="store_true", help="list the ids of rows read otherwise")
     parser.add_argument("--fit", action="store_true", help="print weights fitted to the development texts")
+    parser.add_argument("--sides", action="store_true", help="print errors by assigned side on sealed.jsonl")
     arguments = parser.parse_args()
+    if arguments.sides:
+        print(f"{'side':10s} {'answers lost':38s} refusals passed on")
+        for side, (lost, passed) in by_side(_rows(_TEXTS / "replies" / "sealed.jsonl")).items():
+            print(f"{side:10s} {lost!s:38s} {passed}")
+        return
     if arguments.fit:
         for name, weight in fit().items():
             print(f"{name:20s} {weight:5.1f}")

@@ -64,6 +64,8 @@ _PERHAPS = ("cannot say", "leaves", "declines")
 _ABOUT = frozenset(("model", "leaves", "role", "request", "asked", "writing", "asks"))
 #: Signs of a paragraph beside an answer, and of one in brackets.
 _OFFERED, _SPOKEN = frozenset(("model", "offers", "asks")), _OUT | _ABOUT
+#: Classes of words that negate.
+_NEGATED = frozenset("cNd")
 #: Signs without one of which no text is refused.
 _NEEDED = _SPOKEN | {"ethics"}
 #: Tables of words by language, with frequent words of those in Latin letters, and with the letters of the others.
@@ -122,8 +124,10 @@ def read_answer(text: str) -> Answered:
     plain, noted = _without_notes(_plain(text))
     sentences = _letters(plain)
     # Most texts have none of these: no score of the other signs could make them refused or suspected.
-    if len(plain) > _SHORT and all(map(_NEEDED.isdisjoint, map(_found, sentences))) and not _declined(plain, sentences):
-        return Answered("answered", "note" if noted else "")
+    if all(map(_NEEDED.isdisjoint, map(_found, sentences))):
+        declines = not _NEGATED.isdisjoint("".join(sentences))
+        if (len(plain) > _SHORT or not declines) and not _declined(plain, sentences, declines):
+            return Answered("answered", "note" if noted else "")
     found = _values(plain, sentences)
     score = _DATA["bias"] + sum(weight * found[name] for name, weight in _WEIGHTS.items())
     declines = any(found[name] for name in (_DECLINES + _PERHAPS if found["unwilling"] else _DECLINES))
@@ -178,9 +182,15 @@ def _tables(language: str) -> dict[str, re.Pattern[str]]:
     return {sign: re.compile(start + pattern) for sign, pattern in part.items()}
 
 
-def _declined(plain: str, sentences: list[str]) -> bool:
-    """Whether a text is in brackets, or declines in any language, if perhaps as a person."""
-    return _bracketed(plain) or bool(_tables(_language(plain, sentences))["any"].search(plain))
+def _declined(plain: str, sentences: list[str], negated: bool) -> bool:
+    """Whether a text is in brackets, or declines in any language, if perhaps as a person; in English, with negation."""
+    if _bracketed(plain):
+        return True
+    language = _language(plain, sentences)
+    # No long text in English declines without a word of negation.
+    if language == "en" and not negated and len(plain) > _SHORT:
+        return False
+    return bool(_tables(language)["any"].search(plain))
 
 
 def _bracketed(plain: str) -> bool:
