@@ -197,7 +197,11 @@ def _names(author: str, others: tuple[str, ...]) -> re.Pattern[str]:
         rf"(?:{re.escape(author)}(?:\s+[\u2013\u2014-]\s|\s*\n)|from:\s*{re.escape(author)}\s*\n)" if author else "(?!)"
     )
     spoken = r"(?=[*_]*\s*(?:I\b|I['\u2019]|My\b|We\b|Ich\b|Je\b|J['\u2019]|Yo\b|Io\b|Ik\b))"
-    return re.compile(rf"(?:{own}|{full}){around}{colon}|{whole}|(?:{theirs}){around}{colon}{spoken}", re.IGNORECASE)
+    # Whoever says "you" behind a label speaks to whom it names.
+    spoken_to = r"(?![*_]*\s*(?:you|your|you're|du|sie|tu|vous|usted)\b)"
+    return re.compile(
+        rf"(?:{own}|{full}){around}{colon}{spoken_to}|{whole}|(?:{theirs}){around}{colon}{spoken}", re.IGNORECASE
+    )
 
 
 def _behind(text: str, start: int, end: int, found: list[Sign]) -> int:
