@@ -3,8 +3,9 @@
 Two readers have labelled each text, ``R`` for no answer in role. Rows on which they disagree about that are counted and
 left out. The texts are synthetic: the figures say how the rules do on such texts, not on the output of a given model.
 
-Run ``python benchmarks/replies.py [--data FILE] [--errors]``. ``--fit`` prints the weights of the rules
-instead, fitted to the development texts.
+Run ``python benchmarks/replies.py [--data FILE] [--errors]``. ``--sides`` prints errors by side of the opinion that the
+author was assigned instead, on texts that were opened once the rules were done; ``--fit`` the weights of the rules, fitted
+to the development texts.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from langchain_core.messages import AIMessage
 from scipy.optimize import minimize
 
-from opinionsim.llm import read_reply
-from opinionsim.llm._refusals import signs
+from opinionsim.conduct import look, names_of
+from opinionsim.conduct._refusals import signs
+from opinionsim.messages import Speech
 
 _TEXTS = Path(__file__).parent / "data"
 _DATA = _TEXTS / "replies" / "held_out.jsonl"
@@ -47,8 +48,8 @@ class Figures(NamedTuple):
     recall: Share
     disagreed: int
     """Rows on which the labels disagree about R."""
-    flags: Mapping[str, int]
-    """Rows by flag, those left out included."""
+    signs: Mapping[str, int]
+    """Rows by the signs of conduct in answers, those left out included."""
     errors: list[str]
     """Ids of rows read otherwise than labelled."""
 
@@ -65,31 +66,50 @@ def wilson(hits: int, trials: int, z: float = 1.959964) -> Share:
 
 def measure(rows: Iterable[Mapping[str, Any]]) -> Figures:
     """Read all texts, and compare with the rows' two labels."""
-    flags: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
     pairs: list[tuple[bool, bool]] = []
     disagreed, errors = 0, []
     for row in rows:
-        reply = read_reply(AIMessage(row["text"]))
-        flags[reply.flag] += 1
+        looked = look(row["text"], "answered", speech=Speech(language=""))
+        shown.update(names_of(looked.signs))
         first, second = (label == "R" for label in row["labels"])
         if first != second:
             disagreed += 1
             continue
-        refused = reply.status == "refused"
+        refused = looked.status in ("refused", "off_role")
         pairs.append((first, refused))
         if refused != first:
             errors.append(str(row["id"]))
     both = sum(label and read for label, read in pairs)
     precision = wilson(both, sum(read for _, read in pairs))
-    return Figures(precision, wilson(both, sum(label for label, _ in pairs)), disagreed, dict(flags), errors)
+    return Figures(precision, wilson(both, sum(label for label, _ in pairs)), disagreed, dict(shown), errors)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def fit(penalty: float = 0.7) -> dict[str, float]:
-    """Weights of the signs, and ``bias``, by logistic regression on the development texts.
+def _read_alike(row: Mapping[str, Any]) -> bool:
+    return set(row.get("labels", row["class"])) == {row["class"]}
+
+
+def by_side(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[Share, Share]]:
+    """Answers in role that are lost, and refusals that are taken for answers, by assigned side and in all."""
+    counts: Counter[tuple[str, str, bool]] = Counter()
+    for row in filter(_read_alike, rows):
+        lost = look(row["text"], "answered").status != "answered"
+        counts.update((side, row["class"], lost) for side in (row["side"], "all"))
+    return {
+        side: (
+            wilson(counts[side, "a", True], counts[side, "a", True] + counts[side, "a", False]),
+            wilson(counts[side, "b", False], counts[side, "b", True] + counts[side, "b", False]),
+        )
+        for side in ("for", "against", "undecided", "all")
+    }
+
+
+def fit(penalty: float = 1.0, caution: float = 0.3) -> dict[str, float]:
+    """Weights of the signs, and ``bias``, by logistic regression on the development texts in all languages.
 
     Answers are the rows with a label in ``opinion_texts``, too, so that refusals are as rare as among replies.
 
@@ -97,10 +117,14 @@ def fit(penalty: float = 0.7) -> dict[str, float]:
     ----------
     penalty : float
         Half of it times the sum of the squared weights is added to the negative log-likelihood.
+    caution : float
+        What is taken off the bias, since an answer that is lost costs more than a refusal that is passed on.
     """
     texts = [(row["text"], row["status"] == "refused") for row in _rows(_TEXTS / "replies" / "development.jsonl")]
     opinions = _rows(_TEXTS / "opinion_texts" / "development.jsonl")
     texts += [(row["text"], False) for row in opinions if row["label"] is not None]
+    alike = filter(_read_alike, _rows(_TEXTS / "replies" / "languages.jsonl"))
+    texts += [(row["text"], row["class"] in "bc") for row in alike]
     found = [signs(text)[0] for text, _ in texts]
     names = list(found[0])
     x = np.array([[1.0, *(float(row[name]) for name in names)] for row in found])
@@ -112,6 +136,7 @@ def fit(penalty: float = 0.7) -> dict[str, float]:
         return float(np.logaddexp(0, z).sum() + shrunk @ weights / 2), x.T @ (side / (1 + np.exp(-z))) + shrunk
 
     weights = minimize(loss, np.zeros(x.shape[1]), jac=True).x
+    weights[0] -= caution
     return dict(zip(["bias", *names], map(float, weights), strict=True))
 
 
@@ -121,10 +146,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=_DATA, help="labelled texts, one JSON object a line")
     parser.add_argument("--errors", action="store_true", help="list the ids of rows read otherwise")
     parser.add_argument("--fit", action="store_true", help="print weights fitted to the development texts")
+    parser.add_argument("--sides", action="store_true", help="print errors by assigned side on sealed.jsonl")
     arguments = parser.parse_args()
+    if arguments.sides:
+        print(f"{'side':10s} {'answers lost':38s} refusals passed on")
+        for side, (lost, passed) in by_side(_rows(_TEXTS / "replies" / "sealed.jsonl")).items():
+            print(f"{side:10s} {lost!s:38s} {passed}")
+        return
     if arguments.fit:
         for name, weight in fit().items():
-            print(f"{name:14s} {weight:5.1f}")
+            print(f"{name:20s} {weight:5.1f}")
         return
     if not arguments.data.is_file():
         parser.error(f"there is no file {arguments.data}")
@@ -132,8 +163,8 @@ def main() -> None:
     print(f"precision of refused  {found.precision}")
     print(f"recall of refused     {found.recall}")
     print(f"rows left out, since the labels disagree  {found.disagreed}")
-    for flag, number in sorted(found.flags.items()):
-        print(f"flag {flag or 'none':10s} {number}")
+    for sign, number in sorted(found.signs.items()):
+        print(f"sign {sign:10s} {number}")
     if arguments.errors:
         print("read otherwise:", *found.errors)
 

@@ -14,10 +14,10 @@ from opinionsim.foundation.streams import digest
 
 Role = Literal["system", "user", "assistant"]
 
-#: Outcome of a question: an answer; a refusal, of the model or of its provider's filter; no text at all; a text cut
-#: short by the limit of its length; no call, since nothing was left to read; or a decision without words, which is an
-#: answer too. All but the first and the last are missing values.
-ReplyStatus = Literal["answered", "refused", "empty", "truncated", "skipped", "silent"]
+#: Outcome of a question: an answer; a refusal, of the model or of its provider's filter; a text without an answer in
+#: role; no text at all; a text cut short by the limit of its length; no call, since nothing was left to read; or a
+#: decision without words, which is an answer too. All but the first and the last are missing values.
+ReplyStatus = Literal["answered", "refused", "off_role", "empty", "truncated", "skipped", "silent"]
 
 #: Statuses of texts in which their author has said something: others receive them, and memories keep them.
 SPOKEN = frozenset({"answered", "truncated"})
@@ -29,6 +29,7 @@ WORDLESS = ("skipped", "silent")
 MISSING: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "refused": ("refused", "the last reply was a refusal too"),
+        "off_role": ("off role", "the last reply held no answer in role"),
         "empty": ("empty", "the last reply had no text"),
         "truncated": ("cut off", "the last reply was cut off"),
     }
@@ -98,6 +99,8 @@ class Message(NamedTuple):
     """Decision that the act's `parse` read from it; None where there is none. Neither stored nor shown."""
     turn: int | None = None
     """Index of the turn that led to it; None for a message from outside."""
+    signs: tuple[str, ...] = ()
+    """Signs of conduct in the reply it was made of (:data:`opinionsim.conduct.SIGNS`)."""
 
     @property
     def passed_on(self) -> bool:
@@ -197,13 +200,15 @@ class Reply(NamedTuple):
     """Whether the model answered."""
     decision: Any = None
     """Decision that `parse` read from the text; None where there is no `parse`, or the reply is no answer."""
+    signs: tuple[str, ...] = ()
+    """Signs of conduct in it."""
 
     def as_said(self) -> Reply:
         """The reply with the words and the decision of a :class:`Said` in their places."""
         if not isinstance(self.decision, Said):
             return self
         text, decision = self.decision
-        return Reply(text, self.status if text.strip() else "silent", decision)
+        return Reply(text, self.status if text.strip() else "silent", decision, self.signs)
 
 
 class Parse(Protocol):
@@ -233,6 +238,22 @@ def take_as_is(call: str, text: str, received: tuple[Message, ...]) -> None:
     """The `parse` that accepts every reply and decides nothing."""
 
 
+class Speech(NamedTuple):
+    """In whose name, and how, a reply is to be said: what signs of conduct depend on."""
+
+    author: str = ""
+    """Name of the agent that speaks; empty where prompts give it none."""
+    language: str = "en"
+    """ISO 639-1 code of the language of the prompts; empty for any."""
+    words: int | None = None
+    """Most words that are asked for."""
+    system: str = ""
+    """The system message."""
+    again: Callable[[str, str], str] | None = None
+    """``again(cause, reason)``: what is added to the task when it is asked again; `cause` is a status, a sign, or
+    ``rejected``, and `reason` says why a parse rejected the reply."""
+
+
 class Parsing(NamedTuple):
     """How the replies to one call of a turn are read."""
 
@@ -248,6 +269,8 @@ class Parsing(NamedTuple):
     """Whether replies have a form that no refusal has: one that `parse` accepts is an answer, whatever its words."""
     form: Form = TEXT
     """How a person at a seat answers."""
+    speech: Speech | None = None
+    """In whose name, and how, it is to be said; None for a call in which nobody speaks, such as a judge's."""
 
 
 #: Every reply is accepted and nothing decided.
@@ -258,7 +281,13 @@ class Ask(Protocol):
     """The only way from an act to a chat model or a person; journal, slots, budget and `parse` lie behind it."""
 
     def __call__(
-        self, call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+        self,
+        call: str,
+        messages: Iterable[ChatMessage],
+        *,
+        parse: Parse | None = None,
+        dropped: int = 0,
+        speech: Speech | None = None,
     ) -> Awaitable[Reply]:
         """Make one call of the turn.
 
@@ -272,6 +301,8 @@ class Ask(Protocol):
             Reads the reply; default the act's own. :func:`take_as_is` for a call that decides nothing.
         dropped : int
             How many memory events a token budget left out of the prompt; recorded with the call.
+        speech : Speech, optional
+            In whose name, and how, the reply is to be said; default as the act's own calls.
         """
         ...
 

@@ -53,7 +53,7 @@ _MISSING = {
     **{f"{status}_rate": told for status, told in MISSING.items()},
     "off_scale_rate": ("off scale", "an answer in which no opinion was found"),
     "skipped_rate": ("skipped", "nothing was left to read"),
-    "flagged_rate": ("flagged", "an answer with a remark out of role, or a suspected refusal"),
+    "flagged_rate": ("flagged", "an answer with a sign of conduct, such as words out of role, stripped or not"),
     "unheard_rate": (
         "unheard",
         "share of the messages to be read that nobody received (refused, empty, skipped or silent); where it differs, "

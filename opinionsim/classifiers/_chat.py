@@ -136,7 +136,7 @@ class ChatClassifier:
 
         async def one(turn: int) -> int | None:
             def ask(
-                call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+                call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0, **_: Any
             ) -> Awaitable[Reply]:
                 return calls.ask(_Site(turn), call, messages, reading=Parsing(parse), dropped=dropped)
 

@@ -59,7 +59,7 @@ class NumberedReplies(BaseChatModel):
         """The reply to a prompt whose last message is `asked`."""
         marker, instruct, moderate = _cues()
         answer = f"Answer {seed}."
-        if any(asked.endswith(phrases.pick_one(n)) for n in range(2, 10)):
+        if any(phrases.pick_one(n) in asked for n in range(2, 10)):
             return "1"
         if instruct in asked:
             return f"{marker} {answer}"

@@ -192,6 +192,7 @@ class PersonaActor:
         spec = self._acts[turn.act]
         memory = self.memory if spec.memory != "none" else self._blank
         prompt = memory.prompt().then(self.prompts.task(spec, received, memory.past))
+        ask = partial(ask, speech=self.prompts.speech(spec))
         asked = partial(ask, messages=prompt, dropped=memory.dropped, parse=self.prompts.parse(spec.parse))
         reply = await _draw(spec, asked, self.prompts.said)
         publish(self.message(turn, reply))
@@ -200,8 +201,8 @@ class PersonaActor:
 
     def message(self, turn: Turn, reply: Reply) -> Message:
         """The message made of a reply, which others may read."""
-        text, condition, decision = reply
-        return Message(text, self.prompts.author, self.agent, condition, self.role, turn.act, decision)
+        text, status, decision, signs = reply
+        return Message(text, self.prompts.author, self.agent, status, self.role, turn.act, decision, signs=signs)
 
     def fork(self) -> PersonaActor:
         """A copy of this agent as it is now; memories are immutable values, so sharing one is safe."""
@@ -253,7 +254,7 @@ async def _judged(selector: AskingSelector, texts: Sequence[str], ask: Callable[
             raise Rejected(f"there are {len(texts)} replies; number {place + 1} is none of them")
         return place
 
-    told = await ask(SELECT, messages=selector.messages(texts), parse=parse, dropped=0)
+    told = await ask(SELECT, messages=selector.messages(texts), parse=parse, dropped=0, speech=None)
     return 0 if told.decision is None else int(told.decision)
 
 

@@ -13,7 +13,7 @@ from opinionsim.engine._outcomes import TurnOutcomes
 from opinionsim.engine._turn_graph import Node, TurnGraph
 from opinionsim.errors import ScheduleError
 from opinionsim.foundation.forms import TEXT
-from opinionsim.messages import ChatMessage, Message, Parse, Parsing, Reply
+from opinionsim.messages import ChatMessage, Message, Parse, Parsing, Reply, Speech
 from opinionsim.registry import RAISED, ordinary
 from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Turn, check_schedule, n_members
 
@@ -308,11 +308,13 @@ class Engine:
         *,
         parse: Parse | None = None,
         dropped: int = 0,
+        speech: Speech | None = None,
     ) -> Awaitable[Reply]:
         """Ask on behalf of a turn; once it has published, only its agent's next turns wait for its calls."""
         priority = node.priority if node.message is None else node.rest
-        if parse is not None:
-            reading = reading._replace(parse=parse, received=reading.received or tuple(self.graph.received(node.turn)))
+        if parse is not None or speech is not None:
+            received = reading.received or tuple(self.graph.received(node.turn))
+            reading = reading._replace(parse=parse or reading.parse, received=received, speech=speech)
         return self._calls.ask(node.turn, call, messages, reading=reading, priority=priority, dropped=dropped)
 
     def _publish(self, node: Node, message: Message) -> None:

@@ -29,13 +29,7 @@ if TYPE_CHECKING:
     from opinionsim.llm._keys import ALLOWED as ALLOWED, allow_keys as allow_keys
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import own_model as own_model
-    from opinionsim.llm._policy import (
-        CutOff as CutOff,
-        Limits as Limits,
-        NoAnswer as NoAnswer,
-        ReplyPolicy as ReplyPolicy,
-        RetryPolicy as RetryPolicy,
-    )
+    from opinionsim.llm._policy import Limits as Limits, RetryPolicy as RetryPolicy
     from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
     from opinionsim.llm._providers import (
         NotLoaded as NotLoaded,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from opinionsim.conduct import RULES, ReplyPolicy, Sign
 from opinionsim.errors import (
     JournalMismatch,
     ModelCallError,
-    NothingSaid,
     OpinionSimError,
-    Rejected,
     ScheduleError,
     StoreError,
 )
@@ -26,9 +25,10 @@ from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
-from opinionsim.llm._policy import CutOff, NoAnswer, ReplyPolicy, RetryPolicy
+from opinionsim.llm._judging import Judgement, asked_again, cause_of, judge, looked_at, read_again, taken
+from opinionsim.llm._policy import RetryPolicy
 from opinionsim.llm._prices import Price
-from opinionsim.llm._reply import ParsedReply, read_reply, withheld
+from opinionsim.llm._reply import ParsedReply, read_reply
 from opinionsim.llm._seat import People, Seat
 from opinionsim.llm._slots import Ending, Lane, SlotPool
 from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply
@@ -239,8 +239,10 @@ class RunCalls:
         prompt = Prompt.of(messages)
         everybody = endpoint or self._answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
-        rejected, told = 0, ""
-        missing: Counter[bool] = Counter()
+        person = isinstance(asked, Seat)
+        policy = asked.replies if isinstance(asked, Endpoint) else ReplyPolicy()
+        rejected, told, first = 0, "", prompt
+        again: Counter[str] = Counter()
         for attempt in count():
             key = EntryKey(turn.index, call, attempt)
             entry = self.journal.lookup(key)
@@ -248,20 +250,20 @@ class RunCalls:
             if entry is not None:
                 _verify(entry, turn, prompt, self.seed_of(*key), self._at)
                 self.answered += 1
-                judged = self._read_again(entry, turn, reading)
+                judged = read_again(entry, reading, self._at(turn))
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
-                question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, missing[True])
-                person = isinstance(asked, Seat)
+                question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, again["truncated"])
+                signs: tuple[Sign, ...] = ()
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
+                    reply, judged = judge(reply, (), None, again, reading, call)
+                    judged = Judgement("rejected", unfit) if unfit else judged
                 else:
-                    (reply, latency_s), unfit = await self._reply(turn, question, asked), ""
-                reply = _as_read(reply, reading, call)
-                judged = _Judgement("rejected", unfit) if unfit else _judged(reply, asked, missing, reading, call)
-                if judged.nothing:
-                    reply = reply._replace(status="empty")
-                    judged = _judged(reply, asked, missing, reading, call)
+                    reply, latency_s = await self._reply(turn, question, asked)
+                    reply, signs = looked_at(reply, prompt, reading, call)
+                    doubles = asked.max_tokens is not None
+                    reply, judged = judge(reply, signs, policy, again, reading, call, doubles=doubles)
                 entry = Entry(
                     key,
                     turn.step,
@@ -269,6 +271,8 @@ class RunCalls:
                     turn.act,
                     prompt.identity,
                     **reply._asdict(),
+                    signs=signs,
+                    rules="" if person else RULES,
                     acceptance=judged.acceptance,
                     reason=judged.reason,
                     prompt=prompt,
@@ -295,38 +299,26 @@ class RunCalls:
                 ) from judged.failure
             if judged.acceptance == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return Reply(entry.text, entry.status, judged.decision).as_said()
+                return taken(entry, policy, judged.decision)
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
                 rejected, told = rejected + 1, judged.reason
                 continue
-            if entry.status != "answered":
-                missing[entry.status == "truncated"] += 1
+            cause = cause_of(entry, policy, again)
+            prompt = asked_again(first, reading, entry.status, cause, judged.reason)
+            if cause != "rejected":
+                again[cause] += 1
                 failure = entry.reason if judged.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
-                    return Reply(entry.text, entry.status)
+                    return taken(entry, policy)
                 none = f"none of {reading.attempts} replies was acceptable; the last one: {judged.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
             if failure and not stored:
                 raise ModelCallError(failure, **self._at(turn))
         raise AssertionError("attempts never run out")  # for the type checker: count() has no end
-
-    def _read_again(self, entry: Entry, turn: CallSite, reading: Parsing) -> _Judgement:
-        """Whether a stored entry is accepted; an answer is parsed again unless it was rejected."""
-        if entry.acceptance == "rejected" or entry.status != "answered":
-            return _Judgement(entry.acceptance, entry.reason)
-        judged = _parsed(reading, entry.key.call, entry.text)
-        if entry.acceptance == "accepted" and judged.acceptance == "rejected":
-            raise JournalMismatch(
-                f"a stored reply that was accepted is now rejected: {judged.reason}",
-                advice=f"How act {turn.act!r} reads its replies was changed since; undo the change, or start these "
-                "runs anew with --fresh",
-                **self._at(turn),
-            )
-        return judged
 
     async def _reply(self, turn: CallSite, question: _NewCall, asked: Endpoint) -> tuple[ParsedReply, float]:
         """What a model answers, and the seconds it took."""
@@ -532,58 +524,3 @@ def _used(endpoint: Endpoint, reply: ParsedReply, worst: Usage) -> Usage:
     if reply.input_tokens is None or reply.output_tokens is None:
         return worst
     return Usage(1, reply.input_tokens + reply.output_tokens, _money(endpoint, reply)["cost"] or 0.0)
-
-
-class _Judgement(NamedTuple):
-    """Whether a reply is accepted, and its decision."""
-
-    acceptance: str
-    """``accepted``, ``rejected`` or ``unparsed``."""
-    reason: str = ""
-    decision: Any = None
-    ends: bool = False
-    """Whether a rejected reply that is no answer ends the run."""
-    nothing: bool = False
-    """Whether nothing of an answer is left to publish."""
-    failure: BaseException | None = None
-    """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
-
-
-def _parsed(reading: Parsing, call: str, text: str) -> _Judgement:
-    """Whether the act's `parse` accepts an answer."""
-    if reading.parse is None:
-        return _Judgement("accepted")
-    try:
-        return _Judgement("accepted", decision=reading.parse(call, text, reading.received))
-    except Rejected as rejected:
-        return _Judgement("rejected", str(rejected), nothing=isinstance(rejected, NothingSaid))
-    except RAISED as error:  # a parse is a function of the user's
-        return _Judgement("unparsed", f"parse failed with {raised(error)}", failure=error)
-
-
-def _as_read(reply: ParsedReply, reading: Parsing, call: str) -> ParsedReply:
-    """A reply in a form that no refusal has is an answer, although its words may read like a refusal."""
-    if not reading.formal or reply.status != "refused" or withheld(reply.finish_reason):
-        return reply
-    accepted = _parsed(reading, call, reply.text).acceptance == "accepted"
-    return reply._replace(status="answered") if accepted else reply
-
-
-def _judged(
-    reply: ParsedReply, asked: Endpoint | Seat, missing: Mapping[bool, int], reading: Parsing, call: str
-) -> _Judgement:
-    """Whether a reply is accepted: by the act's `parse` on an answer, by the policy on any other reply.
-
-    `missing` counts the earlier replies to this call that were no answers, those that were cut off under True.
-    """
-    if reply.status == "answered":
-        return _parsed(reading, call, reply.text)
-    if isinstance(asked, Seat):
-        return _Judgement("accepted")
-    policy: NoAnswer | CutOff = getattr(asked.replies, reply.status)
-    # Without a limit that could be doubled, the same question would be cut off again.
-    cut_off = reply.status == "truncated"
-    over = missing.get(cut_off, 0) >= policy.reask or (cut_off and asked.max_tokens is None)
-    if over and policy.then != "fail":
-        return _Judgement("accepted")
-    return _Judgement("rejected", f"the reply was {reply.status}", ends=over)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+from opinionsim.conduct import Sign
 from opinionsim.llm._seat import Question
 from opinionsim.messages import Prompt, ReplyStatus
 
@@ -48,9 +49,12 @@ class Entry:
         ``model``, ``person``, ``instrument`` or ``import``. Only replies of models are calls: they alone cost money
         and count against budgets.
     status : str
-        ``answered``, ``refused``, ``empty`` or ``truncated``.
-    flag : str
-        ``note`` where an answer comes with a remark out of role, ``suspected`` where it may be a refusal; else empty.
+        ``answered``, ``refused``, ``off_role``, ``empty`` or ``truncated``.
+    signs : tuple of Sign
+        Signs of conduct and where they stand in the text; none of a person's.
+    rules : str
+        Name and version of the rules by which status and signs were found, or of what judged them; empty of a
+        person's.
     reasoning : str
         The model's reasoning before its answer; part of no message and no memory.
     prompt : Prompt or None
@@ -93,7 +97,8 @@ class Entry:
     latency_s: float | None = None
     arrived_at: float | None = None
     status: ReplyStatus = "answered"
-    flag: str = ""
+    signs: tuple[Sign, ...] = ()
+    rules: str = ""
     reasoning: str = ""
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None

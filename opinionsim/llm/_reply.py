@@ -1,4 +1,4 @@
-"""A model's message taken apart into text, reasoning, usage, and whether it is an answer at all."""
+"""A model's message taken apart into text, reasoning, usage, and what its provider says of it."""
 
 from __future__ import annotations
 
@@ -41,14 +41,12 @@ class ParsedReply(NamedTuple):
     reasoning : str
         The model's reasoning before the answer.
     status : str
-        ``answered``, ``refused``, ``empty`` or ``truncated``.
+        What its provider says: ``answered``, ``refused``, ``empty`` or ``truncated``.
     finish_reason, model, fingerprint : str
         As the provider returned them, without credentials; empty when it did not. The fingerprint is that of its
         configuration.
     input_tokens, output_tokens, cached_tokens, reasoning_tokens : int or None
         As the provider counted them; None where it does not say, or what it says cannot be.
-    flag : str
-        ``note`` or ``suspected``, where a text that stands holds words out of its role or may be a refusal; else empty.
     """
 
     text: str
@@ -61,7 +59,6 @@ class ParsedReply(NamedTuple):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
-    flag: str = ""
 
 
 def read_reply(message: AIMessage) -> ParsedReply:
@@ -74,24 +71,21 @@ def read_reply(message: AIMessage) -> ParsedReply:
 
     Notes
     -----
-    A reply is *refused* when the provider says so (a refusal field, a content filter) or when its text holds no answer
-    in its role (:func:`opinionsim.llm._refusals.read_answer`); *truncated* when it ended at the limit of its length;
-    *empty* when no text is left. Everything else is an answer, on whichever side of the question, or between them.
+    A reply is *refused* when the provider says so (a refusal field, a content filter); *truncated* when it ended at the
+    limit of its length; *empty* when no text is left. What its words are is for :func:`opinionsim.conduct.look`.
     """
     text, reasoning = _split(message)
     about = message.response_metadata
     finish = _finish_reason(about)
     refusal = _refusal(message)
-    status, flag = _status(text, finish, bool(refusal))
     return ParsedReply(
         text=text or refusal,
         reasoning=reasoning,
-        status=status,
+        status=_status(text, finish, bool(refusal)),
         finish_reason=finish,
         model=_kept(str(about.get("model_name") or about.get("model") or "")),
         fingerprint=_kept(str(about.get("system_fingerprint") or "")),
         **_counted(message.usage_metadata or {}),
-        flag=flag,
     )
 
 
@@ -118,17 +112,13 @@ def withheld(finish: str) -> bool:
     return finish.lower() in _WITHHELD
 
 
-def _status(text: str, finish: str, refusal: bool) -> tuple[ReplyStatus, str]:
-    """Status and flag of a reply."""
+def _status(text: str, finish: str, refusal: bool) -> ReplyStatus:
+    """What a provider says of a reply."""
     if refusal or withheld(finish):
-        return "refused", ""
-    # Its patterns take a while to compile, and most commands read no reply.
-    from opinionsim.llm._refusals import read_answer
-
-    status, flag = read_answer(text)
-    if status == "answered" and finish.lower() in _CUT_SHORT:
-        return "truncated", flag
-    return (status, flag) if text.strip() else ("empty", "")
+        return "refused"
+    if finish.lower() in _CUT_SHORT:
+        return "truncated"
+    return "answered" if text.strip() else "empty"
 
 
 def _split(message: AIMessage) -> tuple[str, str]:

@@ -274,7 +274,7 @@ class Measuring:
         item, site = self._item(instrument, text, key.about, text_of), text.site
 
         def ask(
-            call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0
+            call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0, **_: Any
         ) -> Awaitable[Reply]:
             named = str(CallName.coding("judge", key.instrument_id, key.about, call))
             reading, endpoint = Parsing(parse), classifier.endpoint

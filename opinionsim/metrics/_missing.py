@@ -21,14 +21,14 @@ TURN_COLUMNS = (
     "status",
     "first_status",
     "failed_reflections",
-    "flag",
+    "signs",
 )
 #: Sides of neutral, by the sign of an author's last measured opinion.
 SIDES = {-1.0: "negative", 0.0: "neutral", 1.0: "positive"}
 
 
 def counts_of_kind(turns: pd.DataFrame) -> pd.DataFrame:
-    """Turns of each run and kind of text that were skipped, refused at first, or flagged.
+    """Turns of each run and kind of text that were skipped, refused at first, or show signs of conduct.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def counts_of_kind(turns: pd.DataFrame) -> pd.DataFrame:
         {
             "n_skipped": turns["status"] == "skipped",
             "n_refused_at_first": turns["first_status"] == "refused",
-            "n_flagged": turns["flag"] != "",
+            "n_flagged": turns["signs"] != "",
         }
     )
     return counted.groupby([turns["run_id"], turns["kind"]]).sum().astype(int)

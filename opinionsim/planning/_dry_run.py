@@ -16,7 +16,7 @@ from opinionsim.engine import critical_path, relayed
 from opinionsim.errors import SpecError
 from opinionsim.llm import REFLECT, SELECT, CallName
 from opinionsim.measurement import Instrument
-from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, as_message
+from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, Speech, as_message
 from opinionsim.metrics import SELF_REPORT
 from opinionsim.schedules import ActSpec, AdaptiveSchedule, StaticSchedule, Turn, TurnCheck, dropped_turns, outline
 from opinionsim.specification import ModelSpec
@@ -279,6 +279,7 @@ class DryRun:
         *,
         parse: Parse | None = None,
         dropped: int = 0,
+        speech: Speech | None = None,
         text: str | None = None,
     ) -> Reply:
         """Count a prompt, and return a placeholder."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from jinja2 import Template
 
 from opinionsim.errors import NothingSaid, SpecError
-from opinionsim.messages import SPOKEN, ChatMessage, Message, Parse, Reply, ReplyStatus, printable
+from opinionsim.messages import SPOKEN, ChatMessage, Message, Parse, Reply, ReplyStatus, Speech, printable
 from opinionsim.prompts._act import Act
 from opinionsim.prompts._marks import Marks
 from opinionsim.prompts._prompt_settings import TASK_VARIABLES
@@ -101,6 +102,8 @@ class Wording:
         Delimiters and cues.
     defang : callable
         Makes a text safe to insert.
+    language : str
+        ISO 639-1 code of the language that the templates are in.
     own : mapping of (str, str) to Template
         Texts that acts bring themselves, by name of the act and text.
     """
@@ -110,6 +113,7 @@ class Wording:
     tasks: Mapping[str, Template]
     marks: Marks
     defang: Callable[[str], str]
+    language: str = "en"
     own: Mapping[tuple[str, str], Template] = field(default_factory=lambda: MappingProxyType({}))
 
     def frame(self, name: str) -> Template:
@@ -202,6 +206,21 @@ class AgentPrompts:
         declared = {name: scene[name] for name in names if name in scene}
         values = {name: self._wording.defang(text) for name, text in act.values.items()}
         return self._user(self._wording.task(act), {**declared, **values})
+
+    def speech(self, act: Act) -> Speech:
+        """In whose name, and how, the replies to an act are to be said."""
+        told = act.values.get("words", "")
+        words = int(told) if told.isdecimal() else self._shared.get("post_words") if act.template == "write" else None
+        system = "" if self._system is None else self._system.content
+        return Speech(self.name or self.author, self._wording.language, words, system, partial(self._again, words))
+
+    def _again(self, words: int | None, cause: str, reason: str) -> str:
+        """What is added to a task that is asked again, saying what was wrong."""
+        template = self._wording.frames.get("again")
+        if template is None:
+            return f"Your last answer could not be used: {reason}. Please answer again."
+        told = {"cause": cause, "reason": self._wording.defang(reason), "words": words}
+        return render(self._wording.place, template, {"name": self.name, "language": self._wording.language, **told})
 
     def said(self, reply: Reply) -> Reply:
         """A reply as it is published and remembered.

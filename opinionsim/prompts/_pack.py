@@ -66,6 +66,7 @@ class _Declaration(DocumentModel):
     cues: dict[str, str] = Field(default_factory=dict)
     labels: _Labels = Field(default_factory=lambda: _Labels())
     pass_on: bool = True
+    language: str = Field("en", pattern=r"^[a-z]{2,3}$")
 
 
 #: Source of a pack: its name in errors, and its files.
@@ -134,7 +135,7 @@ class PromptPack:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names of the other templates: ``system``, and ``event``, ``reflect``, ``recollection`` if present."""
+        """Names of the other templates: ``system``, and the other :data:`FRAMES` that are present."""
         return tuple(name for name in FRAMES if name in self._wording.frames)
 
     @property
@@ -307,7 +308,7 @@ def _build(origin: _Origin) -> PromptPack:
     check_names(library)
     frames = {name: template for name, template in library.templates.items() if name in FRAMES}
     tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
-    wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), marks, defang)
+    wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), marks, defang, declared.language)
     return PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
 
 

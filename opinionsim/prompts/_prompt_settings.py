@@ -54,5 +54,6 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "event": (*TASK_VARIABLES, "case", "condition", "text"),
         "reflect": ("name", "experience", "past"),
         "recollection": ("name", "text"),
+        "again": ("name", "cause", "reason", "words", "language"),
     }
 )

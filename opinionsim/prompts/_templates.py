@@ -25,7 +25,7 @@ from opinionsim.prompts._prompt_settings import VARIABLES
 SUFFIX = ".j2"
 
 #: Templates that are no tasks; every pack has the first, and those of the others that its memories need.
-FRAMES = ("system", "event", "reflect", "recollection")
+FRAMES = ("system", "event", "reflect", "recollection", "again")
 #: Tasks of the package's own acts, which declare all task variables and no values.
 TASKS = ("write", "review", "report", "probe", "self-report")
 

@@ -85,7 +85,7 @@ class Registration:
                 planned.cell.axes,
                 {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
                 planned.spec.interaction.every_report,
-                planned.spec.counts_cut_off,
+                planned.spec.uncounted,
                 topics[id(planned.cell)].title,
                 planned.spec.interaction.declared,
                 planned.redraw,

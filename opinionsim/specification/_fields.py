@@ -324,16 +324,14 @@ class ExperimentSpec(DocumentModel):
         return tuple(found)
 
     @property
-    def counts_cut_off(self) -> bool:
-        """Whether tables and figures count opinions coded from texts that were cut off."""
-        return any(model.replies.truncated.then == "measure" for model in self.chat_models)
+    def uncounted(self) -> tuple[str, ...]:
+        """Statuses and signs of texts that tables and figures leave out; the same for all chat models."""
+        return next((model.replies.uncounted for model in self.chat_models), ("truncated",))
 
     @property
     def ends_runs(self) -> list[list[str]]:
-        """Conditions in which a reply ends its run, for each chat model."""
-        return [
-            [status for status, treatment in model.replies if treatment.then == "fail"] for model in self.chat_models
-        ]
+        """Statuses and signs with which a reply ends its run, for each chat model."""
+        return [model.replies.ends for model in self.chat_models]
 
     @property
     def asked(self) -> tuple[tuple[ProbeSpec, ActSpec], ...]:
@@ -501,9 +499,8 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if "chat models" not in interaction.played_by and not interaction.recorded:
         problem = f"{interaction.kind!r} is for classic models: give model: {{classic: NAME}}, or another kind"
         yield ("interaction", "kind"), problem
-    counted = {model.replies.truncated.then for model in spec.chat_models} - {"fail"}
-    if len(counted) > 1:
-        yield ("model",), "replies.truncated.then: one model says missing and another measure; tables need one rule"
+    if len({model.replies.uncounted for model in spec.chat_models}) > 1:
+        yield ("model",), "replies: what one model treats as missing, another does not; tables need one rule"
     if spec.population.continuous:
         yield (
             ("population", "initial_opinions"),

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, RootModel, Tag
 
+from opinionsim.conduct import ReplyPolicy
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.foundation.redaction import kept
-from opinionsim.llm import ReplyPolicy
 from opinionsim.personas import Persona, Population
 from opinionsim.registry import Options
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, Select, Table, or_, select
+from sqlalchemy import Connection, Select, Table, select
 
 from opinionsim.errors import DamagedError
 from opinionsim.llm import REFLECT, REPLY, CallName
@@ -154,7 +154,7 @@ def acts(rows: _Stored) -> pd.DataFrame:
         records.append(
             (
                 *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind, tuple(reads), row.text_id),
-                *(row.status, first, own.get("flag", ""), own.get("failed_reflections", 0)),
+                *(row.status, first, row.signs, own.get("failed_reflections", 0)),
                 authors[row.run_id, row.agent].evidence,
             )
         )
@@ -162,18 +162,15 @@ def acts(rows: _Stored) -> pd.DataFrame:
 
 
 def _replies(rows: _Stored) -> dict[tuple[str, int], dict[str, Any]]:
-    """What the journal says of turns whose first reply was no answer, or was flagged, or whose reflection failed."""
+    """What the journal says of turns whose first reply was no answer, or whose reflection failed."""
     table, entry = _schema.journal, _schema.journal.c
     # Everything else is asked of rows that were found intact.
-    wanted = or_(entry.status != "answered", entry.flag != "")
     found: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in rows.among(table, select(table).where(wanted)):
+    for row in rows.among(table, select(table).where(entry.status != "answered")):
         own = found.setdefault((row.run_id, row.turn), {})
         accepted = row.acceptance == "accepted"
         if row.call == REFLECT and accepted and row.status not in SPOKEN:
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
-        elif CallName.of(row.call).role == "reply" and accepted and row.flag:
-            own["flag"] = own.get("flag") or row.flag
         if row.call == REPLY and row.attempt == 0 and row.status != "answered":
             own["first_status"] = row.status
     return found
@@ -262,7 +259,7 @@ def _opinion_columns(
     own = [turns[row.run_id, row.turn] for row in rows]
     by = [authors[turn.run_id, turn.agent] for turn in own]
     same = (cell.run_id, cell.cell, cell.block, instrument.instrument_id, instrument.classifier, instrument.variable)
-    counted = [cell.counts_cut_off or turn.status != "truncated" for turn in own]
+    counted = [cell.counts(turn) for turn in own]
     return [
         *([each] * len(rows) for each in (*same, scale)),
         [turn.kind for turn in own],

@@ -48,8 +48,8 @@ class ExperimentRun:
         Every instrument of the cell, by id, with the kinds of text it reads there.
     every_report : bool
         Whether all reports of an agent count in tables of the cell, because none depends on another.
-    counts_cut_off : bool
-        Whether opinions coded from texts that were cut off count in tables and figures of the cell.
+    uncounted : tuple of str
+        Statuses and signs of conduct of texts whose opinions count in no table or figure of the cell.
     topic_title : str
         What figures call the topic; a change of it changes no run.
     declared : dict of JSON values
@@ -66,10 +66,14 @@ class ExperimentRun:
     axes: Mapping[str, Any] = field(default_factory=dict)
     instruments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     every_report: bool = False
-    counts_cut_off: bool = False
+    uncounted: tuple[str, ...] = ("truncated",)
     topic_title: str = ""
     declared: Mapping[str, Any] = field(default_factory=dict)
     redraw: int = 0
+
+    def counts(self, turn: Any) -> bool:
+        """Whether an opinion coded from the text of a turn, a row with `status` and `signs`, counts."""
+        return turn.status not in self.uncounted and not set(self.uncounted).intersection(turn.signs.split())
 
     @property
     def name(self) -> str:
@@ -270,7 +274,7 @@ class TurnRow:
     """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order.
 
     `status` is ``answered``, ``refused``, ``empty``, ``truncated`` or ``skipped``; all but the first are missing
-    values, and a skipped turn made no call.
+    values, and a skipped turn made no call. `signs` names the signs of conduct of the reply, one blank apart.
     """
 
     turn: int
@@ -281,6 +285,7 @@ class TurnRow:
     reads: tuple[int | str, ...]
     text: str
     status: ReplyStatus = "answered"
+    signs: str = ""
 
 
 class Doing(NamedTuple):

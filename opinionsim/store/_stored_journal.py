@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from sqlalchemy import Connection, Select, literal, select
 
+from opinionsim.conduct import Sign
 from opinionsim.errors import DamagedError
 from opinionsim.llm import Entry, EntryKey, Source
 from opinionsim.messages import ChatMessage, ReplyStatus, prompt_identity
@@ -16,13 +17,14 @@ from opinionsim.store import _counts, _schema
 #: Messages of prompts that a query reads, about.
 _AT_ONCE = 500
 #: Fields of an entry that are read back from the columns of its row.
-_COPIED = tuple(field.name for field in fields(Entry) if field.name not in ("key", "prompt", "text", "reasoning"))
+_COPIED = tuple(
+    field.name for field in fields(Entry) if field.name not in ("key", "prompt", "text", "reasoning", "signs")
+)
 #: Valid values of some of them.
 _VALID: Mapping[str, frozenset[str]] = {
     "source": frozenset(get_args(Source)),
     "acceptance": frozenset(("accepted", "rejected", "unparsed")),
     "status": frozenset(get_args(ReplyStatus)),
-    "flag": frozenset(("", "note", "suspected")),
 }
 
 
@@ -70,7 +72,8 @@ def _entry(row: Any) -> Entry:
             )
     text, reasoning = texts_of(row)
     copied = {name: getattr(row, name) for name in _COPIED}
-    return Entry(EntryKey(row.turn, row.call, row.attempt), text=text, reasoning=reasoning, **copied)
+    signs = tuple(Sign(*each) for each in _schema.read_json(_schema.journal, row, "signs"))
+    return Entry(EntryKey(row.turn, row.call, row.attempt), text=text, reasoning=reasoning, signs=signs, **copied)
 
 
 def prompt_links(connection: Connection, prompt_ids: Iterable[str]) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from opinionsim.engine import Engine, Publish, relayed
 from opinionsim.errors import Rejected
 from opinionsim.llm import REPLY
-from opinionsim.messages import Ask, ChatMessage, Message, Parse, Parsing, Reply, as_message
+from opinionsim.messages import Ask, ChatMessage, Message, Parse, Parsing, Reply, Speech, as_message
 from opinionsim.schedules import (
     ActSpec,
     AdaptiveSchedule,
@@ -59,7 +59,7 @@ class _Talker:
         heard = [message.text for message in received]
         known = [] if keeps == "none" else self._memory
         reply = await ask(REPLY, [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
-        text, status, decision = reply
+        text, status, decision, _ = reply
         publish(Message(text, "", turn.agent, status, act=turn.act, decision=decision, turn=turn.index))
         if keeps == "keep":
             self._memory = (*self._memory, *heard, reply.text)
@@ -160,6 +160,7 @@ class _OneByOne:
                 *,
                 parse: Parse | None = None,
                 dropped: int = 0,
+                speech: Speech | None = None,
                 turn: Turn = turn,
                 reading: Parsing = reading,
             ) -> Reply:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MOST_TURNS = 200
 #: What is told of a call under the names of its fields.
 _CALL = (
-    "source acceptance reason status flag finish_reason model fingerprint input_tokens cached_tokens output_tokens "
-    "reasoning_tokens arrived_at reasoning"
+    "source acceptance reason status signs rules finish_reason model fingerprint input_tokens cached_tokens "
+    "output_tokens reasoning_tokens arrived_at reasoning"
 )
 
 
@@ -125,7 +125,7 @@ class Lines:
         self.changes: dict[int, float | None] = {}
         last: dict[int, float] = {}
         for turn, value in coded_turns(one.columns, name, one.kind(name, kind)):
-            if value is not None and (turn.status != "truncated" or one.cell.counts_cut_off):
+            if value is not None and one.cell.counts(turn):
                 self.changes[turn.turn] = value - last[turn.agent] if turn.agent in last else None
                 last[turn.agent] = value
 
@@ -144,7 +144,7 @@ class Lines:
         told = []
         for turn in shown:
             if turn in turns:
-                line = picked(turns[turn], "turn step agent act kind status text")
+                line = picked(turns[turn], "turn step agent act kind status signs text")
                 line |= {"reads": [str(ref) for ref in turns[turn].reads], "codes": codes[turn]}
                 told.append(line | {"change": self.changes.get(turn)})
         return {"turns": told, "read": {str(ref): self._read(ref, earlier, names) for ref in refs}}

@@ -15,7 +15,7 @@ from opinionsim.store import find_design
 from opinionsim.watching._run_view import OneRun, coded_turns, picked, plain
 
 if TYPE_CHECKING:
-    from opinionsim.store import Columns, StoreReader
+    from opinionsim.store import Columns, ExperimentRun, StoreReader
 
 #: Seconds for which one answer computes colours, about.
 _COMPUTE_S = 0.5
@@ -25,7 +25,7 @@ Known = MutableMapping[tuple[str, int, int, str | None, str], float | None]
 
 
 def values_by_step(
-    columns: Columns, n_agents: int, steps: int, instrument_id: str, kind: str | None = None, *, cut_off: bool = False
+    columns: Columns, n_agents: int, steps: int, cell: ExperimentRun, instrument_id: str, kind: str | None = None
 ) -> np.ndarray:
     """The last measured opinion of every participant at the end of every step.
 
@@ -37,12 +37,12 @@ def values_by_step(
         Number of participants.
     steps : int
         Last step, at least; a text of a later one makes it later.
+    cell : ExperimentRun
+        Says which texts count.
     instrument_id : str
         The instrument whose opinions count: each of one text by itself.
     kind : str, optional
         Kind of text; default any.
-    cut_off : bool
-        Whether texts that were cut off count.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def values_by_step(
     found = [each for each in coded_turns(columns, instrument_id, kind) if each[0].agent < n_agents]
     grid = np.full((n_agents, max([steps, *(turn.step for turn, _ in found)]) + 1), np.nan)
     for turn, value in found:
-        if value is not None and (cut_off or turn.status != "truncated"):
+        if value is not None and cell.counts(turn):
             grid[turn.agent, turn.step] = value
     source = np.maximum.accumulate(np.where(np.isnan(grid), 0, np.arange(grid.shape[1])), axis=1)
     return np.take_along_axis(grid, source, axis=1)
@@ -73,8 +73,8 @@ class _Measured:
     def __init__(self, one: OneRun, instrument: str | None = None, kind: str | None = None) -> None:
         run, self._one, chosen = one.registered, one, one.instrument(instrument)
         name = "" if chosen is None else chosen.instrument_id
-        kind, cut_off = one.kind(name, kind), one.cell.counts_cut_off
-        self.values = values_by_step(one.columns, run.n_agents, run.steps, name, kind, cut_off=cut_off)
+        kind = one.kind(name, kind)
+        self.values = values_by_step(one.columns, run.n_agents, run.steps, one.cell, name, kind)
         self._edges = one.reader.edges(one.run_id)
         given = {"truth"} if run.truth is not None else set()
         given |= {"range"} | ({"network"} if self._edges or run.network == "complete" else set())

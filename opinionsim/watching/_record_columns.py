@@ -99,7 +99,7 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0", row: int | 
         turns: dict[str, list[Any]] = {
             name: [getattr(row, name) for row in found.turns] for name in ("turn", "step", "agent")
         }
-        for name in ("act", "kind", "status"):
+        for name in ("act", "kind", "status", "signs"):
             turns[name] = words(getattr(row, name) for row in found.turns)
         opinions = {
             "turn": [row.turn for row in found.opinions],
@@ -124,7 +124,7 @@ def _lasting(one: OneRun, state: str) -> dict[str, Any]:
         "run": one.cell.name,
         "stamp": evidence_statement([row["evidence"]]),
     }
-    about |= {"counts_cut_off": one.cell.counts_cut_off, "notices": _notices(row, state)}
+    about |= {"uncounted": list(one.cell.uncounted), "notices": _notices(row, state)}
     known = {each.instrument_id: each for each in one.reader.instruments()}
     instruments = []
     for name, kinds in one.instruments.items():

@@ -211,6 +211,8 @@ def _mark(line: Mapping[str, Any], instrument_id: str | None) -> str:
     told = [] if line["status"] == "answered" else [line["status"]]
     if found and line["status"] in ("answered", "truncated"):
         told.append(_coded(found[-1]))
+    if line["signs"]:
+        told.append(f"reply showed {', '.join(line['signs'].split())}")
     return f"  [{', '.join(told)}]" if told else ""
 
 

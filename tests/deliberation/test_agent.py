@@ -10,6 +10,8 @@ from hypothesis import given, settings, strategies as st
 import opinionsim as osim
 from opinionsim.deliberation import Agent, Chain
 
+#: How every request for a response ends.
+ALONE = "Write the response alone, with nothing before or after it.\n\nYour response:"
 TASK = "Where should the library stand?"
 
 
@@ -95,7 +97,7 @@ def test_process_makes_one_call_and_keeps_the_agents_own_task() -> None:
     agent = Agent(TASK, model=model)
     assert agent.process("Another?") == "Another? Yes."
     assert agent.task == TASK
-    assert agent.prompts[-1]["user"] == "Another?\n\nYour response:"
+    assert agent.prompts[-1]["user"] == f"Another?\n\n{ALONE}"
     assert agent.process() == f"{TASK} Yes."
     assert agent.responses == ["Another? Yes.", f"{TASK} Yes."]
     assert len(model.prompts) == 2
@@ -155,4 +157,4 @@ def test_whatever_is_said_stands_in_the_prompt_as_it_is(task: str, shown: str) -
     model = osim.GivenReplies(lambda prompt: "Yes.")
     Agent(task, combination_instructions="Now: $previous_responses.", model=model).process(previous_responses=shown)
     user = model.prompts[0][-1].content
-    assert user == f"{task}\n\nNow:\n\nResponse 0:\n<response>\n{shown}\n</response>\n\n.\n\nYour response:"
+    assert user == f"{task}\n\nNow:\n\nResponse 0:\n<response>\n{shown}\n</response>\n\n.\n\n{ALONE}"

@@ -38,7 +38,7 @@ REFUSED = AIMessage("", additional_kwargs={"refusal": "I decline."})
 def _position(messages: list[BaseMessage]) -> str:
     """Whose turn a prompt is."""
     asked = str(messages[-1].content)
-    if asked.endswith(phrases.pick_one(2)):
+    if phrases.pick_one(2) in asked:
         return "select"
     if "Write these instructions" in asked:
         return "instruct"

@@ -13,18 +13,17 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from opinionsim import messages
+from opinionsim.conduct import RULES, CutOff, ReplyPolicy
 from opinionsim.errors import BudgetExceeded, JournalMismatch, ModelCallError, StoreError
 from opinionsim.foundation.streams import call_seed
 from opinionsim.llm import (
     Budget,
-    CutOff,
     Endpoint,
     Entry,
     Limits,
     MemoryJournal,
     Price,
     ReplayOnly,
-    ReplyPolicy,
     RetryPolicy,
     RunCalls,
     SlotPool,
@@ -49,6 +48,7 @@ def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
         "Yes.",
         seed=call_seed("run-1", 7, "reply", 0),
         dropped=4,
+        rules=RULES,
         finish_reason="stop",
         model="m-2",
         fingerprint="fp_1",

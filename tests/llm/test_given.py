@@ -13,7 +13,7 @@ from opinionsim.errors import ModelCallError, SpecError
 from opinionsim.llm import GivenReplies, ModelClient
 from opinionsim.messages import ChatMessage, Reply
 from opinionsim.testing import run_virtual
-from tests.support.desk import MISSING, PICKY, PROMPT, Desk, fails
+from tests.support.desk import MISSING, PICKY, Desk, fails
 
 
 def _asked(model: GivenReplies, *texts: str) -> list[str]:
@@ -104,7 +104,12 @@ def test_a_run_is_answered_from_the_list_attempt_by_attempt() -> None:
         ("reply", "No."),
         ("reply.2", "Yes."),
     ]
-    assert model.prompts == [list(PROMPT)] * 4
+    assert [prompt[-1].content.partition("\n\n")[2] for prompt in model.prompts] == [
+        "",
+        "Your last answer could not be used: 12 letters are too many. Please answer again.",
+        "Your last answer could not be used: the reply was refused. Please answer again.",
+        "",
+    ]
 
 
 def test_a_run_whose_list_is_used_up_says_where() -> None:

@@ -90,6 +90,10 @@ def test_each_part_is_read_as_is_said_for_it() -> None:
 # -- rejections ----------------------------------------------------------------------------------------------
 
 
+def _wrong(letters: int) -> str:
+    return f"Your last answer could not be used: {letters} letters are too many. Please answer again."
+
+
 def test_rejected_replies_are_attempts_with_seeds_of_their_own() -> None:
     desk = Desk(Client(LONG, "also too long", "Yes."))
     assert run_virtual(desk.ask(PICKY)) == Reply("Yes.", decision="YES.")
@@ -100,7 +104,11 @@ def test_rejected_replies_are_attempts_with_seeds_of_their_own() -> None:
     ]
     assert desk.client.seeds == [call_seed("run-1", 7, "reply", attempt) for attempt in range(3)]
     assert len(set(desk.client.seeds)) == 3
-    assert desk.client.prompts == [PROMPT] * 3
+    first, second, third = desk.client.prompts
+    assert first == PROMPT
+    for prompt, letters in ((second, 12), (third, 13)):
+        assert prompt[:-1] == PROMPT[:-1]
+        assert prompt[-1].content == f"{PROMPT[-1].content}\n\n{_wrong(letters)}"
     assert desk.calls.made == 3
 
 

@@ -13,14 +13,14 @@ import pytest
 import opinionsim
 from opinionsim.llm import phrases
 
-_FOLDER = Path(opinionsim.__file__).parent / "llm"
+_FOLDER = Path(opinionsim.__file__).parent
 
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
 
 
-SENTENCES, REFUSALS = _read("phrases.toml"), _read("refusals.toml")
+SENTENCES, REFUSALS = _read("llm/phrases.toml"), _read("conduct/refusals.toml")
 #: What each sentence of a kind names, and what it may name; the others name nothing.
 NAMES = {
     "posts": ({"x"}, set()),

@@ -17,7 +17,7 @@ NAN = math.nan
 
 def turns_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """A turns frame of run r0: turn, agent, kind, reads and status of each row, and what else it states."""
-    usual = {"run_id": "r0", "reads": (), "status": "answered", "flag": "", "failed_reflections": 0}
+    usual = {"run_id": "r0", "reads": (), "status": "answered", "signs": "", "failed_reflections": 0}
     made = [usual | {"turn": place} | row for place, row in enumerate(rows)]
     return pd.DataFrame([{"first_status": row["status"]} | row for row in made])
 
@@ -31,7 +31,7 @@ TURNS = turns_frame(
         {"agent": 2, "kind": "report", "reads": (2,), "failed_reflections": 1},
         {"agent": 0, "kind": "post", "status": "refused"},
         {"agent": 3, "kind": "report", "reads": (4,), "status": "skipped"},
-        {"agent": 1, "kind": "post", "flag": "note"},
+        {"agent": 1, "kind": "post", "signs": "role"},
         {"agent": 3, "kind": "report", "reads": (6, "news"), "status": "truncated"},
         {"agent": 2, "kind": "post", "status": "empty"},
         {"agent": 1, "kind": "report", "reads": (8, 6), "status": "empty"},
@@ -53,7 +53,7 @@ def test_every_cause_is_counted_where_it_belongs() -> None:
     counts = {name: row[name] for name in row if name.startswith("n_")}
     assert counts == {
         **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_texts": 5, "n_missing": 2},
-        **{"n_refused": 0, "n_empty": 1, "n_truncated": 1, "n_off_scale": 0, "n_ambiguous": 0},
+        **{"n_refused": 0, "n_off_role": 0, "n_empty": 1, "n_truncated": 1, "n_off_scale": 0, "n_ambiguous": 0},
         **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1},
         # Turn 6 is read twice; the refused post and the empty one reach nobody.
         **{"n_readings": 5, "n_unheard": 2},
@@ -147,5 +147,5 @@ def test_an_opinion_stated_in_or_after_the_post_is_not_its_authors_last_one_befo
 
 
 def test_a_frame_without_the_columns_is_refused() -> None:
-    with pytest.raises(MeasurementError, match=r"the turns frame lacks the column\(s\) first_status, flag"):
-        run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS.drop(columns=["first_status", "flag"]))
+    with pytest.raises(MeasurementError, match=r"the turns frame lacks the column\(s\) first_status, signs"):
+        run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS.drop(columns=["first_status", "signs"]))

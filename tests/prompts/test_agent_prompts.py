@@ -196,7 +196,7 @@ def test_another_post_is_asked_for_and_told_of_only_where_there_was_one(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [(60, "in at most 60 words."), (1, "in at most 1 word."), (None, "about Theory XYZ.\n")]
+    ("words", "said"), [(60, "in at most 60 words."), (1, "in at most 1 word."), (None, "about Theory XYZ. Write")]
 )
 def test_a_post_is_asked_to_be_as_short_as_stated(agent: Agent, words: int | None, said: str) -> None:
     prompts = agent(post_words=words)
@@ -490,7 +490,7 @@ def test_without_a_claim_tasks_are_plain_sentences(agent: Agent) -> None:
     told = bare.task(ACTS["write"], (), _NONE).content.split("\n\n")
     assert told == [
         "Write a post for social media.",
-        "Your post should say what you honestly believe.",
+        "Your post should say what you honestly believe. Write the post alone, with nothing before or after it.",
         "Your post:",
     ]
     assert bare.event(ACTS["report"], (), Reply("Mine."), Past("report", 0, 0, 0, 1)).content.splitlines()[1] == (

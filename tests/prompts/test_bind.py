@@ -124,6 +124,7 @@ def test_a_memory_needs_its_frames(pack: PromptPack, memory: str) -> None:
         "event",
         "reflect",
         "recollection",
+        "again",
     )
     assert _refusal(small, WRITE, frames=find("memory", memory).target.templates) == (
         "prompt pack mine has no template reflect.j2, which the memory of this run needs"

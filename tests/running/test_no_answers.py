@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_a_run_that_fails_of_a_cut_off_reply_goes_on_when_the_rule_is_changed() 
 
 def test_models_of_one_cell_agree_on_what_counts() -> None:
     models = [{"name": "a", "share": 1}, {"name": "b", "share": 1, "replies": {"truncated": {"then": "measure"}}}]
-    with pytest.raises(SpecError, match=r"model: replies.truncated.then: one model says missing and another measure"):
+    with pytest.raises(SpecError, match=r"model: replies: what one model treats as missing, another does not"):
         load_experiment(changed(SPEC, model=models))
 
 
@@ -104,9 +105,11 @@ def test_a_question_refused_at_first_is_asked_again_and_counted() -> None:
     refused: set[str] = set()
 
     def reply(prompt: list[ChatMessage]) -> str | AIMessage:
-        if prompt[-1].content in refused or REPORT in prompt[-1].content:
+        asked, _, wrong = prompt[-1].content.partition("\n\nYou were asked this before, and your answer declined.")
+        if wrong or asked in refused or REPORT in asked:
+            assert not wrong or asked in refused
             return TRUE
-        refused.add(prompt[-1].content)
+        refused.add(asked)
         return REFUSAL
 
     results = _carried_out(SPEC, reply)
@@ -159,14 +162,16 @@ def test_a_failed_reflection_is_counted() -> None:
     assert set(results.metrics["n_failed_reflections"]) == {len(results.turns)}
 
 
-def test_flags_are_on_record_and_the_text_stands() -> None:
+def test_a_remark_of_the_model_is_taken_out_and_stays_on_record() -> None:
     note = f"{TRUE}\n\n(Note: I am an AI and wrote this post as the character; it is not my own view.)"
     results = _carried_out(SPEC, lambda prompt: TRUE if REPORT in prompt[-1].content else note)
     posts = results.turns[results.turns["kind"] == "post"]
-    assert set(posts["message"]) == {note}
-    assert set(posts["flag"]) == {"note"}
-    assert set(results.calls.loc[results.calls["act"] == "write", "flag"]) == {"note"}
-    assert set(results.turns.loc[results.turns["kind"] == "report", "flag"]) == {""}
+    assert set(posts["message"]) == {TRUE}
+    assert set(posts["signs"]) == {"preamble"}
+    asked = results.calls[results.calls["act"] == "write"]
+    assert set(asked["reply"]) == {note}
+    assert set(asked["signs"]) == {json.dumps([["preamble", len(TRUE), len(note)]], separators=(",", ":"))}
+    assert set(results.turns.loc[results.turns["kind"] == "report", "signs"]) == {""}
 
 
 def test_runs_in_which_everything_was_skipped_stand_in_the_tables() -> None:

@@ -364,5 +364,5 @@ def test_a_refusal_is_an_opinion_that_is_missing() -> None:
 def test_files_of_the_study_end_replies_where_the_study_did_and_count_them(name: str) -> None:
     for cell in osim.load_experiment(name).cells:
         (model,) = cell.spec.model.chat_models
-        assert (model.max_tokens, model.replies.truncated.reask, cell.spec.counts_cut_off) == (300, 0, True)
+        assert (model.max_tokens, model.replies.truncated.reask, cell.spec.uncounted) == (300, 0, ())
         assert cell.spec.cognition.post_words is None

@@ -227,7 +227,7 @@ def _foreign(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("INSERT INTO schema_version VALUES (14, 0.0)")
+        other.execute("INSERT INTO schema_version VALUES (15, 0.0)")
 
 
 def _truncated(path: Path) -> None:
@@ -240,7 +240,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 14, this version of opinionsim knows version 13"),
+        (_newer, "schema version 15, this version of opinionsim knows version 14"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],

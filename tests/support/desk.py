@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
+from opinionsim.conduct import CutOff, NoAnswer, ReplyPolicy
 from opinionsim.errors import Rejected
-from opinionsim.llm import CutOff, Entry, EntryKey, MemoryJournal, NoAnswer, ReplyPolicy, RunCalls, SlotPool
+from opinionsim.llm import Entry, EntryKey, MemoryJournal, RunCalls, SlotPool
 from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Prompt, Reply
 from opinionsim.schedules import Turn
 from opinionsim.testing import run_virtual
@@ -38,9 +39,8 @@ PICKY = Parsing(short)
 
 def asking_again(times: int) -> ReplyPolicy:
     """The policy that asks so many times again, whatever a reply is instead of an answer."""
-    return ReplyPolicy(
-        refused=NoAnswer(reask=times), empty=NoAnswer(reask=times), truncated=CutOff(reask=min(times, 10))
-    )
+    none = NoAnswer(reask=times)
+    return ReplyPolicy(refused=none, off_role=none, empty=none, truncated=CutOff(reask=min(times, 10)))
 
 
 #: Every reply is taken as what it is; none is asked for again.

@@ -78,7 +78,9 @@ class Client:
         self.peak = 0
 
     async def call(self, messages: Sequence[ChatMessage], seed: int) -> AIMessage:
-        *shown, prompt = [message.content for message in messages]
+        *shown, last = [message.content for message in messages]
+        # A question that is asked again says behind it what was wrong.
+        prompt = last.partition("\n\n")[0]
         self.asked.append((asyncio.get_running_loop().time(), prompt))
         self.shown[prompt] = shown
         self.in_flight += 1
@@ -115,7 +117,7 @@ class Clerk:
         for reply in replies:
             if isinstance(reply, BaseException):
                 raise reply
-        text, status, decision = replies[0]
+        text, status, decision, _ = replies[0]
         publish(Message(text, agent=turn.agent, status=status, act=turn.act, decision=decision))
         if turn.act in ("write", "draw", "review"):
             for event in range(self.calls_per_event):

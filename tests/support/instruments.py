@@ -147,6 +147,6 @@ def turns_of(frames: Frames) -> pd.DataFrame:
             "reads": [() if math.isnan(turn) else (int(turn),) for turn in before.fillna(math.nan)],
             "first_status": rows["status"],
             "failed_reflections": 0,
-            "flag": "",
+            "signs": "",
         }
     ).reset_index(drop=True)

@@ -15,7 +15,7 @@ from opinionsim import metrics, watching
 from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
 from opinionsim.networks import Network
-from opinionsim.store import open_store
+from opinionsim.store import find_design, open_store
 from tests.support.running import SMALL, changed
 
 SPEC = changed(SMALL, interaction__steps=8, measurement={"classifier": "lexicon", "texts": ["report", "post"]})
@@ -53,9 +53,9 @@ def _of_record(record: dict[str, Any], kind: str) -> list[list[float | None]]:
     """Opinions by step as a page works them out of a record: one list an agent."""
     about, words, turns, opinions = (record[name] for name in ("about", "words", "turns", "opinions"))
     said = {
-        turn: (step, agent, words[act_kind], words[status])
-        for turn, step, agent, act_kind, status in zip(
-            *(turns[name] for name in ("turn", "step", "agent", "kind", "status")), strict=True
+        turn: (step, agent, words[act_kind], {words[status], *words[signs].split()})
+        for turn, step, agent, act_kind, status, signs in zip(
+            *(turns[name] for name in ("turn", "step", "agent", "kind", "status", "signs")), strict=True
         )
     }
     stance = record["instruments"][0]["id"]
@@ -63,8 +63,8 @@ def _of_record(record: dict[str, Any], kind: str) -> list[list[float | None]]:
     for turn, instrument, value, second in zip(
         *(opinions[name] for name in ("turn", "instrument", "value", "about")), strict=True
     ):
-        step, agent, own, status = said[turn]
-        counts = status != "truncated" or about["counts_cut_off"]
+        step, agent, own, shown = said[turn]
+        counts = shown.isdisjoint(about["uncounted"])
         if words[instrument] == stance and second is None and own == kind and value is not None and counts:
             last[agent, step] = max(last.get((agent, step), (-1, 0.0)), (turn, value))
     found = []
@@ -86,9 +86,11 @@ def test_opinions_by_step_are_those_of_the_frames(results: osim.Results) -> None
                 n_agents = int(part["agent"].max()) + 1
                 want = part["value"].to_numpy().reshape(n_agents, -1)
                 record = watching.run_record(reader, str(run))
-                instrument, cut_off = part["instrument_id"].iloc[0], record["about"]["counts_cut_off"]
+                instrument = part["instrument_id"].iloc[0]
+                design, _ = find_design(reader, results.name, None)
+                cell = next(each for each in design.runs if each.run_id == run)
                 columns, steps = reader.columns(str(run)), record["about"]["steps"]
-                found = watching.values_by_step(columns, n_agents, steps, instrument, kind, cut_off=cut_off)
+                found = watching.values_by_step(columns, n_agents, steps, cell, instrument, kind)
                 np.testing.assert_array_equal(found, want)
                 told = json.loads(json.dumps(_of_record(record, kind), allow_nan=False))
                 np.testing.assert_array_equal(np.array(told, dtype=float)[:, : want.shape[1]], want)

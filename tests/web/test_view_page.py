@@ -568,7 +568,7 @@ def test_texts_that_were_cut_off_are_marked_and_count_where_they_shall(browser: 
     found = osim.metrics.trajectories(results.runs, results.agents, results.opinions, "report")
     cut_off = (results.turns["status"] == "truncated").sum()
     with viewed.page(browser, f"#/run/{run}") as page:
-        assert viewed.asked(page, f"runs/{run}")["about"]["counts_cut_off"] is (name == "counted")
+        assert viewed.asked(page, f"runs/{run}")["about"]["uncounted"] == ([] if name == "counted" else ["truncated"])
         rows = table(page, FIGURES[0])[1:]
         measured = found.pivot(index="agent", columns="step", values="measured").to_numpy().tolist()
         assert [[cell.endswith("*") for cell in row[2:]] for row in rows] == measured

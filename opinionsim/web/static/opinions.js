@@ -39,7 +39,7 @@ export class Run {
     for (const [name, value] of Object.entries(lasting)) if (value !== null) this[name] = value;
     turns.turn.forEach((turn, row) => this.turns.set(turn, {
       turn, step: turns.step[row], agent: turns.agent[row], act: words[turns.act[row]],
-      kind: words[turns.kind[row]], status: words[turns.status[row]],
+      kind: words[turns.kind[row]], status: words[turns.status[row]], signs: words[turns.signs[row]],
     }));
     opinions.turn.forEach((turn, row) => this.codes.push({
       turn: this.turns.get(turn), instrument: words[opinions.instrument[row]], value: opinions.value[row],
@@ -71,7 +71,7 @@ export class Run {
     this.kinds = (this.instrument?.kinds ?? []).filter((kind) => coded.has(kind));
     this.kind = this.kinds.includes(given.kind) ? given.kind : this.kinds[0];
     return own.filter(({ turn, value }) => turn.kind === this.kind && turn.agent < this.n && value !== null
-      && (turn.status !== "truncated" || this.about.counts_cut_off));
+      && ![turn.status, ...turn.signs.split(" ")].some((each) => this.about.uncounted.includes(each)));
   }
 
   // Lay the measured opinions on a grid of agents and steps, and carry each forward. An assigned opinion is none.

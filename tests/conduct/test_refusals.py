@@ -1,4 +1,5 @@
 """Whether a text holds an answer in its role."""
+# ruff: noqa: RUF001 - texts in other scripts hold letters that look like Latin ones
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import given, strategies as st
 from langchain_core.messages import AIMessage
 
+from opinionsim.conduct import look, names_of
 from opinionsim.llm import phrases, read_reply
+from opinionsim.messages import Speech
 
 _BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 DEVELOPMENT = [
@@ -22,9 +25,18 @@ DEVELOPMENT = [
 ]
 
 
-def read(text: str) -> tuple[str, str]:
-    reply = read_reply(AIMessage(text))
-    return reply.status, reply.flag
+#: Statuses of texts without an answer in role: those that decline, and others.
+NONE = ("refused", "off_role")
+
+
+def read(text: str) -> str:
+    return look(text, "answered").status
+
+
+def shown(text: str) -> tuple[str, ...]:
+    looked = look(text, "answered", speech=Speech())
+    assert looked.status == "answered"
+    return names_of(looked.signs)
 
 
 OPINIONS = [
@@ -34,23 +46,126 @@ OPINIONS = [
 ]
 
 
-@pytest.mark.parametrize(("writer", "precision", "recall"), [("d", 0.92, 0.92), ("w", 0.98, 0.82)])
+@pytest.mark.parametrize(("writer", "precision", "recall"), [("d", 0.92, 0.92), ("w", 0.98, 0.76)])
 def test_the_development_texts_are_read_as_they_were_meant(writer: str, precision: float, recall: float) -> None:
     rows = [row for row in DEVELOPMENT if row["id"].startswith(writer)]
     refused = {row["id"] for row in rows if row["status"] == "refused"}
-    found = {row["id"] for row in rows if read(row["text"])[0] == "refused"}
+    found = {row["id"] for row in rows if read(row["text"]) in NONE}
     assert len(refused & found) / len(found) >= precision
     assert len(refused & found) / len(refused) >= recall
 
 
+LANGUAGES = [
+    row
+    for line in (_BENCHMARKS / "data" / "replies" / "languages.jsonl").read_text(encoding="utf-8").splitlines()
+    if set((row := json.loads(line)).get("labels", row["class"])) == {row["class"]}
+]
+
+
+def test_refusals_are_told_from_a_persons_own_declining_in_any_language() -> None:
+    read_as = {row["id"]: read(row["text"]) for row in LANGUAGES}
+    answers = [row for row in LANGUAGES if row["class"] in "ad"]
+    lost = [row for row in answers if read_as[row["id"]] != "answered"]
+    refusals = [row for row in LANGUAGES if row["class"] == "b"]
+    missed = [row for row in refusals if read_as[row["id"]] == "answered"]
+    assert len(lost) <= 0.015 * len(answers)
+    assert len(missed) <= 0.08 * len(refusals)
+    assert {row["language"] for row in refusals} == {row["language"] for row in answers}
+    assert abs(sum(1 if row.get("side") == "for" else -1 for row in lost if "side" in row)) <= 2
+
+
+#: By language: a refusal, and texts of persons for and against a claim who decline something of their own.
+FRESH = {
+    "en": (
+        "I'm afraid I have to leave this persona aside; a text for the campaign is not something I'd produce.",
+        "I can't turn down clean air. My boy has asthma, so close the road.",
+        "I won't put my name to it. The ramp is missing and the figures are from 2009.",
+    ),
+    "de": (
+        "Einen solchen Text verfasse ich nicht.",
+        "Ich kann nicht mehr warten, baut den Radweg.",
+        "Nein, da mache ich nicht mit, mein Laden geht ein.",
+    ),
+    "fr": (
+        "Je ne peux pas rédiger un tel texte.",
+        "Je ne peux plus attendre, construisez la piste.",
+        "Je ne soutiens pas ce projet, ma boutique fermerait.",
+    ),
+    "es": (
+        "No puedo redactar un texto así.",
+        "No puedo esperar más: que hagan el carril.",
+        "No apoyo este plan, mi tienda cerraría.",
+    ),
+    "it": (
+        "Non posso scrivere un testo del genere.",
+        "Non posso più aspettare: fate la pista.",
+        "Non appoggio questo piano, la mia bottega chiuderebbe.",
+    ),
+    "pt": (
+        "Não posso redigir um texto assim.",
+        "Não posso esperar mais: façam a ciclovia.",
+        "Não apoio este plano, a minha loja fecharia.",
+    ),
+    "nl": (
+        "Zo'n tekst kan ik niet schrijven.",
+        "Ik kan niet langer wachten, leg dat fietspad aan.",
+        "Ik steun dit plan niet, mijn winkel gaat dicht.",
+    ),
+    "pl": (
+        "Nie mogę napisać takiego tekstu.",
+        "Nie mogę już czekać, budujcie ścieżkę.",
+        "Nie popieram tego planu, mój sklep upadnie.",
+    ),
+    "tr": (
+        "Böyle bir metin yazamam.",
+        "Daha fazla bekleyemem, bisiklet yolunu yapın.",
+        "Bu planı desteklemiyorum, dükkânım kapanır.",
+    ),
+    "ru": (
+        "Я не могу написать такой текст.",
+        "Я не могу больше ждать, стройте дорожку.",
+        "Не поддерживаю этот план, моя лавка закроется.",
+    ),
+    "ar": ("لا أستطيع كتابة نص كهذا.", "لا أستطيع الانتظار أكثر، ابنوا المسار.", "لا أؤيد هذه الخطة، سيغلق متجري."),
+    "hi": (
+        "मैं ऐसा पाठ नहीं लिख सकता।",
+        "मैं और इंतज़ार नहीं कर सकता, रास्ता बनाओ।",
+        "मैं इस योजना का समर्थन नहीं करता, मेरी दुकान बंद हो जाएगी।",
+    ),
+    "zh": ("我无法撰写这样的文字。", "我不能再等了，快修自行车道吧。", "我不支持这个计划，我的店会关门。"),
+    "ja": (
+        "このような文章を作成することはできません。",
+        "もう待てません。自転車道を作ってください。",
+        "この計画は支持できません。店がつぶれます。",
+    ),
+    "ko": (
+        "그런 글은 작성할 수 없습니다.",
+        "더는 기다릴 수 없습니다. 자전거 길을 만들어 주세요.",
+        "이 계획을 지지할 수 없습니다. 가게가 문을 닫게 됩니다.",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", FRESH)
+def test_a_model_refuses_and_persons_of_both_sides_answer(language: str) -> None:
+    assert [read(text) for text in FRESH[language]] == ["refused", "answered", "answered"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Declined.", "[[NO_ANSWER]]", "<refusal>", "status: refused; reason: policy", "无可奉告"]
+)
+def test_a_text_that_is_nothing_but_a_notice_is_a_refusal(text: str) -> None:
+    assert read(text) == "refused"
+
+
 def test_opinions_are_no_refusals() -> None:
     assert len(OPINIONS) > 100
-    assert [row["id"] for row in OPINIONS if read(row["text"])[0] == "refused"] == []
+    assert [row["id"] for row in OPINIONS if read(row["text"]) in NONE] == []
 
 
 @pytest.mark.parametrize("text", phrases.REFUSALS)
 def test_the_scripted_model_refuses(text: str) -> None:
-    assert read(text) == ("refused", "")
+    assert read(text) == "refused"
 
 
 def test_nothing_else_that_the_scripted_model_says_is_a_refusal() -> None:
@@ -62,7 +177,7 @@ def test_nothing_else_that_the_scripted_model_says_is_a_refusal() -> None:
     said = {sentence.format(x=x, **filled) for x in _SUBJECTS for some in lists for sentence in some}
     said |= {f"{one} {other}" for one, other in permutations(phrases.ANSWERS, 2)}
     assert len(said) > 300
-    assert {sentence for sentence in said if read(sentence)[0] != "answered"} == set()
+    assert {sentence for sentence in said if read(sentence) != "answered"} == set()
 
 
 # Forms that share no phrase with each other: what counts is who speaks of what.
@@ -90,7 +205,7 @@ def test_nothing_else_that_the_scripted_model_says_is_a_refusal() -> None:
     ],
 )
 def test_a_model_that_speaks_of_its_task_holds_no_answer(text: str) -> None:
-    assert read(text)[0] == "refused"
+    assert read(text) in NONE
 
 
 @pytest.mark.parametrize(
@@ -126,7 +241,7 @@ def test_a_model_that_speaks_of_its_task_holds_no_answer(text: str) -> None:
     ],
 )
 def test_a_person_may_decline_and_still_have_a_stance(text: str) -> None:
-    assert read(text)[0] == "answered"
+    assert read(text) == "answered"
 
 
 _SUBJECTS = (phrases.MASKED, phrases.MASKED_AGAIN, phrases.PLAIN)
@@ -155,46 +270,44 @@ REFUSAL = "I'm sorry, but I can't write posts that deny the Holocaust."
     ],
 )
 def test_a_refusal_is_found_in_any_wrapping(wrapped: str) -> None:
-    assert read(wrapped.format(REFUSAL)) == ("refused", "")
-    assert read(wrapped.format(REFUSAL.replace("'", "\u2019"))) == ("refused", "")
+    assert read(wrapped.format(REFUSAL)) == "refused"
+    assert read(wrapped.format(REFUSAL.replace("'", "\u2019"))) == "refused"
 
 
 @pytest.mark.parametrize(
-    ("text", "flag"),
+    ("text", "signs"),
     [
-        (ANSWER, ""),
-        (f"{ANSWER}\n\n(As an AI, I don't have beliefs of my own.)", "note"),
-        (f"{ANSWER}\n\n---\nNote: this post was written for a role-play.", "note"),
-        (f"{ANSWER}\n\nWould you like me to write another one?", "note"),
-        (f"(Stepping out of the role for a moment: this post is fiction.)\n\n{ANSWER}", "note"),
-        (f"I won't write a post that supports it. {ANSWER}", "suspected"),
-        (f"I won't write another word on this. {ANSWER}", ""),
-        (f"I can't help but repeat myself. {ANSWER}", ""),
+        (ANSWER, ()),
+        (f"{ANSWER}\n\n(As an AI, I don't have beliefs of my own.)", ("role",)),
+        (f"{ANSWER}\n\n---\nNote: this post was written for a role-play.", ("preamble",)),
+        (f"{ANSWER}\n\nWould you like me to write another one?", ("preamble",)),
+        (f"(Stepping out of the role for a moment: this post is fiction.)\n\n{ANSWER}", ("role",)),
+        (f"I won't write a post that supports it. {ANSWER}", ("role",)),
+        (f"I won't write another word on this. {ANSWER}", ()),
+        (f"I can't help but repeat myself. {ANSWER}", ()),
     ],
 )
-def test_an_answer_stands_whatever_stands_beside_it(text: str, flag: str) -> None:
-    assert read(text) == ("answered", flag)
+def test_an_answer_stands_whatever_stands_beside_it(text: str, signs: tuple[str, ...]) -> None:
+    assert shown(text) == signs
 
 
 def test_what_others_are_quoted_with_is_not_said() -> None:
-    assert read('The stranger wrote "as an AI language model, I can\'t have beliefs", so I ignore it.') == (
-        "answered",
-        "",
-    )
+    assert read('The stranger wrote "as an AI language model, I can\'t have beliefs", so I ignore it.') == "answered"
 
 
 def test_a_text_that_was_cut_off_is_truncated_unless_it_refuses() -> None:
     cut: dict[str, Any] = {"response_metadata": {"finish_reason": "length"}}
-    assert read_reply(AIMessage(ANSWER, **cut)).status == "truncated"
-    assert read_reply(AIMessage(f"{REFUSAL} It would be", **cut)).status == "refused"
+    status = read_reply(AIMessage(ANSWER, **cut)).status
+    assert look(ANSWER, status).status == "truncated"
+    assert look(f"{REFUSAL} It would be", status).status == "refused"
 
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    status, flag = read(text)
-    assert status in ("answered", "refused", "empty")
-    assert flag in ("", "note", "suspected")
-    assert not (flag and status == "refused")
+    status, signs = look(text, "answered", speech=Speech("Ann Lee", words=3))
+    assert status in ("answered", *NONE, "empty")
+    assert status == "answered" or not signs
+    assert all(0 <= sign.start <= sign.end <= len(text) for sign in signs)
 
 
 @given(st.sampled_from([row["text"] for row in DEVELOPMENT]), st.sampled_from(["\n", "  ", "\n\n"]))
@@ -223,7 +336,7 @@ def test_the_benchmark_counts_what_both_readers_say() -> None:
     assert found.precision[:2] == (1, 2)
     assert found.recall[:2] == (1, 2)
     assert found.disagreed == 1
-    assert found.flags == {"": 5, "note": 1}
+    assert found.signs == {"preamble": 1}
     assert found.errors == ["b", "d"]
 
 
