@@ -89,7 +89,16 @@ def turn_row(turn: Turn, message: Message, acts: Mapping[str, ActSpec]) -> store
     reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
     kind = acts[turn.act].kind
     return store.TurnRow(
-        turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.status, " ".join(message.signs)
+        turn.index,
+        turn.step,
+        turn.agent,
+        turn.act,
+        kind,
+        reads,
+        message.text,
+        message.status,
+        " ".join(message.signs),
+        message.taken,
     )
 
 

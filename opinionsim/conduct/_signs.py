@@ -60,6 +60,7 @@ class Sign(NamedTuple):
     name: str
     start: int
     end: int
+    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from opinionsim.errors import SpecError
+from opinionsim.classifiers import parse_closed
+from opinionsim.errors import Rejected, SpecError
 from opinionsim.foundation.forms import Form
 from opinionsim.messages import Message, Numbers
+from opinionsim.opinions import OpinionScale
 from opinionsim.schedules._dyadic_acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
     AdaptiveSchedule,
@@ -150,12 +152,18 @@ class _ProbedAdaptive(_Probed):
         return self._around(outline(self._schedule))
 
 
-def stated_on(schedule: AnySchedule, labels: tuple[str, ...]) -> AnySchedule:
-    """The schedule, whose self-reports persons answer by choosing one of the labels of a scale."""
+def stated_on(schedule: AnySchedule, scale: OpinionScale) -> AnySchedule:
+    """The schedule, whose self-reports persons answer by choosing one of the labels of a scale, and models with one."""
     if SELF_REPORT.name in schedule.acts:
-        form = Form("choice", labels)
+
+        def parse(call: str, text: str, received: tuple[Message, ...]) -> int:
+            if (point := parse_closed(text, scale)) is None:
+                raise Rejected(f"one of {', '.join(map(str, scale.points))} is needed, and nothing else")
+            return point
+
+        own = {"form": Form("choice", scale.labels), "parse": parse}
         acts = schedule.acts.values()
-        schedule.acts = named(*(replace(act, form=form) if act.name == SELF_REPORT.name else act for act in acts))
+        schedule.acts = named(*(replace(act, **own) if act.name == SELF_REPORT.name else act for act in acts))
     return schedule
 
 

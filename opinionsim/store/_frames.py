@@ -154,7 +154,7 @@ def acts(rows: _Stored) -> pd.DataFrame:
         records.append(
             (
                 *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind, tuple(reads), row.text_id),
-                *(row.status, first, row.signs, own.get("failed_reflections", 0)),
+                *(row.status, first, row.signs, row.taken, own.get("failed_reflections", 0)),
                 authors[row.run_id, row.agent].evidence,
             )
         )
@@ -268,7 +268,7 @@ def _opinion_columns(
         [turn.step for turn in own],
         [turn.agent for turn in own],
         [author.assigned_opinion for author in by],
-        [turn.status for turn in own],
+        [cell.status_of(turn) for turn in own],
         [row.value if counts else None for row, counts in zip(rows, counted, strict=True)],
         [row.value for row in rows],
         expectation.tolist(),
