@@ -169,5 +169,5 @@ class Lines:
         agent = int(number) if event and number.isdecimal() else None
         name = str(ref) if agent is None else f"{names.get(agent, '')} ({event})"
         text = self._events.get(event or str(ref))
-        told = {"agent": agent, "name": name, "kind": "", "text": text, "status": "answered"}
-        return told | {"given": False, "value": None}
+        told = {"agent": agent, "name": name, "given": False, "kind": "", "text": text}
+        return told | {"status": "answered", "value": None}
