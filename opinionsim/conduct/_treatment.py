@@ -144,11 +144,10 @@ class ReplyPolicy(DocumentModel):
         own = [f"{part.kind} {part.identity}" for part in self.parts]
         return " + ".join(own if self.judge else [RULES, *own])
 
-    def taken(self, signs: Sequence[Sign]) -> str:
-        """Names of the signs that are taken out of what readers get, one blank apart: only where they are sure."""
-        of = dict(self._each()) if signs else {}
-        sure = dict.fromkeys(sign.name for sign in signs if sign.sure)
-        return " ".join(name for name in sure if "strip" in (each := of.get(name), getattr(each, "then", "")))
+    @property
+    def taken(self) -> frozenset[str]:
+        """The signs that are taken out of what readers get, where they are sure."""
+        return frozenset(name for name, each in self._each() if "strip" in (each, getattr(each, "then", "")))
 
     async def look(self, text: str, status: ReplyStatus, *, speech: Speech | None, **shown: Any) -> Looked:
         """The status and the signs of a reply, by the rules or the judge; signs of one's own of a text that is said.
@@ -173,7 +172,7 @@ class ReplyPolicy(DocumentModel):
             spans = list(sign.build(text, options={}, speech=speech, **shown))
             inside = all(isinstance(each, tuple) and 0 <= each[0] <= each[1] <= len(text) for each in spans)
             sign.expect(inside, "gives pairs of start and end inside the text", spans)
-            found += [Sign(name, *span, sure=True) for span in spans]
+            found += [Sign(name, start, end, sure=True) for start, end in spans]
         return looked._replace(signs=tuple(found))
 
     def follows(

@@ -205,8 +205,9 @@ class PersonaActor:
 
     def message(self, turn: Turn, reply: Reply) -> Message:
         """The message made of a reply, which others may read."""
-        text, status, decision, *shown = reply
-        return Message(text, self.prompts.author, self.agent, status, self.role, turn.act, decision, None, *shown)
+        text, status, decision, *_ = reply
+        who = self.prompts.author, self.agent, status, self.role
+        return Message(text, *who, turn.act, decision, signs=reply.signs, taken=reply.taken)
 
     def fork(self) -> PersonaActor:
         """A copy of this agent as it is now; memories are immutable values, so sharing one is safe."""

@@ -119,7 +119,7 @@ class Entry:
         inside = [
             sign._replace(start=max(sign.start - start, 0), end=sign.end - start)
             for sign in self.signs
-            if sign.sure and start >= 0 and start < sign.end and sign.start < start + len(said)
+            if start >= 0 and start < sign.end and sign.start < start + len(said)
         ]
         return stripped(said, inside, self.taken.split())
 

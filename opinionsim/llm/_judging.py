@@ -103,7 +103,9 @@ async def treated(
         return Judgement("unparsed", reason=raised(error, placed=False), failure=error), {}
     reply, doubles = reply._replace(status=looked.status), endpoint.max_tokens is not None
     judged = judge(reply, looked.signs, policy, again, reading, call, doubles=doubles)
-    return judged, {"signs": looked.signs, "taken": policy.taken(looked.signs), "rules": policy.rules}
+    sure = names_of(sign for sign in looked.signs if sign.sure)
+    taken = " ".join(filter(policy.taken.__contains__, sure)) if sure else ""
+    return judged, {"signs": looked.signs, "taken": taken, "rules": policy.rules}
 
 
 async def _looked_at(reply: ParsedReply, prompt: Prompt, reading: Parsing, call: str, policy: ReplyPolicy) -> Looked:

@@ -161,7 +161,7 @@ def stated_on(schedule: AnySchedule, scale: OpinionScale) -> AnySchedule:
                 raise Rejected(f"one of {', '.join(map(str, scale.points))} is needed, and nothing else")
             return point
 
-        own = {"form": Form("choice", scale.labels), "parse": parse}
+        own: dict[str, Any] = {"form": Form("choice", scale.labels), "parse": parse}
         acts = schedule.acts.values()
         schedule.acts = named(*(replace(act, **own) if act.name == SELF_REPORT.name else act for act in acts))
     return schedule

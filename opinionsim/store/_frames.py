@@ -163,15 +163,14 @@ def acts(rows: _Stored) -> pd.DataFrame:
 
 def _replies(rows: _Stored) -> dict[tuple[str, int], dict[str, Any]]:
     """What the journal says of turns whose first reply was no answer, or whose reflection failed."""
-    table, entry = _schema.journal, _schema.journal.c
+    table = _schema.journal
     # Everything else is asked of rows that were found intact.
     found: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in rows.among(table, select(table).where(entry.status != "answered")):
+    for row in rows.among(table, select(table).where(table.c.status != "answered")):
         own = found.setdefault((row.run_id, row.turn), {})
-        accepted = row.acceptance == "accepted"
-        if row.call == REFLECT and accepted and row.status not in SPOKEN:
+        if row.call == REFLECT and row.acceptance == "accepted" and row.status not in SPOKEN:
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
-        if row.call == REPLY and row.attempt == 0 and row.status != "answered":
+        if row.call == REPLY and row.attempt == 0:
             own["first_status"] = row.status
     return found
 
