@@ -67,8 +67,11 @@ def labels(n: int) -> list[str]:
 
 
 def statements(received: Iterable[Message]) -> list[Message]:
-    """The statements among some messages, which are labelled in this order."""
-    return [message for message in received if message.act.startswith(_STATEMENTS)]
+    """The statements to be judged among some messages, which are labelled in this order; they follow any critique."""
+    found: list[Message] = []
+    for message in received:
+        found = [] if message.act == CRITICISE.name else [*found, message]
+    return [message for message in found if message.act.startswith(_STATEMENTS)]
 
 
 def read_statement(call: str, text: str, received: tuple[Message, ...]) -> Said:
