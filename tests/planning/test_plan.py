@@ -51,7 +51,7 @@ ADAPTIVE = ("similarity", "bounded-confidence", "rewiring", "feed")
 
 
 class FixedModel(ScriptedChatModel):
-    """Answers everything with one text of 50 tokens that names a point of the scale, and keeps the characters of what it is asked."""
+    """Answers everything with 50 tokens that name a point of the scale, and keeps the characters of what it is asked."""
 
     _asked: list[int] = PrivateAttr(default_factory=list)
 
