@@ -51,7 +51,7 @@ ADAPTIVE = ("similarity", "bounded-confidence", "rewiring", "feed")
 
 
 class FixedModel(ScriptedChatModel):
-    """Answers everything with 50 tokens that name a point of the scale, and keeps the characters of what it is asked."""
+    """Answers everything by 50 tokens that name a point of the scale, and counts the characters of its prompts."""
 
     _asked: list[int] = PrivateAttr(default_factory=list)
 
