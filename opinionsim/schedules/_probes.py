@@ -6,13 +6,14 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
-from opinionsim.classifiers import parse_closed
-from opinionsim.errors import Rejected, SpecError
+from opinionsim.classifiers import read_closed
+from opinionsim.errors import SpecError
 from opinionsim.foundation.forms import Form
-from opinionsim.messages import Message, Numbers
+from opinionsim.messages import Message, Numbers, take_as_is
 from opinionsim.opinions import OpinionScale
 from opinionsim.schedules._dyadic_acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
@@ -153,17 +154,14 @@ class _ProbedAdaptive(_Probed):
 
 
 def stated_on(schedule: AnySchedule, scale: OpinionScale) -> AnySchedule:
-    """The schedule, whose self-reports persons answer by choosing one of the labels of a scale, and models with one."""
+    """The schedule, whose self-reports name a point of a scale; persons choose one of its labels."""
     if SELF_REPORT.name in schedule.acts:
-
-        def parse(call: str, text: str, received: tuple[Message, ...]) -> int:
-            if (point := parse_closed(text, scale)) is None:
-                raise Rejected(f"one of {', '.join(map(str, scale.points))} is needed, and nothing else")
-            return point
-
-        own: dict[str, Any] = {"form": Form("choice", scale.labels), "parse": parse}
+        read: dict[str, Any] = {"parse": partial(read_closed, scale), "written": take_as_is, "after": "none"}
+        form = Form("choice", scale.labels)
         acts = schedule.acts.values()
-        schedule.acts = named(*(replace(act, **own) if act.name == SELF_REPORT.name else act for act in acts))
+        schedule.acts = named(
+            *(replace(act, form=form, **read) if act.name == SELF_REPORT.name else act for act in acts)
+        )
     return schedule
 
 
