@@ -2,7 +2,8 @@
 
 In order: :func:`plan` says how many labels are needed, :func:`draw` samples texts and :func:`write_files` gives them to
 coders; :func:`read_files` and :func:`keep` take their labels in, :func:`score_tables` says what they show, and
-:func:`correction_tables` gives raw and corrected numbers side by side.
+:func:`correction_tables` gives raw and corrected numbers side by side. :func:`instrument_tables` compares all readings
+of the same texts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from opinionsim.audit._correct import bias_frames as bias_frames
     from opinionsim.audit._corrected_tables import correction_tables as correction_tables
     from opinionsim.audit._diversity import correct_diversity as correct_diversity
+    from opinionsim.audit._instruments import instrument_tables as instrument_tables
     from opinionsim.audit._label_agreement import (
         coefficients as coefficients,
         cohen_kappa as cohen_kappa,
