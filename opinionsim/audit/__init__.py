@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opinionsim.audit._correct import bias_frames as bias_frames
     from opinionsim.audit._corrected_tables import correction_tables as correction_tables
     from opinionsim.audit._diversity import correct_diversity as correct_diversity
-    from opinionsim.audit._instruments import instrument_tables as instrument_tables
+    from opinionsim.audit._readings_compared import instrument_tables as instrument_tables
     from opinionsim.audit._label_agreement import (
         coefficients as coefficients,
         cohen_kappa as cohen_kappa,

@@ -75,7 +75,7 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
         of = {"first": first, "second": second, "evidence": evidence}
         pairs.append({**of, **_agreement(both, points, seed)})
         if np.isin(both[~np.isnan(both)], points).all():
-            matrix = confusion(*np.nan_to_num(both, nan=np.inf), [*points, np.inf])
+            matrix = confusion(*np.nan_to_num(both, nan=np.inf)[:2], points=[*points, np.inf])
             for point, row in zip([*points, NO_OPINION], matrix.astype(int), strict=True):
                 counts.append({**of, "reading": point, **dict(zip(map(str, [*points, NO_OPINION]), row, strict=True))})
     shown = {"first": "first", "second": "second", "n": "texts", "placed": "both read", "alone": "one alone"}
@@ -86,25 +86,22 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
         "shift": "second less first",
     }
     listed = _most_divided(found, results.turns, evidence)
-    made = [("instruments", "Readings of the same texts", pairs, shown, 2)]
-    made += (
-        [("confusion-of-instruments", "Readings by readings", counts, dict.fromkeys(counts[0]), 3)] if counts else []
-    )
-    made += (
-        [("divided-texts", "Texts on which readings differ most", listed, dict.fromkeys(listed[0]), 2)]
-        if listed
-        else []
-    )
-    return [_table(*each, kind=chosen, enough=ENOUGH, listed=_LISTED) for each in made]
+    made: list[tuple[str, str, list[dict[str, Any]], dict[str, str], int]] = [
+        ("instruments", "Readings of the same texts", pairs, shown, 2),
+        ("confusion-of-instruments", "Readings by readings", counts, {}, 3),
+        ("divided-texts", "Texts on which readings differ most", listed, {}, 2),
+    ]
+    told = {"kind": chosen, "enough": ENOUGH, "listed": _LISTED}
+    return [_table(*each, **told) for each in made if each[2]]
 
 
 def _readings(said: pd.DataFrame) -> dict[str, pd.Series[float]]:
     """Readings by instrument, named by its classifier, and by the beginning of its id where that is not enough."""
     classifiers = said.drop_duplicates("instrument_id").set_index("instrument_id")["classifier"].astype(str)
-    several = classifiers.duplicated(keep=False)
+    several = set(classifiers[classifiers.duplicated()])
     return {
-        f"{name} {key[:6]}" if several[key] else name: said[said["instrument_id"] == key].set_index(KEYS)["value"]
-        for key, name in classifiers.items()
+        f"{name} {key[:6]}" if name in several else name: said[said["instrument_id"] == key].set_index(KEYS)["value"]
+        for key, name in zip(classifiers.index.astype(str), classifiers, strict=True)
     }
 
 
@@ -140,9 +137,9 @@ def _most_divided(found: dict[str, pd.Series[float]], turns: pd.DataFrame, evide
 
 
 def _table(
-    name: str, heading: str, rows: list[dict[str, Any]], shown: dict[str, Any], labels: int, **told: Any
+    name: str, heading: str, rows: list[dict[str, Any]], shown: dict[str, str], labels: int, **told: Any
 ) -> Table:
-    heads = {column: head or column for column, head in shown.items() if column != "evidence"}
+    heads = shown or {column: column for column in rows[0] if column != "evidence"}
     cells = [tuple(number_text(row, column, "-") for column in heads) for row in rows]
     notes = sentences("opinionsim.audit", "notes.txt", table=name, **told)
     return finished(heading, pd.DataFrame(rows), (tuple(heads.values()),), cells, labels, notes, name)
