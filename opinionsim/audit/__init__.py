@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from opinionsim.audit._correct import bias_frames as bias_frames
     from opinionsim.audit._corrected_tables import correction_tables as correction_tables
     from opinionsim.audit._diversity import correct_diversity as correct_diversity
-    from opinionsim.audit._readings_compared import instrument_tables as instrument_tables
     from opinionsim.audit._label_agreement import (
         coefficients as coefficients,
         cohen_kappa as cohen_kappa,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
         read_files as read_files,
     )
     from opinionsim.audit._labels_needed import half_width as half_width, plan as plan
+    from opinionsim.audit._readings_compared import instrument_tables as instrument_tables
     from opinionsim.audit._sample import (
         Sample as Sample,
         draw as draw,

@@ -75,7 +75,8 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
         of = {"first": first, "second": second, "evidence": evidence}
         pairs.append({**of, **_agreement(both, points, seed)})
         if np.isin(both[~np.isnan(both)], points).all():
-            matrix = confusion(*np.nan_to_num(both, nan=np.inf)[:2], points=[*points, np.inf])
+            placed = np.nan_to_num(both, nan=np.inf)
+            matrix = confusion(placed[0], placed[1], [*points, np.inf])
             for point, row in zip([*points, NO_OPINION], matrix.astype(int), strict=True):
                 counts.append({**of, "reading": point, **dict(zip(map(str, [*points, NO_OPINION]), row, strict=True))})
     shown = {"first": "first", "second": "second", "n": "texts", "placed": "both read", "alone": "one alone"}
@@ -91,7 +92,7 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
         ("confusion-of-instruments", "Readings by readings", counts, {}, 3),
         ("divided-texts", "Texts on which readings differ most", listed, {}, 2),
     ]
-    told = {"kind": chosen, "enough": ENOUGH, "listed": _LISTED}
+    told: dict[str, Any] = {"kind": chosen, "enough": ENOUGH, "listed": _LISTED}
     return [_table(*each, **told) for each in made if each[2]]
 
 
