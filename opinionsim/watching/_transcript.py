@@ -174,7 +174,8 @@ def paragraphs(
         who = GIVEN if each["given"] else f"{names.get(agent, agent)} (agent {agent}{player})"
         heard = [told["read"][ref] for ref in each["reads"]] if quoted else []
         quotes = "".join(f"\n  > {one['name']}: {one['text']}" for one in heard if one["text"])
-        changed = f"  change {each['change']:+g}" if quoted and each["change"] else ""
+        alone = f" ({each['alone']})" if each["alone"] else ""
+        changed = f"  change {each['change']:+g}{alone}" if quoted and each["change"] else ""
         yield (
             f"\nstep {each['step']}, turn {each['turn']}: {who} {each['kind'] or each['act']}{after}"
             f"{_mark(each, instrument_id)}{changed}{quotes}\n{each['text']}"

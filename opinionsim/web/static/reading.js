@@ -39,7 +39,8 @@ function card(run, line, received) {
     return chip(`${own?.variable ?? "coded"} ${signed(value)} `, own?.labels[own.points.indexOf(value)],
       value !== null && sure > 0 && ` (${signed(100 * sure, 0)} %)`, about !== null && ` about turn ${about}`);
   });
-  const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
+  const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`,
+    line.alone && ` ${line.alone}`);
   const state = line.kind === "analysis" ? "analysis" : line.status, wordless = WORDLESS[state] ?? state;
   const who = line.given ? strong("Given text") : agentLink(run.run_id, line.agent, run.name(line.agent));
   const more = `turn ${line.turn}: prompts, cost`;
