@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from langchain_core.messages import AIMessage
 
-from opinionsim.llm._reply import read_reply, withheld
+from opinionsim.llm._reply import read_reply
 from opinionsim.messages import ChatMessage
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class TokenClient:
         # Some servers apply the temperature before they take logarithms.
         message = await self.behind.call(messages, seed, 1, logprobs=True, top_logprobs=TOP, temperature=1.0)
         about, reply, model = message.response_metadata, read_reply(message), self.behind.model
-        if withheld(reply.finish_reason):
+        if reply.status in ("refused", "filtered"):
             return message
         try:
             listed = about["logprobs"]["content"][0]["top_logprobs"][:TOP]
