@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_TURNS = 200
 #: What is told of a call under the names of its fields.
 _CALL = (
-    "source acceptance reason status signs rules finish_reason model fingerprint input_tokens cached_tokens "
+    "source acceptance cause reason status taken rules finish_reason model fingerprint input_tokens cached_tokens "
     "output_tokens reasoning_tokens arrived_at reasoning"
 )
 
@@ -101,7 +101,8 @@ def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[
     for entry in one.reader.entries(one.run_id, turn):
         call = picked(entry.key, "call attempt") | picked(entry, _CALL)
         call |= {name: plain(getattr(entry, name)) for name in ("cost", "saved", "latency_s")}
-        call["reply"] = entry.text
+        call |= {"signs": entry.shows, "reply": entry.text}
+        call["published"] = entry.left if entry.taken else ""
         # What an instrument entered answers no prompt.
         call["prompt"] = "" if entry.source == "instrument" else entry.prompt_hash
         found.setdefault(entry.key.turn, []).append(call)
@@ -172,12 +173,14 @@ class Lines:
             code = {"instrument": row.instrument_id, "about": row.about, "value": plain(row.value)}
             code["off_scale"] = plain(row.off_scale)
             codes[row.turn].append(code | {"probabilities": [plain(each) for each in row.probabilities]})
+        taken = [turn for turn, row in turns.items() if row.taken]
+        whole = {turn: entry.text for turn in taken for entry in reader.entries(run, turn) if entry.taken}
         told = []
         for turn in shown:
             if turn in turns:
-                line = picked(turns[turn], "turn step agent act kind status signs text")
+                line = picked(turns[turn], "turn step agent act kind status signs taken text")
                 line |= {"reads": [str(ref) for ref in turns[turn].reads], "codes": codes[turn]}
-                line |= {"given": turn in given}
+                line |= {"given": turn in given, "reply": whole.get(turn, "")}
                 told.append(line | {"change": self.changes.get(turn), "alone": self._alone(turns[turn])})
         return {"turns": told, "read": {str(ref): self._read(ref, earlier, names, given) for ref in refs}}
 
