@@ -109,7 +109,7 @@ async def treated(
     has_form = (reading.formal or reading.closed) and status not in (reply.status, "empty")
     if has_form and parsed(reading, call, reply.text).acceptance == "accepted":
         status = reply.status
-    signs = tuple(_unless_asked_for(sign, reply.text, prompt) for sign in signs) if signs else ()
+    signs = tuple(_unless_asked_for(sign, reply.text, prompt, reading) for sign in signs) if signs else ()
     names = names_of(signs) if signs else ()
     doubles = endpoint.max_tokens is not None
     judged = judge(reply.text, status, names, policy, again, reading, call, doubles=doubles)
@@ -118,11 +118,13 @@ async def treated(
     return judged, {"signs": signs, "taken": taken, "rules": policy.rules}
 
 
-def _unless_asked_for(sign: Sign, text: str, prompt: Prompt) -> Sign:
+def _unless_asked_for(sign: Sign, text: str, prompt: Prompt, reading: Parsing) -> Sign:
     """A sign; one whose words the task asks for, such as "Final answer:", may not be taken out: instruments read it."""
     words = text[sign.start : sign.end].strip().casefold() if sign.sure and sign.name == "preamble" else ""
     asked = words and prompt.message is not None and words in prompt.message.content.casefold()
-    return sign._replace(sure=False) if asked else sign
+    # What others wrote stands in the task too, and asks for nothing.
+    read = asked and any(words in message.text.casefold() for message in reading.received)
+    return sign._replace(sure=False) if asked and not read else sign
 
 
 def judge(
