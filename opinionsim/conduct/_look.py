@@ -58,11 +58,12 @@ def look(
     answered = read_answer(text).status
     if answered != "answered":
         return Looked(answered)
-    if speech is None:
+    if speech is None or speech.looks == "none":
         return Looked(status)
     last = prompt.message.content if prompt is not None and prompt.message is not None else ""
     # Of a prompt, the system message and the last one count: memories cost nothing.
-    found = signs_in(text, words, known, speech, received, (speech.system, last))
+    task = (speech.system, last) if speech.looks == "all" else ()
+    found = signs_in(text, words, known, speech, received, task)
     if found and wordless(remains(text, found)):
         return Looked("empty")
     return Looked(status, tuple(found))

@@ -237,7 +237,7 @@ def _skipped(text: str, place: int, end: int) -> int:
 def _named(text: str, start: int, end: int, author: str, received: Sequence[Message], found: list[Sign]) -> int:
     """Where the text begins behind a name, if one stands in front of it."""
     match = _pattern("shape", "label").match(text, start, min(end, start + _LINE))
-    if not match or not _begins(text, match.end(), end):
+    if not match or not (match.end() == end or _begins(text, match.end(), end)):
         return start
     label, own, labels = match[2].lower(), author.lower(), _pattern("names", "labels")
     colon, marked = _COLON.search(match[0]), not _MARKS.isdisjoint(match[0])
@@ -324,8 +324,8 @@ def _marks(body: str, start: int) -> Iterator[Sign]:
         mark = len(match[1] or match[2])
         spans += [(match.start(), match.start() + mark), (match.end() - mark, match.end())]
     yield from (Sign("markup", start + first, start + last, True) for first, last in spans)
-    if not spans and any(each in body for each in _MARKED) and (mark := _pattern("shape", "maybe").search(body)):
-        yield Sign("markup", start + mark.start(), start + mark.end())
+    if not spans and any(each in body for each in _MARKED) and (perhaps := _pattern("shape", "maybe").search(body)):
+        yield Sign("markup", start + perhaps.start(), start + perhaps.end())
 
 
 def _lines(text: str, author: str, received: Sequence[Message]) -> Iterator[Sign]:

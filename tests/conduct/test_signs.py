@@ -161,9 +161,22 @@ def test_what_was_read_and_the_task_are_told_apart() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["N/A", "n/a.", "None", "null", "...", "[Request blocked]", "(no reply)", "Post: N/A", "Here's Aisha's post:\n\n(none)",
-     "Sure! Here's a post from Aisha's perspective:", "Aisha Patel:", '{"post": ""}', "```\n\n```"],
-)  # fmt: skip
+    [
+        *(
+            "N/A",
+            "n/a.",
+            "None",
+            "null",
+            "...",
+            "[Request blocked]",
+            "(no reply)",
+            "Post: N/A",
+            '{"post": ""}',
+            "```\n\n```",
+        ),
+        *("Here's Aisha's post:\n\n(none)", "Sure! Here's a post from Aisha's perspective:", "Aisha Patel:"),
+    ],
+)
 def test_a_reply_of_which_nothing_is_left_is_empty(text: str) -> None:
     assert looked(text) == Looked("empty")
 
@@ -195,7 +208,10 @@ def test_no_experiment_that_comes_with_the_package_shows_a_sign(
     assert set(results.calls["signs"].dropna().astype(str)) <= {"", "[]"}
 
 
-PIECES = ["\n", "\t", " ", "*", "**x", "- x\n", "(5 words) ", "A: x\n", "as an ai ", "Aisha ", "(note: this post\n\n", "here is ", "[sighs ", "'"]  # fmt: skip
+PIECES = [
+    *("\n", "\t", " ", "*", "**x", "- x\n", "(5 words) ", "A: x\n", "as an ai ", "Aisha ", "(note: this post\n\n"),
+    *("here is ", "[sighs ", "'"),
+]
 
 
 @pytest.mark.parametrize("piece", PIECES)
