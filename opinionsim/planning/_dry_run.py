@@ -78,7 +78,7 @@ class CountedTurns:
         self.models: Mapping[str, ModelSpec] = dict(zip(parts.model_labels, parts.models, strict=True))
         self.needs: Collection[str] = parts.schedule.needs
         self._schedule, self._after, self._acts = parts.schedule, parts.calls_per_event, parts.acts
-        self._begins = parts.begins
+        self._begins, self._unread = parts.begins, parts.unread
         self.dropped = dropped_turns(parts.schedule)
         self._turns, self._reads = Counter[str](), Counter[str]()
         labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
@@ -91,7 +91,7 @@ class CountedTurns:
                 continue
             found[labels[turn.agent], turn.act] += [before] * act.draws
             found[labels[turn.agent], SELECT] += [0] * (act.calls - act.draws)
-            if self._after and act.memory == "keep":
+            if self._after and act.memory == "keep" and turn.index not in self._unread:
                 found[labels[turn.agent], REFLECT] += [before] * self._after
             self._turns[turn.act] += 1
             for ref in turn.reads:
@@ -108,8 +108,8 @@ class CountedTurns:
         """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
         if isinstance(self._schedule, AdaptiveSchedule):
             return None
-        begins = self._begins
-        return critical_path(self._schedule, calls_per_event=self._after, acts=self._acts, begins=begins).length
+        told = {"acts": self._acts, "begins": self._begins, "unread": self._unread}
+        return critical_path(self._schedule, calls_per_event=self._after, **told).length
 
     @property
     def awaited(self) -> set[str]:

@@ -33,6 +33,8 @@ _DECLARATION, _TEXTS = "pack.yaml", "texts.yaml"
 _CUES, _BELOW = "cues.yaml", "cues:\n"
 #: The wording of a pack's own files; others are folders inside the one named here.
 USUAL, _WORDINGS = "usual", "wordings"
+#: Most words of a report, where the limit of replies leaves room for more.
+_REPORT_WORDS = 150
 #: What stands between a pack and a wording in its name.
 _MARK = "::"
 
@@ -261,8 +263,12 @@ class PromptPack:
         safe = {
             name: defang(text) if isinstance(text, str) else tuple(map(defang, text)) for name, text in texts.items()
         }
+        room, posts = told.answer_words, told.conditions.post_words
         variables = {
             **dict(told.conditions),
+            "post_words": posts if posts is None or room is None else min(posts, room),
+            "answer_words": room,
+            "report_words": None if room is None else min(_REPORT_WORDS, room),
             **safe,
             "role_play": role_play,
             "truth": claim is not None and claim.accepted is not None,
