@@ -352,6 +352,5 @@ def _number(value: float | None) -> float:
 
 
 def _experiment_run(stored: dict[str, Any]) -> ExperimentRun:
-    instruments = {instrument_id: tuple(kinds) for instrument_id, kinds in stored.pop("instruments").items()}
-    uncounted = tuple(stored.pop("uncounted"))
-    return ExperimentRun(**stored, instruments=instruments, uncounted=uncounted)
+    instruments = {instrument_id: tuple(kinds) for instrument_id, kinds in stored["instruments"].items()}
+    return ExperimentRun(**stored | {"instruments": instruments, "uncounted": tuple(stored["uncounted"])})
