@@ -12,7 +12,7 @@ import numpy as np
 
 from opinionsim.assembly import RunParts
 from opinionsim.classifiers import Context, Item, asks
-from opinionsim.engine import critical_path, relayed
+from opinionsim.engine import PersonaActor, critical_path, relayed
 from opinionsim.errors import SpecError
 from opinionsim.llm import REFLECT, REPLY, SELECT, CallName
 from opinionsim.measurement import Instrument
@@ -165,11 +165,14 @@ class DryRun:
     asked : dict of (str, str) to list of (int, int, int)
         For each call, by sort: turns that the agent remembered, characters of the prompt, and those of its longest
         beginning that an earlier prompt had. Judges remember nothing, and their prompts share no beginning.
+    words : dict of (str, str) to int or None
+        Words that the prompts of a sort ask for: 0 where the question is closed, None where they state no number.
     """
 
     parts: RunParts
     reply: Callable[[Sort], str]
     asked: defaultdict[Sort, list[_Asked]] = field(default_factory=lambda: defaultdict(list))
+    words: dict[Sort, int | None] = field(default_factory=dict)
     _lengths: dict[tuple[Sort, bool], _Lengths] = field(default_factory=dict)
     _beginnings: set[str] = field(default_factory=set)
     _prompt: Prompt = field(default_factory=Prompt)
@@ -219,6 +222,8 @@ class DryRun:
         published: list[Message] = []
         for turn in outline(schedule):
             member, act = cast[turn.agent], self.parts.acts(turn.agent)[turn.act]
+            if isinstance(member.actor, PersonaActor):
+                self.words[labels[turn.agent], turn.act] = 0 if act.closed else member.actor.prompts.words(act)
             if turn.act in acted and (turn.agent not in chosen or most <= 0):
                 text = self.reply((labels[turn.agent], turn.act))
                 published.append(Message(text, member.name, turn.agent, role=member.role, act=turn.act))

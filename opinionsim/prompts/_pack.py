@@ -314,7 +314,9 @@ def _build(origin: _Origin) -> PromptPack:
     check_names(library)
     frames = {name: template for name, template in library.templates.items() if name in FRAMES}
     tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
-    wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), marks, defang, declared.language)
+    shown = MappingProxyType(frames), MappingProxyType(tasks)
+    stated = {name: library.sources[f"{name}{SUFFIX}"].names.keys() for name in tasks}
+    wording = Wording(place, *shown, marks, defang, declared.language, stated=MappingProxyType(stated))
     return PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
 
 
