@@ -108,8 +108,9 @@ class CountedTurns:
         """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
         if isinstance(self._schedule, AdaptiveSchedule):
             return None
-        told = {"acts": self._acts, "begins": self._begins, "unread": self._unread}
-        return critical_path(self._schedule, calls_per_event=self._after, **told).length
+        return critical_path(
+            self._schedule, calls_per_event=self._after, acts=self._acts, begins=self._begins, unread=self._unread
+        ).length
 
     @property
     def awaited(self) -> set[str]:
