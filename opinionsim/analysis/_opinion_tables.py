@@ -30,6 +30,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.messages import MISSING
 from opinionsim.metrics import (
+    LEAST_MEASURED,
     condition_axes,
     none_complete,
     one_wording,
@@ -190,9 +191,9 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
         ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
         told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"
         yield "mean within", [f"{cell_text(low)} to {cell_text(high)}" for low, high in ends], told
-    if frame["n_sparse"].any():
-        told = "runs with an opinion of fewer than half of their agents; they count"
-        yield "sparse", frame["n_sparse"].astype(str).tolist(), told
+    if frame["n_withheld"].any():
+        told = "runs without a mean and a diversity, since too few of their agents were measured"
+        yield "withheld", frame["n_withheld"].astype(str).tolist(), told
 
 
 def _percent(share: float) -> str:
@@ -380,5 +381,6 @@ def _notes(
         outdated=len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]])),
         silent=len(complete) - len(used),
         further=len(of_kind.merge(read[["run_id", "cell"]])) - len(used),
-        undefined=int(used["bias"].isna().sum()),
+        withheld=int(used["withheld"].sum()),
+        least=sorted({f"{100 * share:g} %" for share in read.get("least_measured", pd.Series([LEAST_MEASURED]))}),
     )
