@@ -318,22 +318,21 @@ def _apart(usable: pd.DataFrame, contrast: ContrastSpec, name: str, answers: pd.
     """In what the runs of the conditions of a contrast differ beside these: days and models, where models answer."""
     if not BY_MODELS & set(usable["evidence"]):
         return ""
-    days = pd.to_datetime(usable.get("begun_at", pd.Series(dtype=float)), unit="s").dt.strftime("%Y-%m-%d")
-    told = {"the days on which their runs were begun": days.groupby(usable["run_id"]).unique()}
+    days = pd.to_datetime(usable.get("begun_at", pd.Series(np.nan, usable.index)), unit="s").dt.strftime("%Y-%m-%d")
+    told = {"the days on which their runs were begun": days.set_axis(usable["run_id"])}
     if answers is not None and not any(path.startswith("model") for _, side in contrast.terms for path in side):
-        told["the models that answered"] = answers.groupby("run_id")["model"].unique()
+        told["the models that answered"] = answers.set_index("run_id")["model"]
+    sides = []
+    for _, side in contrast.terms:
+        own = usable
+        for path, levels in side.items():
+            own = own[named_levels(own[condition_column(usable.columns, path, name)]).isin(set(map(str, levels)))]
+        sides.append(set(own["run_id"]))
     found = []
-    for what, of_run in told.items():
-        levels = []
-        for _, side in contrast.terms:
-            own = usable
-            for path, each in side.items():
-                column = named_levels(own[condition_column(usable.columns, path, name)])
-                own = own[column.isin(set(map(str, each)))]
-            known = of_run.reindex(own["run_id"].unique()).dropna().explode().dropna()
-            levels.append(", ".join(sorted(set(known.astype(str)) - {""})))
-        if len(set(levels)) > 1:
-            found.append(f"{what} ({' against '.join(dict.fromkeys(each or 'not known' for each in levels))})")
+    for what, known in told.items():
+        texts = [", ".join(sorted(set(known[known.index.isin(side)].dropna()))) for side in sides]
+        if len(set(texts)) > 1:
+            found.append(f"{what} ({' against '.join(dict.fromkeys(texts))})")
     return " and ".join(found)
 
 
@@ -401,8 +400,8 @@ def contrast_tables(
     if values is not None:
         metrics = metrics.merge(values, on=METRIC_KEYS)
     # Calls are read with their texts, and only where several models answered under one name.
-    several = results is not None and any(len(models) > 1 for models in results.answered.values())
-    effects = declared_effects(runs, metrics, analysis, kind, estimand, results.calls if several else None)
+    several = results and any(len(models) > 1 for models in results.answered.values())
+    effects = declared_effects(runs, metrics, analysis, kind, estimand, results.calls if results and several else None)
     if not effects:
         return []
     p = np.array([each.p_value for each in effects])

@@ -116,35 +116,22 @@ def _sensitivity(
         return with_intervals(frame, units_of(rows, axes), axes, estimand, MEASURES)[0].assign(texts=name)
 
     main = numbers("as tabulated", metrics)
-    keys, width = [*axes, "evidence"], main["bias_ci_high"] - main["bias_ci_low"]
-    usual = main[[*keys, *MEASURES]].assign(width=width)
-    frames = [main]
+    keys, frames, notes = [*axes, "evidence"], [main], list[str]()
     for name, values in _variants(own, turns):
         frame = numbers(name, run_metrics(runs, own.assign(value=values), agents, ddof, turns))
-        before = frame[keys].merge(usual, on=keys, how="left")
-        shift = frame["bias"].to_numpy() - before["bias"]
-        frame = frame.assign(shift=shift.to_numpy(), notable=(shift.abs() > _NOTABLE * before["width"]).to_numpy())
-        same = np.allclose(frame[[*MEASURES]], before[[*MEASURES]], rtol=0, atol=0.005, equal_nan=True)
-        if name == _FLAGGED or not same:
+        usual = frame[keys].merge(main, on=keys, how="left")
+        if name == _FLAGGED or not np.allclose(frame[MEASURES], usual[MEASURES], rtol=0, atol=0.005, equal_nan=True):
             frames.append(frame)
-    if len(frames) == 1:
-        return
-    frame = in_order(pd.concat(frames, ignore_index=True), axes, usable_runs(runs))
-    few = ["n_withheld"] if frame["n_withheld"].any() else []
-    heads = (*headings(axes), "texts", "runs", *("withheld" for _ in few))
-    header = (*heads, "mean opinion [95 % CI]", "diversity [95 % CI]")
-    rows = [
-        (
-            *(level_text(row[axis]) for axis in axes),
-            *(str(row[name]) for name in ("texts", "n_runs", *few)),
-            *(number_text(row, name) for name in MEASURES),
-        )
-        for row in frame.to_dict("records")
-    ]
-    notes = [f"{name[0].upper()}{name[1:]}: {_DOUBTS[name]}." for name in frame["texts"].unique() if name in _DOUBTS]
-    if few:
-        notes.append("Withheld: runs without a mean, since too few of their agents are measured in these texts.")
-    yield finished("With and without what is doubtful", frame, (header,), rows, len(axes) + 1, notes, "doubtful")
+            notes.append(f"{name[0].upper()}{name[1:]}: {_DOUBTS[name]}.")
+        moved = (frame["bias"] - usual["bias"]).abs() > _NOTABLE * (usual["bias_ci_high"] - usual["bias_ci_low"])
+        if name == _FLAGGED and moved.any():
+            notes.append(f"They move the mean opinion by more than a tenth of the width of its interval in {moved.sum()} "
+                         f"of {len(frame)} rows.")  # fmt: skip
+    if len(frames) > 1:
+        frame = in_order(pd.concat(frames, ignore_index=True), axes, usable_runs(runs))
+        columns = [f"{name}{end}" for name in MEASURES for end in ("", "_ci_low", "_ci_high")]
+        frame = frame[[*axes, "texts", "n_runs", "n_withheld", *columns, "evidence"]]
+        yield Table.of("With and without what is doubtful", frame, [*axes, "texts"], notes, "doubtful")
 
 
 def _exposure(

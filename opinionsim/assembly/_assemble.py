@@ -222,7 +222,8 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
     if not (spec.interaction.places_questions or spec.interaction.recorded):
         probed = with_probes(schedule, probe.before, probe.after, every=probe.every)
         probed = with_probes(probed, asked.before, asked.after, "self-report", asked.every)
-    probed = stated_on(probed, scale.labels)
+    # Numbers on record may stand between points.
+    probed = probed if spec.interaction.recorded else stated_on(probed, scale)
     known = known_participants(spec, population.personas)
     events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
     # Around the probes, so that nobody who is absent is probed.

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     )
     from opinionsim.classifiers._chat import ChatClassifier as ChatClassifier
     from opinionsim.classifiers._classifier_parts import load_classifier as load_classifier
-    from opinionsim.classifiers._closed import is_abstention as is_abstention, parse_closed as parse_closed
+    from opinionsim.classifiers._closed import (
+        is_abstention as is_abstention,
+        parse_closed as parse_closed,
+        read_closed as read_closed,
+    )
     from opinionsim.classifiers._conduct import CONDUCT as CONDUCT, NO_YES as NO_YES
     from opinionsim.classifiers._decided import DECIDED as DECIDED, RECORDED as RECORDED
     from opinionsim.classifiers._flan_t5 import FlanT5Classifier as FlanT5Classifier

@@ -60,6 +60,8 @@ class Sign(NamedTuple):
     name: str
     start: int
     end: int
+    sure: bool = False
+    """Whether no person would say this in the role, so that a study may take it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def signs_in(text: str, shown: Occasion) -> list[Sign]:
     found: list[Sign] = []
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     start, end = _json(text, start, end, found)
-    lines = [Sign("lines", start + a, start + b) for a, b in _lines(text[start:end], shown)]
+    lines = [Sign("lines", start + a, start + b, True) for a, b in _lines(text[start:end], shown)]
     # Where it speaks for several, a label in front is one of theirs.
     while not lines and (moved := _front(text, start, end, shown, found)):
         start = moved
@@ -154,9 +156,9 @@ def names_of(signs: Iterable[Sign]) -> tuple[str, ...]:
 
 
 def stripped(text: str, signs: Iterable[Sign], taken: Collection[str]) -> str:
-    """A reply without the characters of the signs that are taken out; never without all its words."""
+    """A reply without the characters of its sure signs that are taken out; never without all its words."""
     left, place = [], 0
-    for sign in sorted((sign for sign in signs if sign.name in taken), key=lambda sign: sign.start):
+    for sign in sorted((sign for sign in signs if sign.sure and sign.name in taken), key=lambda sign: sign.start):
         left.append(text[place : sign.start])
         place = max(place, sign.end)
     if not left:
@@ -174,7 +176,7 @@ def _front(text: str, start: int, end: int, shown: Occasion, found: list[Sign]) 
     for kind, pattern in (("preamble", _any("preamble", shown.author)), ("names", _names(shown.author, shown.others))):
         match = pattern.match(text, at, end) or pattern.match(text, start, end)
         if match and (stop := _next_word(text, match.end(), end)):
-            found.append(Sign(kind, start, stop))
+            found.append(Sign(kind, start, stop, True))
             return stop
     return 0
 
@@ -215,12 +217,12 @@ def _behind(text: str, start: int, end: int, found: list[Sign]) -> int:
             match = _any("closing").match(text, at, end)
             if match and text[match.end() : end].strip(" \t)]*_\"'.!?") == "" and _WORD.search(text, start, place):
                 cut = len(text[start:place].rstrip().rstrip("-*_ \n"))
-                found.append(Sign("preamble", start + cut, end))
+                found.append(Sign("preamble", start + cut, end, True))
                 return start + cut
     counted = text[end - 1 : end] in ")]*_s." and "word" in text[end - 20 : end].lower()
     count = _pattern("markup", "count").search(text, max(start, end - 60), end) if counted else None
     if count and count.end() == end and count.start() > start and re.search(r"[(\[*:]", count[0]):
-        found.append(Sign("markup", count.start(), end))
+        found.append(Sign("markup", count.start(), end, True))
         return count.start()
     return 0
 
@@ -242,10 +244,10 @@ def _json(text: str, start: int, end: int, found: list[Sign]) -> tuple[int, int]
     said = [value[key] for key in _KEYS if isinstance(value.get(key), str)] if isinstance(value, dict) else []
     place = text.find(said[0], start, end) if len(said) == 1 and said[0] else -1
     if place < 0:
-        found.append(Sign("markup", start, start))
+        found.append(Sign("markup", start, start, True))
         return start, end
     stop = place + len(said[0])
-    found += [Sign("markup", start, place), Sign("markup", stop, end)]
+    found += [Sign("markup", start, place, True), Sign("markup", stop, end, True)]
     return place, stop
 
 
@@ -254,17 +256,17 @@ def _marks(text: str, start: int, end: int, found: list[Sign]) -> None:
     body = text[start:end]
     for quotes in _QUOTES:
         if len(body) > 2 and body[0] + body[-1] == quotes and quotes[0] not in body[1:-1].replace("n't", ""):
-            found += [Sign("markup", start, start + 1), Sign("markup", end - 1, end)]
+            found += [Sign("markup", start, start + 1, True), Sign("markup", end - 1, end, True)]
             break
     if any(each in body for each in "*_#`<[(-"):
         for name in _MARKS:
             found += [
-                Sign("markup", start + match.start(), start + match.end())
+                Sign("markup", start + match.start(), start + match.end(), True)
                 for match in _pattern("markup", name).finditer(body)
             ]
     bullets = list(_pattern("markup", "bullet").finditer(body))
     if len(bullets) > 1:
-        found += [Sign("markup", start + match.start(), start + match.end()) for match in bullets]
+        found += [Sign("markup", start + match.start(), start + match.end(), True) for match in bullets]
 
 
 def _lines(body: str, shown: Occasion) -> Iterator[tuple[int, int]]:

@@ -7,9 +7,6 @@ measured nor counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 import pandas as pd
 
@@ -32,10 +29,6 @@ from opinionsim.opinions import OpinionScale
 _RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidence", "validation")
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
-#: Counts of texts without a value, with the status of the text; of any status for None.
-_MISSING: Mapping[str, str | None] = MappingProxyType(
-    {"n_missing": None, **{f"n_{status}": status for status in MISSING}, "n_off_scale": "answered"}
-)
 
 
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
@@ -205,13 +198,11 @@ def step_metrics(
     told = grid.drop_duplicates(["group", "step"]).set_index(["group", "step"])[["n_with_turn", "withheld"]]
     frame = frame.join(told, on=["group", "step"])
     frame[["bias", "diversity"]] = frame[["bias", "diversity"]].mask(frame["withheld"])
-    without = texts[texts["value"].isna() & (texts["status"] != "skipped")]
-    causes = {name: without["status"].eq(cause) if cause else True for name, cause in _MISSING.items()}
-    fresh = without[["group", "step"]].assign(**causes).groupby(["group", "step"])[list(_MISSING)].sum()
+    fresh = _counts(texts[texts["value"].isna()], ["group", "step"]).drop(columns=["n_texts", "n_ambiguous"])
     so_far = fresh.reindex(places, fill_value=0).groupby(level="group").cumsum().astype(int)
     frame = frame.assign(n_measured=n, n_never=frame["n_agents"] - n, ddof=ddof, **so_far.reset_index(drop=True))
     columns = ["run_id", "cell", "instrument_id", "step", "bias", "diversity", "n_measured", "n_never", "n_with_turn"]
-    return frame[[*columns, "withheld", "mean_age", *_MISSING, "ddof", "evidence"]]
+    return frame[[*columns, "withheld", "mean_age", *so_far, "ddof", "evidence"]]
 
 
 def _moments(group: np.ndarray, value: np.ndarray, size: int, ddof: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -364,7 +355,7 @@ def run_metrics(
     every = heads["every_report"].to_numpy(bool)
     steps = runs.drop_duplicates("run_id").set_index("run_id")["steps"]
     age = finals["run_id"].map(steps).to_numpy(float) - finals["step"].to_numpy(float)
-    counts = _counts(texts)
+    counts = _counts(texts, ["group"]).reset_index(drop=True)
     n_agents = head_cells["n_agents"].to_numpy(int)
     own = _own_points(texts, heads, scale)
     low, high = np.where(own, scale.values, np.inf).min(axis=1), np.where(own, scale.values, -np.inf).max(axis=1)
@@ -402,12 +393,12 @@ def run_metrics(
     return frame.assign(evidence=head_cells["evidence"].array, validation=_validation(head_cells, heads))
 
 
-def _counts(texts: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of texts of each group: in all, without a value, by cause, and ambiguous ones."""
+def _counts(texts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Numbers of texts by some columns: in all, without a value, by cause, and ambiguous ones."""
     is_text = texts["status"] != "skipped"
     missing = texts["value"].isna() & is_text
     split = texts["ambiguous"].fillna(False).astype(bool) if "ambiguous" in texts.columns else False
     flags = {"n_texts": is_text, "n_missing": missing}
     flags |= {f"n_{cause}": texts["status"] == cause for cause in MISSING}
     flags |= {"n_off_scale": missing & (texts["status"] == "answered"), "n_ambiguous": ~missing & split}
-    return pd.DataFrame(flags).groupby(texts["group"].to_numpy()).sum().astype(int)
+    return pd.DataFrame(flags).groupby([texts[name] for name in by]).sum().astype(int)

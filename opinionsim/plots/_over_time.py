@@ -204,15 +204,12 @@ def of_runs(
     of_cells = runs.groupby("cell", sort=False)
     kinds = {cell: pick_kind(kind, by_cell.get(cell, ()), own) for cell, own in of_cells}
     found: dict[tuple[str, str], pd.DataFrame] = {}
-    few = 0
     for chosen in dict.fromkeys(kinds.values()):
         own = runs[runs["cell"].map(kinds) == chosen]
         texts, turns = opinions[opinions["cell"].isin(own["cell"])], getattr(results, "turns", None)
         frame = metrics.trajectories(own, results.agents, texts, chosen, turns)
-        if among is None:
-            # Agents are drawn in a figure of one run; others are of numbers, which a run with few measured ones lacks.
-            frame["value"] = frame["value"].mask(frame["withheld"])
-            few += frame.groupby(["run_id", "cell"])["withheld"].last().sum()
+        # A figure of one run draws agents; others are of numbers, which a run with few measured ones lacks.
+        frame["value"] = frame["value"].mask(frame["withheld"] & (among is None))
         found.update(((str(run_id), str(cell)), part) for (run_id, cell), part in frame.groupby(["run_id", "cell"]))
     cells: dict[str, list[Trajectory]] = {}
     for _, run in runs.iterrows():
@@ -223,6 +220,7 @@ def of_runs(
         times = np.arange(len(values))
         trajectory = Trajectory(run_id, name, times, values, measured, evidence, block, None, events, held)
         cells.setdefault(name, []).append(trajectory)
+    few = sum(bool(part["withheld"].iloc[-1]) for part in found.values())
     withheld = [f"{few} of {len(runs)} runs withheld at the end: too few agents measured"] if few else []
     scale = metrics.scale_of_all(opinions)
     return TrajectorySet(

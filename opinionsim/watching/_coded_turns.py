@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import load_prices
 from opinionsim.messages import spelled_out
 from opinionsim.store import AbsentError
-from opinionsim.watching._run_view import OneRun, coded_turns, picked, plain
+from opinionsim.watching._run_view import GIVEN, OneRun, coded_turns, is_given, picked, plain
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader, TurnRow
@@ -135,7 +135,12 @@ class Lines:
         turns = {row.turn: row for row in reader.turns(run, only=shown)}
         refs = dict.fromkeys(ref for row in turns.values() for ref in row.reads)
         earlier = {row.turn: row for row in reader.turns(run, only=[ref for ref in refs if isinstance(ref, int)])}
-        names = {row.agent: spelled_out(row.name) or f"agent {row.agent}" for row in reader.agents(run)}
+        cast = reader.agents(run)
+        names = {row.agent: spelled_out(row.name) or f"agent {row.agent}" for row in cast}
+        roles, declared = {row.agent: row.role for row in cast}, self.one.cell.declared
+        given = {
+            turn for turn, row in (earlier | turns).items() if is_given(row.act, roles.get(row.agent, ""), declared)
+        }
         codes: dict[int, list[dict[str, Any]]] = {turn: [] for turn in shown}
         for row in reader.opinions(run, only=shown):
             code = {"instrument": row.instrument_id, "about": row.about, "value": plain(row.value)}
@@ -146,18 +151,23 @@ class Lines:
             if turn in turns:
                 line = picked(turns[turn], "turn step agent act kind status signs text")
                 line |= {"reads": [str(ref) for ref in turns[turn].reads], "codes": codes[turn]}
+                line |= {"given": turn in given}
                 told.append(line | {"change": self.changes.get(turn)})
-        return {"turns": told, "read": {str(ref): self._read(ref, earlier, names) for ref in refs}}
+        return {"turns": told, "read": {str(ref): self._read(ref, earlier, names, given) for ref in refs}}
 
-    def _read(self, ref: int | str, turns: Mapping[int, TurnRow], names: Mapping[int, str]) -> dict[str, Any]:
+    def _read(
+        self, ref: int | str, turns: Mapping[int, TurnRow], names: Mapping[int, str], given: Collection[int]
+    ) -> dict[str, Any]:
         """A message that was read."""
         if isinstance(ref, int) and ref in turns:
             row = turns[ref]
             told = picked(row, "agent kind text status")
-            return told | {"name": names.get(row.agent, ""), "value": self._values.get(ref)}
+            told["name"] = GIVEN if ref in given else names.get(row.agent, "")
+            return told | {"given": ref in given, "value": self._values.get(ref)}
         # A message from outside: that of an event to one agent ends with the agent's number.
         event, _, number = str(ref).rpartition("-agent-")
         agent = int(number) if event and number.isdecimal() else None
         name = str(ref) if agent is None else f"{names.get(agent, '')} ({event})"
         text = self._events.get(event or str(ref))
-        return {"agent": agent, "name": name, "kind": "", "text": text, "status": "answered", "value": None}
+        told = {"agent": agent, "name": name, "given": False, "kind": "", "text": text}
+        return told | {"status": "answered", "value": None}

@@ -44,7 +44,7 @@ def test_what_is_taken_out_is_up_to_the_study_and_the_journal_has_the_whole(poli
     reply = run_virtual(at.ask(SPEAKS))
     assert reply == Reply(text, signs=("preamble", "markup"))
     (entry,) = at.journal.records
-    assert (entry.text, entry.acceptance, entry.signs[0]) == (NOISY, "accepted", Sign("preamble", 0, 25))
+    assert (entry.text, entry.acceptance, entry.signs[0]) == (NOISY, "accepted", Sign("preamble", 0, 25, True))
     assert run_virtual(desk(policy, journal=at.journal).ask(SPEAKS)) == reply
 
 

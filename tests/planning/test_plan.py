@@ -51,13 +51,13 @@ ADAPTIVE = ("similarity", "bounded-confidence", "rewiring", "feed")
 
 
 class FixedModel(ScriptedChatModel):
-    """Answers everything with one text of 50 tokens, and keeps the characters of what it is asked."""
+    """Answers everything by 50 tokens that name a point of the scale, and counts the characters of its prompts."""
 
     _asked: list[int] = PrivateAttr(default_factory=list)
 
     async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
         self._asked.append(sum(len(message.content) for message in messages))
-        return ChatResult(generations=[ChatGeneration(message=AIMessage("x" * 4 * REPLY_TOKENS))])
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(f"{'x' * (4 * REPLY_TOKENS - 3)}: 1"))])
 
 
 def forecast_of(spec: dict[str, Any], **options: Any) -> osim.planning.Forecast:

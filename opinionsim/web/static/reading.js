@@ -41,14 +41,15 @@ function card(run, line, received) {
   });
   const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
   const state = line.kind === "analysis" ? "analysis" : line.status, wordless = WORDLESS[state] ?? state;
-  const who = agentLink(run.run_id, line.agent, run.name(line.agent)), more = `turn ${line.turn}: prompts, cost`;
+  const who = line.given ? strong("Given text") : agentLink(run.run_id, line.agent, run.name(line.agent));
+  const more = `turn ${line.turn}: prompts, cost`;
   return item(line.kind, [who, ` step ${line.step}, ${line.act} `, changed, turnLink(run.run_id, line.turn, more)],
     received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"), el("p", {}, codes));
 }
 
 // Who a message was from that a turn had read.
-const author = (run, ref, { agent, name }) => (agent == null || Number.isNaN(Number(ref)) ? strong(name ?? ref)
-  : [strong(run.name(agent)), " ", turnLink(run.run_id, ref)]);
+const author = (run, ref, { agent, name, given }) => (agent == null || Number.isNaN(Number(ref)) ? strong(name ?? ref)
+  : [strong(given ? "given text" : run.name(agent)), " ", turnLink(run.run_id, ref)]);
 
 const quoted = (run, line, read) => (line.reads.length ? line.reads.map((ref) => el("blockquote", {},
   small("read ", author(run, ref, read[ref] ?? {}), read[ref]?.value != null && `, coded ${signed(read[ref].value)}`),
@@ -153,8 +154,9 @@ export async function searchView(_, given, signal) {
     paged(found, found.hits.map(hit))];
 }
 
-function hit({ run_id: id, row, run, turn, step, agent, name, act, excerpt: [before, mid, after] }) {
-  return item("", [agentLink(id, agent, name ? `${name} (agent ${agent})` : `Agent ${agent}`, { row }),
+function hit({ run_id: id, row, run, turn, step, agent, name, given, act, excerpt: [before, mid, after] }) {
+  const who = given ? "Given text" : name ? `${name} (agent ${agent})` : `Agent ${agent}`;
+  return item("", [agentLink(id, agent, who, { row }),
     ` step ${step}, ${act} `, turnLink(id, turn, undefined, { row }), " ",
     link(`run ${run}`, to(["run", id], { row, step }), { class: "small" })],
   el("div", { class: "text", dir: "auto" }, before, mid && el("mark", {}, mid), after));
