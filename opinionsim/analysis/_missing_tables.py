@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._means import Estimand
-from opinionsim.analysis._printed_table import Table, cell_text, finished, headings, level_text, number_text
+from opinionsim.analysis._printed_table import Table, cell_text, finished, headings, level_text
 from opinionsim.analysis._units import MEASURES, counted, default_axes, measured, units_of, with_intervals
 from opinionsim.errors import SpecError
 from opinionsim.metrics import (
@@ -120,18 +121,22 @@ def _sensitivity(
     for name, values in _variants(own, turns):
         frame = numbers(name, run_metrics(runs, own.assign(value=values), agents, ddof, turns))
         usual = frame[keys].merge(main, on=keys, how="left")
-        if name == _FLAGGED or not np.allclose(frame[MEASURES], usual[MEASURES], rtol=0, atol=0.005, equal_nan=True):
+        if name == _FLAGGED or not np.allclose(
+            frame[[*MEASURES]], usual[[*MEASURES]], rtol=0, atol=0.005, equal_nan=True
+        ):
             frames.append(frame)
             notes.append(f"{name[0].upper()}{name[1:]}: {_DOUBTS[name]}.")
         moved = (frame["bias"] - usual["bias"]).abs() > _NOTABLE * (usual["bias_ci_high"] - usual["bias_ci_low"])
         if name == _FLAGGED and moved.any():
-            notes.append(f"They move the mean opinion by more than a tenth of the width of its interval in {moved.sum()} "
-                         f"of {len(frame)} rows.")  # fmt: skip
+            rows = f"{moved.sum()} of {len(frame)} rows"
+            notes.append(f"In {rows} they move the mean opinion by more than a tenth of the width of its interval.")
     if len(frames) > 1:
         frame = in_order(pd.concat(frames, ignore_index=True), axes, usable_runs(runs))
+        few = ["n_withheld"] if frame["n_withheld"].any() else []
         columns = [f"{name}{end}" for name in MEASURES for end in ("", "_ci_low", "_ci_high")]
-        frame = frame[[*axes, "texts", "n_runs", "n_withheld", *columns, "evidence"]]
-        yield Table.of("With and without what is doubtful", frame, [*axes, "texts"], notes, "doubtful")
+        frame = frame[[*axes, "texts", "n_runs", *few, *columns, "evidence"]]
+        made = Table.of("With and without what is doubtful", frame, [*axes, "texts"], notes, "doubtful")
+        yield replace(made, header=((*made.header[0][:-2], "mean opinion [95 % CI]", "diversity [95 % CI]"),))
 
 
 def _exposure(

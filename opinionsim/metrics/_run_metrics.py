@@ -30,7 +30,6 @@ _RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidenc
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
 
-
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
     """One row a (run, cell) with the columns that metrics need, numbered in column `row`."""
     require(runs, "runs", _RUN_COLUMNS)
