@@ -192,17 +192,22 @@ class PersonaActor:
         spec = self._acts[turn.act]
         memory = self.memory if spec.memory != "none" else self._blank
         prompt = memory.prompt().then(self.prompts.task(spec, received, memory.past))
-        ask = partial(ask, speech=self.prompts.speech(spec))
-        asked = partial(ask, messages=prompt, dropped=memory.dropped, parse=self.prompts.parse(spec.parse))
+        speech = self.prompts.speech(spec)
+        if spec.formal and not spec.heard:
+            speech = speech._replace(looks="none")
+        asked = partial(
+            ask, speech=speech, messages=prompt, dropped=memory.dropped, parse=self.prompts.parse(spec.parse)
+        )
         reply = await _draw(spec, asked, self.prompts.said)
         publish(self.message(turn, reply))
         if spec.memory == "keep":
-            self.memory = await memory.remember(spec, received, reply, ask)
+            self.memory = await memory.remember(spec, received, reply, partial(ask, speech=self.prompts.speech()))
 
     def message(self, turn: Turn, reply: Reply) -> Message:
         """The message made of a reply, which others may read."""
-        text, status, decision, signs = reply
-        return Message(text, self.prompts.author, self.agent, status, self.role, turn.act, decision, signs=signs)
+        text, status, decision, *_ = reply
+        who = self.prompts.author, self.agent, status, self.role
+        return Message(text, *who, turn.act, decision, signs=reply.signs, taken=reply.taken)
 
     def fork(self) -> PersonaActor:
         """A copy of this agent as it is now; memories are immutable values, so sharing one is safe."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from opinionsim.conduct import RULES, ReplyPolicy, Sign
+from opinionsim.conduct import ReplyPolicy
 from opinionsim.errors import (
     JournalMismatch,
     ModelCallError,
@@ -25,7 +25,7 @@ from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
-from opinionsim.llm._judging import Judgement, asked_again, cause_of, judge, looked_at, read_again, taken
+from opinionsim.llm._judging import Judgement, asked_again, judge, read_again, reply_of, treated
 from opinionsim.llm._policy import RetryPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply
@@ -240,7 +240,6 @@ class RunCalls:
         everybody = endpoint or self._answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
         person = isinstance(asked, Seat)
-        policy = asked.replies if isinstance(asked, Endpoint) else ReplyPolicy()
         rejected, told, first = 0, "", prompt
         again: Counter[str] = Counter()
         for attempt in count():
@@ -254,26 +253,24 @@ class RunCalls:
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
                 question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, again["truncated"])
-                signs: tuple[Sign, ...] = ()
+                looked: dict[str, Any] = {}
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
-                    reply, judged = judge(reply, (), None, again, reading, call)
-                    judged = Judgement("rejected", unfit) if unfit else judged
+                    judged = judge(reply, (), None, again, reading, call)
+                    judged = Judgement("rejected", "rejected", unfit) if unfit else judged
                 else:
                     reply, latency_s = await self._reply(turn, question, asked)
-                    reply, signs = looked_at(reply, prompt, reading, call)
-                    doubles = asked.max_tokens is not None
-                    reply, judged = judge(reply, signs, policy, again, reading, call, doubles=doubles)
+                    judged, looked = await treated(reply, prompt, asked, again, reading, call)
                 entry = Entry(
                     key,
                     turn.step,
                     turn.agent,
                     turn.act,
                     prompt.identity,
-                    **reply._asdict(),
-                    signs=signs,
-                    rules="" if person else RULES,
+                    **reply._replace(status=judged.status or reply.status)._asdict(),
+                    **looked,
                     acceptance=judged.acceptance,
+                    cause=judged.cause,
                     reason=judged.reason,
                     prompt=prompt,
                     seed=None if person else question.seed,
@@ -299,20 +296,19 @@ class RunCalls:
                 ) from judged.failure
             if judged.acceptance == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return taken(entry, policy, judged.decision)
+                return reply_of(entry, judged.decision)
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
                 rejected, told = rejected + 1, judged.reason
                 continue
-            cause = cause_of(entry, policy, again)
-            prompt = asked_again(first, reading, entry.status, cause, judged.reason)
-            if cause != "rejected":
-                again[cause] += 1
-                failure = entry.reason if judged.ends else ""
+            prompt = asked_again(first, reading, judged)
+            if judged.cause != "rejected":
+                again[judged.cause] += 1
+                failure = judged.reason if judged.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
-                    return taken(entry, policy)
+                    return reply_of(entry)
                 none = f"none of {reading.attempts} replies was acceptable; the last one: {judged.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
@@ -374,7 +370,7 @@ class RunCalls:
             if not isinstance(got, Failure):
                 return _read(got, question.prompt), clock() - began
             if got.kind == "content-filter":
-                return ParsedReply("", status="refused", finish_reason=FILTERED), clock() - began
+                return ParsedReply("", status="filtered", finish_reason=FILTERED), clock() - began
             if got.kind == "any-request":
                 pool.refuse(client, got.reason)
                 pool.check(client)

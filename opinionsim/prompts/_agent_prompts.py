@@ -207,12 +207,14 @@ class AgentPrompts:
         values = {name: self._wording.defang(text) for name, text in act.values.items()}
         return self._user(self._wording.task(act), {**declared, **values})
 
-    def speech(self, act: Act) -> Speech:
-        """In whose name, and how, the replies to an act are to be said."""
-        told = act.values.get("words", "")
-        words = int(told) if told.isdecimal() else self._shared.get("post_words") if act.template == "write" else None
-        system = "" if self._system is None else self._system.content
-        return Speech(self.name or self.author, self._wording.language, words, system, partial(self._again, words))
+    def speech(self, act: Act | None = None) -> Speech:
+        """In whose name, and how, the replies to an act are to be said; a reflection without one."""
+        told = "" if act is None else act.values.get("words", "")
+        posts = act is not None and act.template == "write"
+        words = int(told) if told.isdecimal() else self._shared.get("post_words") if posts else None
+        system, again = "" if self._system is None else self._system.content, partial(self._again, words)
+        author, language = self.name or self.author, self._wording.language
+        return Speech(author, language, words, system, "own" if act is None else "all", again)
 
     def _again(self, words: int | None, cause: str, reason: str) -> str:
         """What is added to a task that is asked again, saying what was wrong."""
@@ -275,7 +277,8 @@ class AgentPrompts:
         scene = self._scene(act, received, past)
         text = reply.text if reply.status in SPOKEN else ""
         # Packs know answers, refusals, and texts that were cut off; whatever else was said, nobody heard it.
-        status = reply.status if reply.status in (*SPOKEN, "refused") else "empty"
+        known = {"unreadable": "answered", "filtered": "refused"}
+        status = known.get(reply.status, reply.status if reply.status in (*SPOKEN, "refused") else "empty")
         return self._user(
             self._wording.frame("event"),
             {**scene, "case": _case(act, received), "condition": status, "text": self._wording.defang(text)},

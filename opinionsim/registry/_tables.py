@@ -54,6 +54,8 @@ KINDS: Mapping[str, _Kind] = {
         ("scripted", "human", "replay", "equation"),
     ),
     "selector": _Kind("selector", given=("texts",)),
+    "sign": _Kind("sign of conduct", "opinionsim.conduct", given=("text", "speech", "prompt", "received")),
+    "judge": _Kind("judge of replies", "opinionsim.conduct", given=("text", "status", "speech", "prompt", "received")),
     "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
     "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
     "table": _Kind(

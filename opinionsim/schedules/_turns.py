@@ -139,6 +139,11 @@ class ActSpec(Act):
         own = {"template": f"person-{self.template}", "text": self.person, "parse": self.written or self.parse}
         return replace(self, **own, memory="none", draws=1, selector=None)  # type: ignore[arg-type]
 
+    @property
+    def closed(self) -> bool:
+        """Whether its question is closed: people answer it with a form other than a text."""
+        return not isinstance(self.form, Form) or self.form.kind != "text"
+
     def form_for(self, received: tuple[Message, ...]) -> Form:
         """How a person answers once it has received these messages."""
         return self.form if isinstance(self.form, Form) else self.form(received)

@@ -353,5 +353,5 @@ def _number(value: float | None) -> float:
 
 
 def _experiment_run(stored: dict[str, Any]) -> ExperimentRun:
-    instruments = {instrument_id: tuple(kinds) for instrument_id, kinds in stored.pop("instruments").items()}
+    instruments = {instrument_id: tuple(kinds) for instrument_id, kinds in stored["instruments"].items()}
     return ExperimentRun(**stored | {"instruments": instruments, "uncounted": tuple(stored["uncounted"])})

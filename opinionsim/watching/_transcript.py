@@ -174,10 +174,12 @@ def paragraphs(
         who = GIVEN if each["given"] else f"{names.get(agent, agent)} (agent {agent}{player})"
         heard = [told["read"][ref] for ref in each["reads"]] if quoted else []
         quotes = "".join(f"\n  > {one['name']}: {one['text']}" for one in heard if one["text"])
-        changed = f"  change {each['change']:+g}" if quoted and each["change"] else ""
+        came = f"\n(as it came: {each['reply']})" if each["reply"] else ""
+        alone = f" ({each['alone']})" if each["alone"] else ""
+        changed = f"  change {each['change']:+g}{alone}" if quoted and each["change"] else ""
         yield (
             f"\nstep {each['step']}, turn {each['turn']}: {who} {each['kind'] or each['act']}{after}"
-            f"{_mark(each, instrument_id)}{changed}{quotes}\n{each['text']}"
+            f"{_mark(each, instrument_id)}{changed}{quotes}\n{each['text']}{came}"
         )
 
 
@@ -213,7 +215,8 @@ def _mark(line: Mapping[str, Any], instrument_id: str | None) -> str:
     if found and line["status"] in ("answered", "truncated"):
         told.append(_coded(found[-1]))
     if line["signs"]:
-        told.append(f"reply showed {', '.join(line['signs'].split())}")
+        gone = line["taken"].split()
+        told += [f"reply showed {each}" + ", taken out" * (each in gone) for each in line["signs"].split()]
     return f"  [{', '.join(told)}]" if told else ""
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from opinionsim.errors import MeasurementError
+from opinionsim.messages import MISSING
 from opinionsim.metrics import condition_metrics, exposure, named_metrics, run_metrics, step_metrics, trajectories
 from opinionsim.opinions import OpinionScale
 from tests.support.frames import final, one_run
@@ -54,7 +55,8 @@ def test_every_cause_is_counted_where_it_belongs() -> None:
     counts = {name: row[name] for name in row if name.startswith("n_")}
     assert counts == {
         **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_with_turn": 4, "n_texts": 5, "n_missing": 2},
-        **{"n_refused": 0, "n_off_role": 0, "n_empty": 1, "n_truncated": 1, "n_off_scale": 0, "n_ambiguous": 0},
+        **{f"n_{status}": int(status in ("empty", "truncated")) for status in MISSING},
+        **{"n_off_scale": 0, "n_ambiguous": 0},
         **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1},
         # Turn 6 is read twice; the refused post and the empty one reach nobody.
         **{"n_readings": 5, "n_unheard": 2},

@@ -103,6 +103,7 @@ def _line(turn: int, agent: int, kind: str, reads: tuple[int, ...], **others: An
     value = others.pop("value", None)
     codes = [] if value is None else [{"instrument": "m0", "about": None, "value": value}]
     line = {"turn": turn, "step": 1, "agent": agent, "act": kind, "kind": kind, "text": "", "status": "answered"}
+    line |= dict.fromkeys(("alone", "signs", "taken", "reply"), "")
     return {**line, "given": False, "reads": [*map(str, reads)], "codes": codes, **others}
 
 
