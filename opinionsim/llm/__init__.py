@@ -18,6 +18,10 @@ if TYPE_CHECKING:
         ReplayOnly as ReplayOnly,
         RunCalls as RunCalls,
     )
+    from opinionsim.llm._first_token import (
+        first_token_shares as first_token_shares,
+        without_log_probabilities as without_log_probabilities,
+    )
     from opinionsim.llm._given import GivenReplies as GivenReplies
     from opinionsim.llm._journal import (
         Entry as Entry,

@@ -12,7 +12,7 @@ from opinionsim.engine import Simulation
 from opinionsim.errors import BudgetExceeded, DamagedError, JournalMismatch, OpinionSimError, SpecError
 from opinionsim.llm import CallName, RunCalls
 from opinionsim.measurement import Author, Measuring, Text
-from opinionsim.messages import Message
+from opinionsim.messages import Message, Prompt
 from opinionsim.registry import RAISED, raised
 from opinionsim.running._context import Shared, Stopped, damage, together
 from opinionsim.running._replay import check_prompts
@@ -259,10 +259,15 @@ async def _on_record(context: Shared, planned: PlannedRun, calls: RunCalls) -> t
     spec, instruments, resources = planned.spec, context.instruments[planned.run_id], context.experiment.resources
     externals: Mapping[str, Message | str] = {}
     authors: list[Author] = []
-    if spec.fork is not None or any(each.context for each in instruments):
+    asked = any(each.asks_author for each in instruments)
+    if spec.fork is not None or asked or any(each.context for each in instruments):
         parts = parts_of(planned, resources, await context.in_store(context.store.entries, planned.run_id))
         externals, authors = parts.schedule.externals, [member.author for member in parts.cast()]
         calls.seed_of = parts.seed_of
+        if asked:
+            calls.answering = [member.endpoint for member in context.loaded.cast(spec, parts)]
+            prompts = await context.in_store(context.store.prompts, planned.run_id)
+            calls.prompts = {turn: Prompt.of(messages) for turn, messages in prompts.items()}
     rows = await context.in_store(context.store.turns, planned.run_id)
     claim = resources.claim(spec)
     return stored_texts(rows, externals), Measuring(instruments, context.queues, calls, claim, authors)
