@@ -73,6 +73,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "demo": {"interaction/steps": 6},
     "quickstart": {"interaction/steps": 6, "replicates": 2},
     "real_model": {"interaction/steps": 4, "model/name": "scripted", "measurement/classifier": "lexicon"},
+    "real_small": {"model/name": "scripted"},
     "selective_refusal": {
         "replicates": 2,
         "interaction/steps": 6,

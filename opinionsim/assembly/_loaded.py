@@ -199,9 +199,9 @@ class LoadedParts:
         return self._clients[key]
 
     def contents(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> str:
-        """Name and fingerprint of a local model, as its replies carry them; empty for other models."""
+        """Name and fingerprint of a model in this process, as its replies carry them; empty for other models."""
         found = getattr(self.client(model, spec, pack).model, "model", "")
-        return found if isinstance(found, str) and found.startswith("hf:") else ""
+        return found if isinstance(found, str) and llm.in_process(found) else ""
 
     def cast(self, spec: ExperimentSpec, parts: RunParts) -> tuple[Member, ...]:
         """The cast of a run: who answers for each member, and what its texts are evidence of.

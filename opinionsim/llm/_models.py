@@ -27,7 +27,7 @@ from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._direct import DirectCalls, leaves_messages
 from opinionsim.llm._first_token import TokenClient
 from opinionsim.llm._given import GivenReplies
-from opinionsim.llm._own import load_own_model, own_model
+from opinionsim.llm._own import in_process, load_own_model, module_of, own_model
 from opinionsim.llm._providers import (
     check_request,
     connected,
@@ -45,8 +45,8 @@ from opinionsim.registry import raised
 
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 _VALID = (
-    "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' for one of Hugging Face in this process, or "
-    "the import path of one of your own, package.module:Name; an equation is {classic: NAME}"
+    "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' or 'gguf:FILE' for weights in this process, "
+    "or the import path of one of your own, package.module:Name; an equation is {classic: NAME}"
 )
 #: Value of the option `roles` that joins consecutive messages of one role.
 _ALTERNATE = "alternate"
@@ -66,8 +66,8 @@ def load_chat_model(
     name : str
         ``scripted`` (in the package, no key, no network); ``provider:model`` as LangChain's ``init_chat_model``
         takes it, for instance ``openai:gpt-4o-mini`` (extra ``llm``); ``hf:NAME_OR_PATH``, a causal model of
-        Hugging Face in this process (extra ``local``); or the import path of a chat model of the user's own,
-        ``package.module:Name``.
+        Hugging Face in this process (extra ``local``); ``gguf:PATH``, one in a GGUF file (extra ``small``); or the
+        import path of a chat model of the user's own, ``package.module:Name``.
     temperature : float, optional
         In [0, 2]; None leaves it to the model. A temperature that the model does not take is an error.
     max_tokens : int, optional
@@ -108,8 +108,8 @@ def load_chat_model(
         found = load_own_model(name, settings, options)
     elif not provider or not model:
         raise SpecError(f"model.name: unknown model {name!r}; valid: {_VALID}")
-    elif provider == "hf":
-        found = importlib.import_module("opinionsim.llm._local").load_local(model, **settings, **options)
+    elif in_process(name):
+        found = module_of(name).load(model, **settings, **options)
     else:
         found = _load_from_provider(name, temperature, max_tokens, options)
     if roles is not None:

@@ -10,7 +10,7 @@ from functools import partial
 from opinionsim.assembly import Recording, RunParts, opinion_rows, stored_texts
 from opinionsim.engine import Simulation
 from opinionsim.errors import BudgetExceeded, DamagedError, JournalMismatch, OpinionSimError, SpecError
-from opinionsim.llm import CallName, RunCalls
+from opinionsim.llm import CallName, RunCalls, in_process
 from opinionsim.measurement import Author, Measuring, Text
 from opinionsim.messages import Message, Prompt
 from opinionsim.registry import RAISED, raised
@@ -129,7 +129,7 @@ def _require_weights(context: Shared, pending: Pending, parts: RunParts, record:
     models = [context.loaded.contents(model, pending.planned.spec, parts.pack) for model in parts.models]
     for entry in record.entries:
         # Judges have an identity of their own, as parts of instruments.
-        if CallName.of(entry.key.call).role == "judge" or not entry.model.startswith("hf:"):
+        if CallName.of(entry.key.call).role == "judge" or not in_process(entry.model):
             continue
         loaded = models[entry.agent]
         if loaded and loaded.rpartition("@")[2] != entry.model.rpartition("@")[2]:
