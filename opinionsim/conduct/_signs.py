@@ -221,11 +221,11 @@ def _named(text: str, start: int, end: int, author: str, received: Sequence[Mess
     if not match or not (match.end() == end or _begins(text, match.end(), end)):
         return start
     label, own, labels = match[2].lower(), author.lower(), _pattern("names", "labels")
-    colon, marked = _COLON.search(match[0]), not _MARKS.isdisjoint(match[0])
+    colon, marked = bool(_COLON.search(match[0])), not _MARKS.isdisjoint(match[0])
     alone, behind = not colon and match[0][-1:] == "\n", text[match.end() : match.end() + 60]
     if label == own:
         sure = (colon or (alone and marked)) and not match[1] and (marked or " " in own or bool(labels.fullmatch(own)))
-        shown = bool(colon or not alone or " " in own)
+        shown = colon or not alone or " " in own
     elif label in _called(author):
         sure = colon and (marked or any(sign.name == "preamble" for sign in found))
         shown = not alone and not behind[:1].isdigit()
@@ -233,10 +233,10 @@ def _named(text: str, start: int, end: int, author: str, received: Sequence[Mess
         others = {message.author for message in received}
         theirs = labels.fullmatch(label) or (" " in label and label in map(str.lower, others))
         called = any(label in _called(other) for other in others) and _pattern("shape", "spoken").match(behind)
-        shown = bool(colon and (called or theirs) and not _pattern("shape", "spoken_to").match(behind))
+        shown = colon and bool(called or theirs) and not _pattern("shape", "spoken_to").match(behind)
         sure = False
     if shown:
-        found.append(Sign("names", start, match.end(), bool(sure)))
+        found.append(Sign("names", start, match.end(), sure))
     return match.end() if shown else start
 
 
