@@ -296,7 +296,7 @@ class RunCalls:
             if judged.failure is not None:
                 raise ScheduleError(
                     judged.reason,
-                    advice="The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used",
+                    advice="The reply is kept; a parse raises opinionsim.errors.Rejected for one that cannot be used",
                     **self._at(turn, f", call {call!r}"),
                 ) from judged.failure
             if judged.acceptance == "accepted":

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from opinionsim.conduct import Sign, names_of
-from opinionsim.errors import JournalMismatch, NothingSaid, Rejected
+from opinionsim.errors import JournalMismatch, NothingSaid, Rejected, SpecError
 from opinionsim.llm._reply import ParsedReply
 from opinionsim.messages import SPOKEN, ChatMessage, Parsing, Prompt, Reply, ReplyStatus, Said
 from opinionsim.registry import RAISED, raised
@@ -111,7 +111,8 @@ async def treated(
     try:
         status, signs = await policy.look(reply.text, reply.status, speech=speech, **shown)
     except RAISED as error:  # a judge and a sign may be the user's own
-        return Judgement("unparsed", reason=raised(error, placed=False), failure=error), {}
+        told = str(error) if isinstance(error, SpecError) else raised(error)
+        return Judgement("unparsed", reason=told, failure=error), {}
     has_form = (reading.formal or reading.closed) and status not in (reply.status, "empty")
     if has_form and parse(reply.text).acceptance == "accepted":
         status = reply.status
@@ -158,7 +159,7 @@ def judge(
         if then == "skip" and status in SPOKEN:
             return Judgement(status="left_out")
     if status != "answered":
-        return Judgement(status=status)
+        return Judgement(reason=reason, status=status)
     found = parse(text)
     if not found.status or (follows is None and found.status != "empty"):
         return found._replace(status=status)
