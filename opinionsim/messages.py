@@ -14,13 +14,17 @@ from opinionsim.foundation.streams import digest
 
 Role = Literal["system", "user", "assistant"]
 
-#: Outcome of a question: an answer; a refusal, of the model or of its provider's filter; a text without an answer in
-#: role; no text at all; a text cut short by the limit of its length; no call, since nothing was left to read; or a
-#: decision without words, which is an answer too. All but the first and the last are missing values.
-ReplyStatus = Literal["answered", "refused", "off_role", "empty", "truncated", "skipped", "silent"]
+#: Outcome of a question: an answer; a refusal of the model; a text that a filter of its provider withheld; a text
+#: without an answer in role; no text at all; a text cut short by the limit of its length; an answer to a closed
+#: question that cannot be read; an answer with a sign of conduct for which the study leaves it out; no call, since
+#: nothing was left to read; or a decision without words, which is an answer too. All but the first and the last are
+#: missing values.
+ReplyStatus = Literal[
+    "answered", "refused", "filtered", "off_role", "empty", "truncated", "unreadable", "left_out", "skipped", "silent"
+]
 
 #: Statuses of texts in which their author has said something: others receive them, and memories keep them.
-SPOKEN = frozenset({"answered", "truncated"})
+SPOKEN = frozenset({"answered", "truncated", "unreadable"})
 #: Statuses of messages that nobody receives.
 UNHEARD = tuple(sorted(set(get_args(ReplyStatus)) - SPOKEN))
 #: Statuses of turns without a text to measure that are no missing values.
@@ -29,9 +33,12 @@ WORDLESS = ("skipped", "silent")
 MISSING: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "refused": ("refused", "the last reply was a refusal too"),
+        "filtered": ("filtered", "a filter of the provider withheld the last reply"),
         "off_role": ("off role", "the last reply held no answer in role"),
         "empty": ("empty", "the last reply had no text"),
         "truncated": ("cut off", "the last reply was cut off"),
+        "unreadable": ("unreadable", "the last reply to a closed question could not be read"),
+        "left_out": ("left out by a sign", "the last reply showed a sign for which the study leaves it out"),
     }
 )
 
@@ -73,11 +80,11 @@ def spelled_out(text: str) -> str:
     return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
-def broken_up(tokenizer: Any) -> Callable[[str], str]:
-    """What breaks up, in a text, what is spelled like a control token of a tokenizer."""
-    control = sorted({str(each) for each in tokenizer.added_tokens_decoder.values() if each.special}, key=len)
-    tokens = re.compile("|".join(map(re.escape, reversed(control))) or "(?!)")
-    return lambda text: tokens.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
+def broken_up(control: Iterable[str]) -> Callable[[str], str]:
+    """What breaks up, in a text, what is spelled like one of a model's control tokens: a space after its first sign."""
+    # Looking ahead finds a token also where it begins inside another.
+    begun = re.compile(f"(?={'|'.join(map(re.escape, control)) or '(?!)'})(.)", re.DOTALL)
+    return lambda text: begun.sub(r"\1 ", text)
 
 
 class Message(NamedTuple):
@@ -101,6 +108,8 @@ class Message(NamedTuple):
     """Index of the turn that led to it; None for a message from outside."""
     signs: tuple[str, ...] = ()
     """Signs of conduct in the reply it was made of (:data:`opinionsim.conduct.SIGNS`)."""
+    taken: str = ""
+    """Those of them that were taken out of it, one blank apart."""
 
     @property
     def passed_on(self) -> bool:
@@ -202,13 +211,15 @@ class Reply(NamedTuple):
     """Decision that `parse` read from the text; None where there is no `parse`, or the reply is no answer."""
     signs: tuple[str, ...] = ()
     """Signs of conduct in it."""
+    taken: str = ""
+    """Those of them that were taken out of the text, one blank apart."""
 
     def as_said(self) -> Reply:
         """The reply with the words and the decision of a :class:`Said` in their places."""
         if not isinstance(self.decision, Said):
             return self
         text, decision = self.decision
-        return Reply(text, self.status if text.strip() else "silent", decision, self.signs)
+        return self._replace(text=text, status=self.status if text.strip() else "silent", decision=decision)
 
 
 class Parse(Protocol):
@@ -249,9 +260,12 @@ class Speech(NamedTuple):
     """Most words that are asked for."""
     system: str = ""
     """The system message."""
+    looks: Literal["all", "own", "none"] = "all"
+    """Which signs are looked for: ``all``; those of its ``own`` words, where it may repeat what it was shown, as a
+    summary does; or ``none``, where nobody is to read it."""
     again: Callable[[str, str], str] | None = None
     """``again(cause, reason)``: what is added to the task when it is asked again; `cause` is a status, a sign, or
-    ``rejected``, and `reason` says why a parse rejected the reply."""
+    ``rejected``, and `reason` says why in words, such as those of a parse."""
 
 
 class Parsing(NamedTuple):
@@ -267,6 +281,8 @@ class Parsing(NamedTuple):
     """``stop`` stops the run; ``none`` takes the last reply without a decision."""
     formal: bool = False
     """Whether replies have a form that no refusal has: one that `parse` accepts is an answer, whatever its words."""
+    closed: bool = False
+    """Whether the question is closed: replies show no signs, and one that `parse` rejects is ``unreadable``."""
     form: Form = TEXT
     """How a person at a seat answers."""
     speech: Speech | None = None

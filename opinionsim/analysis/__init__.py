@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         differences as differences,
         effect as effect,
     )
+    from opinionsim.analysis._instrument_choice import read_by as read_by
     from opinionsim.analysis._means import (
         ESTIMANDS as ESTIMANDS,
         Estimand as Estimand,

@@ -138,6 +138,10 @@ class RunParts(Casting):
             for actor, role, name, persona, opinion, model in members
         )
 
+    def longest(self, agent: int) -> int | None:
+        """Most tokens of a reply of a member, as its model states them."""
+        return self.models[agent].max_tokens if self.models else None
+
     def acts(self, agent: int) -> Mapping[str, ActSpec]:
         """The acts of a member of the cast as they make calls; those of a person make none."""
         acts, others = self.schedule.acts, len(self.directions)
@@ -222,7 +226,8 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
     if not (spec.interaction.places_questions or spec.interaction.recorded):
         probed = with_probes(schedule, probe.before, probe.after, every=probe.every)
         probed = with_probes(probed, asked.before, asked.after, "self-report", asked.every)
-    probed = stated_on(probed, scale.labels)
+    # Numbers on record may stand between points.
+    probed = probed if spec.interaction.recorded else stated_on(probed, scale)
     known = known_participants(spec, population.personas)
     events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
     # Around the probes, so that nobody who is absent is probed.

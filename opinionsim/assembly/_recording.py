@@ -88,9 +88,8 @@ def turn_row(turn: Turn, message: Message, acts: Mapping[str, ActSpec]) -> store
     """The store row of a turn."""
     reads = tuple(ref.name if isinstance(ref, External) else ref for ref in turn.reads)
     kind = acts[turn.act].kind
-    return store.TurnRow(
-        turn.index, turn.step, turn.agent, turn.act, kind, reads, message.text, message.status, " ".join(message.signs)
-    )
+    said = message.text, message.status, " ".join(message.signs), message.taken
+    return store.TurnRow(turn.index, turn.step, turn.agent, turn.act, kind, reads, *said)
 
 
 def agent_rows(cast: Sequence[Member]) -> list[store.AgentRow]:

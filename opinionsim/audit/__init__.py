@@ -2,7 +2,8 @@
 
 In order: :func:`plan` says how many labels are needed, :func:`draw` samples texts and :func:`write_files` gives them to
 coders; :func:`read_files` and :func:`keep` take their labels in, :func:`score_tables` says what they show, and
-:func:`correction_tables` gives raw and corrected numbers side by side.
+:func:`correction_tables` gives raw and corrected numbers side by side. :func:`instrument_tables` compares all readings
+of the same texts.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         read_files as read_files,
     )
     from opinionsim.audit._labels_needed import half_width as half_width, plan as plan
+    from opinionsim.audit._readings_compared import instrument_tables as instrument_tables
     from opinionsim.audit._sample import (
         Sample as Sample,
         draw as draw,

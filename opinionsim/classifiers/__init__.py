@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Item as Item,
         PairClassifier as PairClassifier,
         asks as asks,
+        asks_author as asks_author,
         items_of as items_of,
     )
     from opinionsim.classifiers._calibration import (
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     )
     from opinionsim.classifiers._chat import ChatClassifier as ChatClassifier
     from opinionsim.classifiers._classifier_parts import load_classifier as load_classifier
-    from opinionsim.classifiers._closed import is_abstention as is_abstention, parse_closed as parse_closed
+    from opinionsim.classifiers._closed import (
+        is_abstention as is_abstention,
+        parse_closed as parse_closed,
+        read_closed as read_closed,
+    )
     from opinionsim.classifiers._conduct import CONDUCT as CONDUCT, NO_YES as NO_YES
     from opinionsim.classifiers._decided import DECIDED as DECIDED, RECORDED as RECORDED
     from opinionsim.classifiers._flan_t5 import FlanT5Classifier as FlanT5Classifier

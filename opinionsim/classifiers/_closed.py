@@ -11,6 +11,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from opinionsim.errors import Rejected
+from opinionsim.messages import Message
 from opinionsim.opinions import OpinionScale
 
 #: Most characters read, which bounds cost; closed answers are shorter.
@@ -82,6 +84,28 @@ def parse_closed(text: str, scale: OpinionScale) -> int | None:
         several, or another number too, if number and anchor disagree, or if the point is only part of a sentence, as
         in "I have 2 doubts". Points are never guessed.
     """
+    named, stands = _named(text, scale)
+    return named.pop() if len(named) == 1 and stands else None
+
+
+def read_closed(scale: OpinionScale, call: str, text: str, received: tuple[Message, ...]) -> int | None:
+    """The `parse` of an act that is answered by a point of a scale: that point, or None for an abstention.
+
+    Raises
+    ------
+    Rejected
+        If the answer names no point, or more than one, as :func:`parse_closed` tells.
+    """
+    point = parse_closed(text, scale)
+    if point is None and not is_abstention(text):
+        valid = ", ".join(map(str, scale.points))
+        what = "more than one number, or a number and words for another" if len(_named(text, scale)[0]) > 1 else "none"
+        raise Rejected(f"one of {valid} is needed and nothing else, and {text.strip()[:40]!r} names {what}")
+    return point
+
+
+def _named(text: str, scale: OpinionScale) -> tuple[set[int | None], bool]:
+    """The points that an answer names, None among them for a number that is none, and whether one stands by itself."""
     labels = {" ".join(_plain(label).split()): point for label, point in zip(scale.labels, scale.points, strict=True)}
     tokens = list(_pieces(_plain(text[:_MAX_CHARACTERS]), tuple(labels)))
     named: set[int | None] = set()
@@ -95,7 +119,7 @@ def parse_closed(text: str, scale: OpinionScale) -> int | None:
             continue
         named.add(None if _is_ambiguous(tokens, place) else point)
         stands = stands or _stands(tokens, place)
-    return named.pop() if len(named) == 1 and stands else None
+    return named, stands
 
 
 def _point(number: str, scale: OpinionScale) -> int | None:

@@ -45,6 +45,25 @@ def plan(
 
 
 @audit.command()
+def instruments(
+    store: str,
+    kind: str | None = None,
+    seed: Seed = 0,
+    experiment: str | None = None,
+    design: DesignNumber = None,
+    csv: Path | None = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print how the readings of the same texts agree: instruments, self-reports, and labels of people."""
+    from opinionsim.audit import instrument_tables
+
+    require_table(csv, "evidence", force=force)
+    made = instrument_tables(read_results(store, experiment, design), kind, seed)
+    print_tables(made, csv, force=force, as_json=as_json)
+
+
+@audit.command()
 def sample(
     store: str,
     labels: Annotated[int, typer.Option()],

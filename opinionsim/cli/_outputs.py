@@ -61,6 +61,7 @@ def table(
     design: DesignNumber = None,
     what: TableName = None,
     kind: str | None = None,
+    instrument: str | None = None,
     wording: str | None = None,
     ddof: Annotated[int, typer.Option(min=0, max=1)] = 0,
     estimand: Estimand | None = None,
@@ -75,6 +76,9 @@ def table(
 
     Parameters
     ----------
+    instrument : NAME
+        Instrument of stance whose readings are the opinions: its classifier, or the beginning of its id. Default: that
+        of the specification.
     ddof
         Correction of the standard deviation.
     as_published
@@ -88,6 +92,10 @@ def table(
     if what is not None:
         allow(what, "--what", allow_parts)
     results = read_results(store, experiment, design, allow_parts=allow_parts)
+    if instrument is not None:
+        from opinionsim.analysis import read_by
+
+        results = read_by(results, instrument)
     points = [] if csv is None or not results.swept else [(csv, results.points)]
     require_tables(points, force=force)
     if results.swept and as_json:

@@ -91,6 +91,8 @@ def _say_prompts(opened: Store, run_id: str, agent: int | None, turn: int | None
         if call.reasoning:
             say(f"\n[reasoning]\n{call.reasoning}")
         say(f"\n[reply]\n{call.text}")
+        if call.taken:
+            say(f"\n[what readers got, without {', '.join(call.taken.split())}]\n{call.left}")
 
 
 def _particulars(call: Entry) -> str:
@@ -98,6 +100,7 @@ def _particulars(call: Entry) -> str:
     told = [
         ("status", "{}"),
         ("reason", "rejected: {}"),
+        ("shows", "shows {}"),
         ("finish_reason", "finish reason {}"),
         ("model", "model {}"),
         ("input_tokens", "{:,} tokens in"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import isawaitable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from opinionsim.conduct._look import Looked, look
+from opinionsim.conduct._signs import RULES, Sign
 from opinionsim.foundation.documents import DocumentModel
+from opinionsim.messages import SPOKEN, ReplyStatus, Speech
+from opinionsim.registry import Part, find
 
 #: Signs that have a place in a text, and can be taken out of it.
 _TAKEN = ("preamble", "names", "lines", "markup")
@@ -32,14 +37,24 @@ class CutOff(DocumentModel):
     this changes no run. `fail` ends its run."""
 
 
+class Unreadable(DocumentModel):
+    """Treatment of answers to closed questions, such as ratings and choices, that cannot be read."""
+
+    reask: int = Field(2, ge=0, le=100)
+    """Most times to ask again, each with another seed, saying what was wrong."""
+    then: Literal["missing", "fail"] = "missing"
+    """`missing` takes the last one as an answer that decides nothing; `fail` ends its run."""
+
+
 class Again(DocumentModel):
     """Treatment of answers with a sign: to ask again."""
 
     reask: int = Field(2, ge=0, le=100)
     """Most times to ask again, each with another seed, saying what was wrong."""
     then: Literal["keep", "strip", "skip", "missing", "fail"] = "keep"
-    """`keep` takes the last one as it stands; `strip` takes the sign out; `skip` treats it as no answer in role;
-    `missing` passes it on, and leaves it out of tables and figures; `fail` ends its run."""
+    """`keep` takes the last one as it stands; `strip` takes out what is sure to be no part of it; `skip` leaves it out
+    of what others receive and counts it as missing; `missing` passes it on, and leaves it out of tables and figures;
+    `fail` ends its run."""
 
 
 def _kept(given: Literal["keep", "strip"] | Again) -> Literal["keep", "strip"] | Again:
@@ -53,11 +68,6 @@ Taken = Literal["keep", "strip"] | Again
 Kept = Annotated[Literal["keep", "strip"] | Again, AfterValidator(_kept)]
 
 
-def _silent(treatment: object) -> bool:
-    """Whether the texts that it is about are left out of what others receive, and so are missing in any case."""
-    return isinstance(treatment, NoAnswer)
-
-
 class ReplyPolicy(DocumentModel):
     """What follows from what a reply is, and from what it shows beside an answer."""
 
@@ -69,6 +79,8 @@ class ReplyPolicy(DocumentModel):
     """No text arrived, or a word for nothing, such as N/A."""
     truncated: CutOff = Field(default_factory=CutOff)
     """The reply was cut off at max_tokens."""
+    unreadable: Unreadable = Field(default_factory=Unreadable)
+    """The answer to a closed question, such as a self-report, a rating or a choice, could not be read."""
     preamble: Taken = "strip"
     """The model's own words in front of the text or behind it."""
     names: Taken = "strip"
@@ -89,49 +101,110 @@ class ReplyPolicy(DocumentModel):
     """More than half of them occur several times."""
     role: Kept = "keep"
     """Words about the role, or out of it."""
+    own: dict[str, Taken] = Field(default_factory=dict)
+    """Signs of your own, each by its import path, package.module:Name, and what follows from it."""
+    judge: str = ""
+    """Import path of what looks at replies in the place of the package's rules; empty for the rules."""
+
+    def _each(self) -> Iterator[tuple[str, Any]]:
+        """What follows from each status and sign."""
+        yield from ((name, each) for name, each in self if name not in ("own", "judge"))
+        yield from self.own.items()
 
     def identity(self) -> dict[str, Any]:
-        """What enters the identity of a run: all but what truncated texts count for."""
-        stated = self.model_dump(mode="json", exclude_defaults=True)
-        if "truncated" in stated:
-            stated["truncated"].pop("then", None)
-        return {name: each for name, each in stated.items() if each}
+        """What enters the identity of a run, each treatment whole: all but what truncated texts count for."""
+        default, plain = ReplyPolicy(), self.model_dump(mode="json")
+        found = {name: plain[name] for name, each in self if each != getattr(default, name)}
+        if "truncated" in found:
+            del found["truncated"]["then"]
+            found = {name: each for name, each in found.items() if each != {"reask": default.truncated.reask}}
+        if self.own:
+            found["own"] = {find("sign", name).identity: each for name, each in plain["own"].items()}
+        return found | {part.kind: part.identity for part in self.parts if part.kind == "judge"}
 
     @property
     def uncounted(self) -> tuple[str, ...]:
         """The statuses and signs of texts that tables and figures leave out; where they end runs, there are none."""
-        return tuple(
-            name for name, each in self if getattr(each, "then", "") in ("missing", "fail") and not _silent(each)
-        )
+        left_out = ("missing", "fail")
+        return tuple(name for name, each in self._each() if isinstance(each, CutOff | Again) and each.then in left_out)
 
     @property
     def ends(self) -> list[str]:
         """The statuses and signs with which a reply ends its run."""
-        return [name for name, each in self if getattr(each, "then", "") == "fail"]
+        return [name for name, each in self._each() if getattr(each, "then", "") == "fail"]
+
+    @property
+    def parts(self) -> list[Part]:
+        """The judge, if there is one, and the signs of one's own."""
+        return [*([find("judge", self.judge)] if self.judge else []), *(find("sign", name) for name in self.own)]
+
+    @property
+    def rules(self) -> str:
+        """Names and versions of what looks at replies."""
+        own = [f"{part.kind} {part.identity}" for part in self.parts]
+        return " + ".join(own if self.judge else [RULES, *own])
 
     @property
     def taken(self) -> frozenset[str]:
-        """The signs that are taken out of what others read, what is coded and what the author remembers."""
-        return frozenset(name for name in _TAKEN if "strip" in (each := getattr(self, name), getattr(each, "then", "")))
+        """The signs that are taken out of what readers get, where they are sure."""
+        return frozenset(name for name, each in self._each() if "strip" in (each, getattr(each, "then", "")))
 
-    def asks_again(self, signs: Iterable[str], asked: Mapping[str, int]) -> tuple[str, str]:
-        """What follows from the signs of an answer beside taking some out.
+    async def look(self, text: str, status: ReplyStatus, *, speech: Speech | None, **shown: Any) -> Looked:
+        """The status and the signs of a reply, by the rules or the judge; signs of one's own of a text that is said.
+
+        Raises
+        ------
+        SpecError
+            If a part of the user's own fails, or gives what is none; names it.
+        """
+        if not self.judge:
+            looked = look(text, status, speech=speech, **shown)
+        else:
+            judge = find("judge", self.judge)
+            given = judge.build(text, status, options={}, speech=speech, **shown)
+            looked = await given if isawaitable(given) else given
+            judge.expect(isinstance(looked, Looked), "gives a Looked of a status and signs", looked)
+        if speech is None or looked.status not in SPOKEN:
+            return looked
+        found = list(looked.signs)
+        for name in self.own:
+            sign = find("sign", name)
+            spans = list(sign.build(text, options={}, speech=speech, **shown))
+            inside = all(isinstance(each, tuple) and 0 <= each[0] <= each[1] <= len(text) for each in spans)
+            sign.expect(inside, "gives pairs of start and end inside the text", spans)
+            found += [Sign(name, start, end, sure=True) for start, end in spans]
+        return looked._replace(signs=tuple(found))
+
+    def follows(
+        self, status: ReplyStatus, signs: Sequence[str], asked: Mapping[str, int], *, doubles: bool = True
+    ) -> tuple[str, str]:
+        """What follows from the status of a reply and from its signs, beside taking some out.
 
         Parameters
         ----------
-        signs : iterable of str
+        status : str
+            Its status.
+        signs : sequence of str
             Its signs.
         asked : mapping of str to int
-            How often each sign was asked about before, in the same call.
+            How often each status and sign was asked about before, in the same call.
+        doubles : bool
+            Whether a reply that was cut off can be asked for with double the length.
 
         Returns
         -------
-        sign, then : str
-            The sign that counts, and ``again``, ``skip``, ``missing`` or ``fail``; both empty where none does.
+        cause, then : str
+            The status or sign that counts, and ``again``, ``skip``, ``missing`` or ``fail``; both empty where none
+            does. Of a text that was cut off, no sign is asked about again.
         """
-        rules = {name: each for name in signs if isinstance(each := getattr(self, name, None), Again)}
-        again = next((name for name, each in rules.items() if asked.get(name, 0) < each.reask), "")
-        if again:
-            return again, "again"
+        if status == "answered" and not signs:
+            return "", ""
+        known = dict(self._each())
+        known["filtered"] = known["refused"]
+        rules = {name: known[name] for name in (status, *signs) if not isinstance(known.get(name, ""), str)}
+        able = () if status == "truncated" and not doubles else rules if status == "answered" else (status,)
+        for name in able:
+            if asked.get(name, 0) < rules[name].reask:
+                return name, "again"
         ends = {each.then: name for name, each in reversed(rules.items())}
         return next(((ends[then], then) for then in ("fail", "skip", "missing") if then in ends), ("", ""))

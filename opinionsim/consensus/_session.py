@@ -129,6 +129,8 @@ class OpenSession:
         self._index = 0
         self._position: int | None = None
         self._drafted: list[str] = []
+        #: What each citizen is shown of the round before: the winner, unless it stands again, and its critique of it.
+        self._criticised: dict[int, tuple[int, ...]] = {}
         self._roles = {role: self.setting.size + place for place, role in enumerate(self.fields.others)}
         self._asked = [agent for agent in range(self.setting.size) if agent not in self.setting.given]
 
@@ -172,6 +174,8 @@ class OpenSession:
             winner = yield from self._election(step, standing, beside)
             if number < fields.rounds:
                 critiques = yield from self._criticise(step, winner)
+                last = () if fields.incumbent else (winner,)
+                self._criticised = {citizen: (*last, critique) for citizen, critique in critiques.items()}
                 if fields.between:
                     for citizen in self._asked:
                         yield from self._turn(step, citizen, fields.between, self._shown(citizen, winner))
@@ -183,6 +187,10 @@ class OpenSession:
         """A citizen's own opinion, and the winner."""
         own = self.opinions.get(citizen)
         return tuple(each for each in (own, winner) if each is not None)
+
+    def _before(self, citizen: int) -> tuple[int, ...]:
+        """What a citizen is shown before the statements that it is to judge."""
+        return *self._shown(citizen, None), *self._criticised.get(citizen, ())
 
     def _put(self, step: int, text: Ref) -> Flow:
         """A text put before the group; returns its turn."""
@@ -292,7 +300,7 @@ class OpenSession:
         turns: dict[int, list[int]] = {citizen: [] for citizen in self._asked}
         for each in range(self.fields.passes):
             for citizen in self._asked:
-                own = self._shown(citizen, None)
+                own = self._before(citizen)
                 order = self._shuffled(statements, "statements of a rating", step, citizen, each)
                 for number, statement in enumerate(order, 1):
                     act = acts.RATE_POSITION if statement == self._position else acts.RATE
@@ -308,7 +316,7 @@ class OpenSession:
             return AskNumbers(list(rated.values()), standing, "agreement")
         turns = []
         for citizen in self._asked:
-            reads = [*self._shown(citizen, None), *self._shuffled(standing, "statements of a ballot", step, citizen)]
+            reads = [*self._before(citizen), *self._shuffled(standing, "statements of a ballot", step, citizen)]
             turns.append([(yield from self._turn(step, citizen, acts.RANK.name, reads))])
         return AskNumbers(turns, standing, "rank")
 

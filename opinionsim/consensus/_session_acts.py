@@ -42,6 +42,11 @@ _ANNOUNCED = re.compile(
     r"^[^\w\n]*(?:(?:here|is|my|the|own|final|overall|predicted)\s+)*ranking[^\w\n:]*:\W*(.+)",
     re.IGNORECASE | re.MULTILINE,
 )
+#: An item of a numbered list that names a statement, as in ``1. A / 2. Statement B: ...``.
+_ITEM = re.compile(
+    r"(?:^|[/;,>\n])[ \t*_#(\[-]*(\d{1,3})[.):][ \t*_\[(]*(?:[Ss]tatement[ \t]+)?[*_]*([A-Z]{1,2})"
+    r"(?=[*_ \t]*(?:$|[\n/;,.:>)\]]|[-\u2013\u2014] ))"
+)
 _LABEL = re.compile(r"(?:statement\s+)?\W*([A-Z]{1,2})\W*", re.IGNORECASE)
 #: What says no rating on its line: an aside such as ``(1 is strongly disagree)``, the end of the scale in ``5 / 7``.
 _NO_RATING = re.compile(r"\([ \d]*[^\s\d()][^()\n]*\)|(?<=\d)\s*(?:/|out of)\s*7\b", re.IGNORECASE)
@@ -62,8 +67,11 @@ def labels(n: int) -> list[str]:
 
 
 def statements(received: Iterable[Message]) -> list[Message]:
-    """The statements among some messages, which are labelled in this order."""
-    return [message for message in received if message.act.startswith(_STATEMENTS)]
+    """The statements to be judged among some messages, which are labelled in this order; they follow any critique."""
+    found: list[Message] = []
+    for message in received:
+        found = [] if message.act == CRITICISE.name else [*found, message]
+    return [message for message in found if message.act.startswith(_STATEMENTS)]
 
 
 def read_statement(call: str, text: str, received: tuple[Message, ...]) -> Said:
@@ -112,6 +120,8 @@ def _ranks(text: str, n: int) -> dict[str, int]:
     """
     ranks: dict[str, int] = {}
     valid = labels(n)
+    if items := _ITEM.findall(text):
+        text = ">".join(label for _, label in sorted(items, key=lambda item: int(item[0])))
     # A sentence behind the ranking is no part of it.
     for group in text.strip().partition(". ")[0].strip(".").split(">"):
         rank = len(ranks) + 1
@@ -129,9 +139,11 @@ def _ranks(text: str, n: int) -> dict[str, int]:
 
 
 def _rankings(text: str) -> list[str]:
-    """The texts of a reply that can be its ranking: in tags, else announced, else the last line with a sign."""
+    """The texts of a reply that can be its ranking: in tags, a list, announced, or the last line with a sign."""
     if tagged := _TAGGED.findall(text):
         return list(tagged)
+    if len(_ITEM.findall(text)) > 1:
+        return [text]
     lines = [line for line in text.splitlines() if line.strip()]
     announced = _ANNOUNCED.findall(text)
     return announced or [line for line in lines if ">" in line or "=" in line][-1:] or lines[-1:]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
 from opinionsim.errors import Rejected
 from opinionsim.foundation.streams import canonical_json
@@ -16,6 +16,11 @@ from opinionsim.messages import Message, Said
 
 #: A text of an item: one that says something.
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+#: Texts of items; blank ones are left out.
+_Texts = Annotated[
+    tuple[_Words, ...],
+    BeforeValidator(lambda told: [each for each in told if each != ""] if isinstance(told, list) else told or ()),
+]
 #: An item may have changed as long as it shares this part of all words of both texts.
 _ALIKE = 0.5
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -39,7 +44,8 @@ class ArgumentClaim(_Fields):
     """A claim of the dialogue, with what is said for it and against it."""
 
     claim: _Words
-    premises: tuple[_Words, ...] = Field(min_length=1)
+    premises: _Texts = ()
+    """Reasons that are given for it; none where nobody gave one."""
     counterarguments: tuple[Counterargument, ...] = ()
     turns: tuple[int, ...] = ()
     """Turns in which it is made; a claim without one is not backed by the dialogue."""
@@ -57,8 +63,8 @@ class AnalysisText(_Fields):
     """All of what an analyzer says (ArgsBase; C3)."""
 
     summary: _Words
-    points_of_agreement: tuple[_Words, ...] = ()
-    open_questions: tuple[_Words, ...] = ()
+    points_of_agreement: _Texts = ()
+    open_questions: _Texts = ()
     argument_map: tuple[ArgumentClaim, ...] = ()
     fallacies: tuple[FallacyNote, ...] = ()
 
@@ -84,8 +90,8 @@ def read_analysis(most: int, call: str, text: str, received: tuple[Message, ...]
             found = AnalysisText.model_validate(candidate)
             break
         except ValidationError as error:
-            first = error.errors()[0]
-            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            place = ".".join(map(str, error.errors()[0]["loc"]))
+            reason = f"its {place} is missing, empty or of another form than was asked for"
     if found is None:
         raise Rejected(f"an analysis as a JSON object is needed; {reason}")
     shown = {message.turn for message in received}

@@ -118,7 +118,11 @@ def speaker_called(name: str, names: Mapping[int, str]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-_YES_NO = re.compile(r"\W*(?:(?:answer|vote|decision)\W+)?(?:i\s+(?:say|vote)\W+)?(yes|no)\b", re.IGNORECASE)
+_YES_NO = re.compile(
+    r"\W*(?:(?:answer|vote|decision)\W+)?(?:i\s+(?:say|vote)\W+)?(yes|no)\b"
+    r"(?P<both>\W+(?:and|or|but)\W+(?!\1)(?:yes|no)\b|[\s,/&*_-]+(?!\1)(?:yes|no)\b(?!\s+\w))?",
+    re.IGNORECASE,
+)
 
 
 def read_vote(call: str, text: str, received: tuple[Message, ...]) -> bool:
@@ -127,11 +131,13 @@ def read_vote(call: str, text: str, received: tuple[Message, ...]) -> bool:
     Raises
     ------
     Rejected
-        If it begins with neither.
+        If it begins with neither, or with both, as in "Yes and no: ...".
     """
     found = _YES_NO.match(text)
     if found is None:
         raise Rejected("the reply must begin with yes or no")
+    if found["both"]:
+        raise Rejected("the reply must begin with yes or no, and it begins with both; one of them holds for the whole")
     return found[1].lower() == "yes"
 
 

@@ -280,7 +280,7 @@ class Engine:
                     if seated:
                         shown = tuple(each._replace(author="") for each in shown) if spec.blind else shown
                         form = spec.form_for(shown)
-                    reading = Parsing(spec.parse, shown, spec.attempts, spec.after, spec.formal, form)
+                    reading = Parsing(spec.parse, shown, spec.attempts, spec.after, spec.formal, spec.closed, form)
                 await node.actor.act(turn, received, partial(self._ask, node, reading), partial(self._publish, node))
         finally:
             self._under_way -= turn.agent not in self._seats

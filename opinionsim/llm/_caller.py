@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from opinionsim.conduct import RULES, ReplyPolicy, Sign
+from opinionsim.conduct import ReplyPolicy
 from opinionsim.errors import (
     JournalMismatch,
     ModelCallError,
@@ -23,9 +23,10 @@ from opinionsim.errors import (
 )
 from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
+from opinionsim.llm._call_name import REPLY
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
-from opinionsim.llm._judging import Judgement, asked_again, cause_of, judge, looked_at, read_again, taken
+from opinionsim.llm._judging import Judgement, asked_again, judge, read_again, reply_of, treated
 from opinionsim.llm._policy import RetryPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply
@@ -150,6 +151,8 @@ class RunCalls:
 
     Attributes
     ----------
+    answering, prompts : object
+        Who answers, and the prompt of each turn's reply so far; None keeps none of these.
     longest_prompt : float
         Most characters of a prompt, and of a reply that prompts may have to show; no limit until it is set.
     names_steps : bool
@@ -173,13 +176,14 @@ class RunCalls:
     ) -> None:
         self.run_id = run_id
         self.journal = journal
-        self._answering = answering if isinstance(answering, Sequence) else Endpoint(answering)
+        self.answering = answering if isinstance(answering, Sequence) else Endpoint(answering)
         self._slots = slots
         self._retry, self._timeout_s = retry or RetryPolicy(), timeout_s
         self._budget = budget
         self.longest_prompt, self.names_steps = float("inf"), True
         self.seed_of: Callable[[int, str, int], int] = partial(call_seed, run_id)
         self.made, self.answered, self.repeated, self.cost = 0, 0, 0, 0.0
+        self.prompts: dict[int, Prompt] | None = None
         self._people = People(journal)
         self._stopped = False
         self._waiting: set[asyncio.Future[Any]] = set()
@@ -237,12 +241,13 @@ class RunCalls:
             If the journal holds something else under the call's key, or a reply that `parse` now rejects.
         """
         prompt = Prompt.of(messages)
-        everybody = endpoint or self._answering
+        everybody = endpoint or self.answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
         person = isinstance(asked, Seat)
-        policy = asked.replies if isinstance(asked, Endpoint) else ReplyPolicy()
         rejected, told, first = 0, "", prompt
         again: Counter[str] = Counter()
+        if call == REPLY and self.prompts is not None:
+            self.prompts[turn.index] = prompt
         for attempt in count():
             key = EntryKey(turn.index, call, attempt)
             entry = self.journal.lookup(key)
@@ -254,26 +259,24 @@ class RunCalls:
             else:
                 self._require_short(turn, prompt.characters, "the prompt")
                 question = _NewCall(key, prompt, self.seed_of(*key), priority, asked, again["truncated"])
-                signs: tuple[Sign, ...] = ()
+                looked: dict[str, Any] = {}
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
-                    reply, judged = judge(reply, (), None, again, reading, call)
-                    judged = Judgement("rejected", unfit) if unfit else judged
+                    judged = judge(reply, (), None, again, reading, call)
+                    judged = Judgement("rejected", "rejected", unfit) if unfit else judged
                 else:
                     reply, latency_s = await self._reply(turn, question, asked)
-                    reply, signs = looked_at(reply, prompt, reading, call)
-                    doubles = asked.max_tokens is not None
-                    reply, judged = judge(reply, signs, policy, again, reading, call, doubles=doubles)
+                    judged, looked = await treated(reply, prompt, asked, again, reading, call)
                 entry = Entry(
                     key,
                     turn.step,
                     turn.agent,
                     turn.act,
                     prompt.identity,
-                    **reply._asdict(),
-                    signs=signs,
-                    rules="" if person else RULES,
+                    **reply._replace(status=judged.status or reply.status)._asdict(),
+                    **looked,
                     acceptance=judged.acceptance,
+                    cause=judged.cause,
                     reason=judged.reason,
                     prompt=prompt,
                     seed=None if person else question.seed,
@@ -299,20 +302,19 @@ class RunCalls:
                 ) from judged.failure
             if judged.acceptance == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return taken(entry, policy, judged.decision)
+                return reply_of(entry, judged.decision)
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
                 rejected, told = rejected + 1, judged.reason
                 continue
-            cause = cause_of(entry, policy, again)
-            prompt = asked_again(first, reading, entry.status, cause, judged.reason)
-            if cause != "rejected":
-                again[cause] += 1
-                failure = entry.reason if judged.ends else ""
+            prompt = asked_again(first, reading, judged)
+            if judged.cause != "rejected":
+                again[judged.cause] += 1
+                failure = judged.reason if judged.ends else ""
             else:
                 rejected += 1
                 if reading.after == "none" and rejected == reading.attempts:
-                    return taken(entry, policy)
+                    return reply_of(entry)
                 none = f"none of {reading.attempts} replies was acceptable; the last one: {judged.reason}"
                 failure = none if rejected % reading.attempts == 0 else ""
             # A stored failure does not stop the run again: a resumed run asks anew.
@@ -374,8 +376,10 @@ class RunCalls:
             if not isinstance(got, Failure):
                 return _read(got, question.prompt), clock() - began
             if got.kind == "content-filter":
-                return ParsedReply("", status="refused", finish_reason=FILTERED), clock() - began
+                return ParsedReply("", status="filtered", finish_reason=FILTERED), clock() - began
             if got.kind == "any-request":
+                # Without the probabilities that a study reads, nothing more is asked of the model behind them either.
+                pool.refuse(getattr(client, "behind", client), got.reason)
                 pool.refuse(client, got.reason)
                 pool.check(client)
             if failed.get(got.kind, 0) >= allowed.get(got.kind, 0):

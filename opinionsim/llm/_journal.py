@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from opinionsim.conduct import Sign
+from opinionsim.conduct import Sign, names_of, stripped
 from opinionsim.llm._seat import Question
 from opinionsim.messages import Prompt, ReplyStatus
 
@@ -43,15 +43,19 @@ class Entry:
     acceptance : str
         ``accepted``; ``rejected`` by the act's `parse`, or asked for again since it is no answer; or ``unparsed``,
         where `parse` failed with an error of its own: it is read again when the run is resumed.
+    cause : str
+        Why it was rejected: its status, one of its signs, or ``rejected`` by the act's `parse`; empty otherwise.
     reason : str
-        Why it was rejected or could not be read; empty otherwise.
+        The same in words, or why it could not be read; empty otherwise.
     source : str
         ``model``, ``person``, ``instrument`` or ``import``. Only replies of models are calls: they alone cost money
         and count against budgets.
     status : str
-        ``answered``, ``refused``, ``off_role``, ``empty`` or ``truncated``.
+        ``answered``, ``refused``, ``filtered``, ``off_role``, ``empty``, ``truncated``, ``unreadable`` or ``left_out``.
     signs : tuple of Sign
         Signs of conduct and where they stand in the text; none of a person's.
+    taken : str
+        Names of the signs that were taken out of what readers get, one blank apart: where they are sure.
     rules : str
         Name and version of the rules by which status and signs were found, or of what judged them; empty of a
         person's.
@@ -86,6 +90,7 @@ class Entry:
     prompt_hash: str
     text: str
     acceptance: str = "accepted"
+    cause: str = ""
     reason: str = ""
     prompt: Prompt | None = None
     seed: int | None = None
@@ -98,6 +103,7 @@ class Entry:
     arrived_at: float | None = None
     status: ReplyStatus = "answered"
     signs: tuple[Sign, ...] = ()
+    taken: str = ""
     rules: str = ""
     reasoning: str = ""
     cached_tokens: int | None = None
@@ -106,6 +112,26 @@ class Entry:
     saved: float | None = None
     source: Source = "model"
     fingerprint: str = ""
+
+    def left_of(self, said: str) -> str:
+        """What readers get of a part of the text that is said: without what was taken out."""
+        start = self.text.find(said)
+        inside = [
+            sign._replace(start=max(sign.start - start, 0), end=sign.end - start)
+            for sign in self.signs
+            if start >= 0 and start < sign.end and sign.start < start + len(said)
+        ]
+        return stripped(said, inside, self.taken.split())
+
+    @property
+    def shows(self) -> str:
+        """Names of its signs."""
+        return ", ".join(names_of(self.signs))
+
+    @property
+    def left(self) -> str:
+        """What readers get of the text."""
+        return self.left_of(self.text) if self.taken else self.text
 
 
 class Journal(Protocol):

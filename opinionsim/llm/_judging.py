@@ -2,79 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from opinionsim.conduct import CutOff, NoAnswer, ReplyPolicy, Sign, look, names_of, stripped
+from opinionsim.conduct import Looked, ReplyPolicy, Sign, names_of
 from opinionsim.errors import JournalMismatch, NothingSaid, Rejected
 from opinionsim.llm._reply import ParsedReply
-from opinionsim.messages import ChatMessage, Parsing, Prompt, Reply, ReplyStatus
+from opinionsim.messages import SPOKEN, ChatMessage, Parsing, Prompt, Reply, ReplyStatus, Said
 from opinionsim.registry import RAISED, raised
 
 if TYPE_CHECKING:
+    from opinionsim.llm._caller import Endpoint
     from opinionsim.llm._journal import Entry
 
 
-def cause_of(entry: Entry, policy: ReplyPolicy, again: Mapping[str, int]) -> str:
-    """Why a reply was not taken: no answer, cut off, one of its signs, or rejected by a parse."""
-    if entry.status != "answered":
-        return "truncated" if entry.status == "truncated" else "no answer"
-    return policy.asks_again(names_of(entry.signs), again)[0] or "rejected"
-
-
-def asked_again(prompt: Prompt, reading: Parsing, status: ReplyStatus, cause: str, reason: str) -> Prompt:
+def asked_again(prompt: Prompt, reading: Parsing, judged: Judgement) -> Prompt:
     """A prompt for the next attempt: its last message also says what was wrong with the last reply."""
     if prompt.before is None or prompt.message is None:
         return prompt
-    why = f"Your last answer could not be used: {reason}. Please answer again."
+    why = f"Your last answer could not be used: {judged.reason}. Please answer again."
     if reading.speech is not None and reading.speech.again is not None:
-        why = reading.speech.again(status if status != "answered" else cause, reason)
+        why = reading.speech.again(judged.cause, judged.reason)
     return prompt.before.then(ChatMessage(prompt.message.role, f"{prompt.message.content}\n\n{why}"))
 
 
-def taken(entry: Entry, policy: ReplyPolicy, decision: Any = None) -> Reply:
-    """An entry as a reply: what readers get of its text."""
-    text = stripped(entry.text, entry.signs, policy.taken) if entry.signs else entry.text
-    return Reply(text, entry.status, decision, names_of(entry.signs)).as_said()
+def reply_of(entry: Entry, decision: Any = None) -> Reply:
+    """An entry as a reply."""
+    if entry.taken and isinstance(decision, Said):
+        decision = decision._replace(text=entry.left_of(decision.text))
+    return Reply(entry.left, entry.status, decision, names_of(entry.signs), entry.taken).as_said()
 
 
 class Judgement(NamedTuple):
     """Whether a reply is accepted, and its decision."""
 
-    acceptance: str
+    acceptance: str = "accepted"
     """``accepted``, ``rejected`` or ``unparsed``."""
+    cause: str = ""
+    """Why it was rejected: its status, a sign, or ``rejected`` by the act's `parse`."""
     reason: str = ""
+    """The same in words."""
     decision: Any = None
     ends: bool = False
-    """Whether a rejected reply that is no answer ends the run."""
+    """Whether a rejected reply ends the run, whatever the act allows."""
     status: ReplyStatus | Literal[""] = ""
-    """The status that the reply has instead, since nothing of an answer is left to publish, or by its treatment."""
+    """The status that the reply has instead, by its `parse` or its treatment."""
     failure: BaseException | None = None
-    """Error of a `parse` that failed; raised after the journal has the reply, which was paid for."""
+    """Error of a `parse` or an own sign that failed; raised after the journal has the reply, which was paid for."""
 
 
 def parsed(reading: Parsing, call: str, text: str) -> Judgement:
     """Whether the act's `parse` accepts an answer."""
     if reading.parse is None:
-        return Judgement("accepted")
+        return Judgement()
     try:
-        return Judgement("accepted", decision=reading.parse(call, text, reading.received))
+        return Judgement(decision=reading.parse(call, text, reading.received))
+    except NothingSaid as rejected:
+        return Judgement("rejected", "empty", str(rejected), status="empty")
     except Rejected as rejected:
-        return Judgement("rejected", str(rejected), status="empty" if isinstance(rejected, NothingSaid) else "")
+        status: Literal["unreadable", ""] = "unreadable" if reading.closed else ""
+        return Judgement("rejected", status or "rejected", str(rejected), status=status)
     except RAISED as error:  # a parse is a function of the user's
-        return Judgement("unparsed", f"parse failed with {raised(error)}", failure=error)
+        return Judgement("unparsed", reason=f"parse failed with {raised(error)}", failure=error)
 
 
 def read_again(entry: Entry, reading: Parsing, at: Mapping[str, Any]) -> Judgement:
-    """Whether a stored entry is accepted; an answer is parsed again unless it was rejected.
+    """What the journal says of an entry; an answer that was not rejected is parsed again, which makes its decision.
 
     Raises
     ------
     JournalMismatch
         If a reply that was accepted is now rejected; `at` says where.
     """
-    if entry.acceptance == "rejected" or entry.status != "answered":
-        return Judgement(entry.acceptance, entry.reason)
+    if entry.acceptance == "rejected":
+        return Judgement("rejected", entry.cause, entry.reason)
+    if entry.status != "answered":
+        return Judgement()
     judged = parsed(reading, entry.key.call, entry.text)
     if entry.acceptance == "accepted" and judged.acceptance == "rejected":
         raise JournalMismatch(
@@ -86,31 +89,61 @@ def read_again(entry: Entry, reading: Parsing, at: Mapping[str, Any]) -> Judgeme
     return judged
 
 
-def looked_at(reply: ParsedReply, prompt: Prompt, reading: Parsing, call: str) -> tuple[ParsedReply, tuple[Sign, ...]]:
-    """A reply with its status, and its signs; in a form that no refusal has, it is an answer whatever its words."""
-    speech = None if reading.formal else reading.speech
-    status, signs = look(reply.text, reply.status, speech=speech, prompt=prompt, received=reading.received)
-    if reading.formal and status != reply.status and parsed(reading, call, reply.text).acceptance == "accepted":
-        return reply, ()
-    return reply._replace(status=status), signs
+async def treated(
+    reply: ParsedReply, prompt: Prompt, endpoint: Endpoint, again: Mapping[str, int], reading: Parsing, call: str
+) -> tuple[Judgement, dict[str, Any]]:
+    """Whether a model's reply is accepted, and what its entry says of its signs, what was taken out, and by what rules.
+
+    Parameters as for :func:`judge`.
+    """
+    policy = endpoint.replies
+    try:
+        looked = await _looked_at(reply, prompt, reading, call, policy)
+    except RAISED as error:  # a judge and a sign may be the user's own
+        return Judgement("unparsed", reason=raised(error, placed=False), failure=error), {}
+    reply, doubles = reply._replace(status=looked.status), endpoint.max_tokens is not None
+    judged = judge(reply, looked.signs, policy, again, reading, call, doubles=doubles)
+    sure = names_of(sign for sign in looked.signs if sign.sure)
+    taken = " ".join(filter(policy.taken.__contains__, sure)) if sure else ""
+    return judged, {"signs": looked.signs, "taken": taken, "rules": policy.rules}
+
+
+async def _looked_at(reply: ParsedReply, prompt: Prompt, reading: Parsing, call: str, policy: ReplyPolicy) -> Looked:
+    """The status of a reply, and its signs; in a form that no refusal has, it is an answer whatever its words."""
+    speech = None if reading.closed or reading.speech is None or reading.speech.looks == "none" else reading.speech
+    own = speech is not None and speech.looks == "own"
+    shown = {"prompt": None if own else prompt, "received": () if own else reading.received}
+    status, signs = await policy.look(reply.text, reply.status, speech=speech, **shown)
+    has_form = (reading.formal or reading.closed) and status not in (reply.status, "empty")
+    if has_form and parsed(reading, call, reply.text).acceptance == "accepted":
+        status = reply.status
+    return Looked(status, tuple(_unless_asked_for(sign, reply.text, prompt) for sign in signs))
+
+
+def _unless_asked_for(sign: Sign, text: str, prompt: Prompt) -> Sign:
+    """A sign; one whose words the task asks for, such as "Final answer:", may not be taken out: instruments read it."""
+    words = text[sign.start : sign.end].strip().casefold() if sign.sure and sign.name == "preamble" else ""
+    asked = words and prompt.message is not None and words in prompt.message.content.casefold()
+    return sign._replace(sure=False) if asked else sign
 
 
 def judge(
     reply: ParsedReply,
-    signs: Iterable[Sign],
+    signs: tuple[Sign, ...],
     policy: ReplyPolicy | None,
     again: Mapping[str, int],
     reading: Parsing,
     call: str,
     *,
     doubles: bool = False,
-) -> tuple[ParsedReply, Judgement]:
-    """A reply with its last status, and whether it is accepted.
+    reason: str = "",
+) -> Judgement:
+    """Whether a reply is accepted: by its status and signs, then by the act's `parse` if it is an answer.
 
     Parameters
     ----------
     reply, signs
-        The reply, and its signs of conduct.
+        The reply with its status, and its signs of conduct.
     policy : ReplyPolicy or None
         What follows from them; None for a person, whose reply is only parsed.
     again : mapping of str to int
@@ -119,35 +152,20 @@ def judge(
         How it is read, and the name of the call.
     doubles : bool
         Whether there is a limit of length that could be doubled; else the same question would be cut off again.
+    reason : str
+        Why a `parse` has given it its status.
     """
-    found = _judged(reply, signs, policy, again, reading, call, doubles)
-    if found.status:
-        reply = reply._replace(status=found.status)
-    return reply, _judged(reply, (), policy, again, reading, call, doubles) if found.status == "empty" else found
-
-
-def _judged(
-    reply: ParsedReply,
-    signs: Iterable[Sign],
-    policy: ReplyPolicy | None,
-    again: Mapping[str, int],
-    reading: Parsing,
-    call: str,
-    doubles: bool,
-) -> Judgement:
-    """Whether a reply is accepted: by its signs and the act's `parse` if it is an answer, else by the policy."""
-    if policy is None:
-        return parsed(reading, call, reply.text) if reply.status == "answered" else Judgement("accepted")
-    if reply.status == "answered":
-        sign, then = policy.asks_again(names_of(signs), again)
+    status = reply.status
+    if policy is not None:
+        cause, then = policy.follows(status, names_of(signs), again, doubles=doubles)
         if then in ("again", "fail"):
-            return Judgement("rejected", f"the reply shows {sign}", ends=then == "fail")
-        found = parsed(reading, call, reply.text)
-        return found._replace(status="off_role") if then == "skip" and found.acceptance == "accepted" else found
-    treatment: NoAnswer | CutOff = getattr(policy, reply.status)
-    cut_off = reply.status == "truncated"
-    asked = again.get("truncated" if cut_off else "no answer", 0)
-    over = asked >= treatment.reask or (cut_off and not doubles)
-    if over and treatment.then != "fail":
-        return Judgement("accepted")
-    return Judgement("rejected", f"the reply was {reply.status}", ends=over)
+            told = reason or (f"the reply shows {cause}" if cause != status else f"the reply was {status}")
+            return Judgement("rejected", cause, told, ends=then == "fail", status=status)
+        if then == "skip" and status in SPOKEN:
+            return Judgement(status="left_out")
+    if status != "answered":
+        return Judgement(status=status)
+    found = parsed(reading, call, reply.text)
+    if not found.status or (policy is None and found.status != "empty"):
+        return found._replace(status=status)
+    return judge(reply._replace(status=found.status), (), policy, again, reading, call, reason=found.reason)

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 _TAGGED = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _CLOSED_ONLY = re.compile(r"\A(.*?)</(?:think|thinking|reasoning)>", re.DOTALL)
 
-#: Finish reasons of replies cut at the limit of their length, and of replies withheld by a filter or the model itself.
+#: Finish reasons of replies cut at the limit of their length, of those withheld by a filter, and by the model itself.
 _CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length"))
-_WITHHELD = frozenset(
-    ("content_filter", "content_filtered", "refusal", "safety", "prohibited_content", "blocklist", "spii")
-)
+_WITHHELD = frozenset(("content_filter", "content_filtered", "safety", "prohibited_content", "blocklist", "spii"))
+_DECLINED = "refusal"
 
 #: No model takes in or makes as many tokens in one call.
 _MOST_TOKENS = 100_000_000
@@ -41,7 +40,7 @@ class ParsedReply(NamedTuple):
     reasoning : str
         The model's reasoning before the answer.
     status : str
-        What its provider says: ``answered``, ``refused``, ``empty`` or ``truncated``.
+        What its provider says: ``answered``, ``refused``, ``filtered``, ``empty`` or ``truncated``.
     finish_reason, model, fingerprint : str
         As the provider returned them, without credentials; empty when it did not. The fingerprint is that of its
         configuration.
@@ -71,8 +70,9 @@ def read_reply(message: AIMessage) -> ParsedReply:
 
     Notes
     -----
-    A reply is *refused* when the provider says so (a refusal field, a content filter); *truncated* when it ended at the
-    limit of its length; *empty* when no text is left. What its words are is for :func:`opinionsim.conduct.look`.
+    A reply is *refused* when the provider says that the model refuses, *filtered* when it says that a filter withheld
+    it, *truncated* when it ended at the limit of its length, and *empty* when no text is left. What its words are
+    is for :func:`opinionsim.conduct.look`.
     """
     text, reasoning = _split(message)
     about = message.response_metadata
@@ -107,15 +107,12 @@ def _count(tokens: object) -> int | None:
     return tokens if type(tokens) is int and 0 <= tokens <= _MOST_TOKENS else None
 
 
-def withheld(finish: str) -> bool:
-    """Whether a finish reason says that a filter or the model itself withheld the reply."""
-    return finish.lower() in _WITHHELD
-
-
 def _status(text: str, finish: str, refusal: bool) -> ReplyStatus:
     """What a provider says of a reply."""
-    if refusal or withheld(finish):
+    if refusal or finish.lower() == _DECLINED:
         return "refused"
+    if finish.lower() in _WITHHELD:
+        return "filtered"
     if finish.lower() in _CUT_SHORT:
         return "truncated"
     return "answered" if text.strip() else "empty"

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.metrics._evidence import BELIEF
 from opinionsim.metrics._opinion_rows import STANCE, by_participants
 from opinionsim.metrics._run_metrics import final_opinions
 from opinionsim.opinions import OpinionScale
@@ -18,7 +19,11 @@ from opinionsim.registry import NamedPart, blamed
 
 
 def named_metrics(
-    runs: pd.DataFrame, opinions: pd.DataFrame, named: Sequence[Any], scale: OpinionScale
+    runs: pd.DataFrame,
+    opinions: pd.DataFrame,
+    named: Sequence[Any],
+    scale: OpinionScale,
+    turns: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Metrics of the final opinions of every run: each participant's last measured value.
 
@@ -30,12 +35,14 @@ def named_metrics(
         Metrics, as a specification names them: a name, an import path, or a mapping with name and options.
     scale : OpinionScale
         Its ends are the range passed to the metrics.
+    turns : DataFrame, optional
+        As for :func:`opinionsim.metrics.run_metrics`.
 
     Returns
     -------
     DataFrame
         One row a run, cell, instrument of stance and kind of text: ``run_id, cell, instrument_id, kind``, and a column
-        a metric, called by its name; NaN where no agent was measured.
+        a metric, called by its name; NaN where no agent was measured, or too few were.
 
     Raises
     ------
@@ -46,7 +53,7 @@ def named_metrics(
         number.
     """
     parts = [each if isinstance(each, NamedPart) else NamedPart.model_validate(each) for each in named]
-    heads, finals = final_opinions(runs, opinions)
+    heads, finals = final_opinions(runs, opinions, turns)
     known = dict(zip(runs["run_id"], runs["truth"], strict=True)) if "truth" in runs.columns else {}
     truths = [known.get(run, np.nan) for run in heads["run_id"]]
     return heads.assign(
@@ -70,13 +77,19 @@ def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row a run and cell that has any: ``run_id, cell``, and a column ``<variable> of <kind> by <classifier>`` for
         each instrument and kind of text, without the classifier where it has the variable's name: the mean over all
-        texts of participants that it coded by themselves; NaN where there is none.
+        texts of participants that it coded by themselves; NaN where there is none. Expectations over token
+        probabilities are named so, and where most of the probability is off the scale, a column says how much.
     """
     kept = (opinions["variable"] != STANCE) & by_participants(opinions, runs)
     rows = opinions[kept & opinions["about"].isna()] if "about" in opinions.columns else opinions[kept]
     by = (" by " + rows["classifier"]).where(rows["classifier"] != rows["variable"], "")
-    names = rows["variable"] + " of " + rows["kind"].astype(str) + by
+    expected = rows["classifier"] == BELIEF
+    said = expected.map({True: ", expectation", False: ""})
+    names = rows["variable"] + " of " + rows["kind"].astype(str) + by + said
     made = rows.assign(name=names).pivot_table(index=["run_id", "cell"], columns="name", values="value")
+    off = rows[expected].assign(name=names + ", off scale")
+    off = off.pivot_table(index=["run_id", "cell"], columns="name", values="off_scale")
+    made = made.join(off.loc[:, off.mean() > 0.5])
     return made.rename_axis(columns=None).reset_index()
 
 

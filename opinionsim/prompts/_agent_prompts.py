@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -106,6 +106,8 @@ class Wording:
         ISO 639-1 code of the language that the templates are in.
     own : mapping of (str, str) to Template
         Texts that acts bring themselves, by name of the act and text.
+    stated : mapping of str to collection of str
+        Variables of each task template.
     """
 
     place: str
@@ -115,6 +117,7 @@ class Wording:
     defang: Callable[[str], str]
     language: str = "en"
     own: Mapping[tuple[str, str], Template] = field(default_factory=lambda: MappingProxyType({}))
+    stated: Mapping[str, Collection[str]] = field(default_factory=lambda: MappingProxyType({}))
 
     def frame(self, name: str) -> Template:
         """The template of a frame.
@@ -207,12 +210,22 @@ class AgentPrompts:
         values = {name: self._wording.defang(text) for name, text in act.values.items()}
         return self._user(self._wording.task(act), {**declared, **values})
 
-    def speech(self, act: Act) -> Speech:
-        """In whose name, and how, the replies to an act are to be said."""
-        told = act.values.get("words", "")
-        words = int(told) if told.isdecimal() else self._shared.get("post_words") if act.template == "write" else None
-        system = "" if self._system is None else self._system.content
-        return Speech(self.name or self.author, self._wording.language, words, system, partial(self._again, words))
+    def speech(self, act: Act | None = None) -> Speech:
+        """In whose name, and how, the replies to an act are to be said; a reflection without one."""
+        words = None if act is None else self.words(act)
+        system, again = "" if self._system is None else self._system.content, partial(self._again, words)
+        author, language = self.name or self.author, self._wording.language
+        return Speech(author, language, words, system, "own" if act is None else "all", again)
+
+    def words(self, act: Act) -> int | None:
+        """Most words that an act asks for; None where it states no number, or only what the limit of replies allows."""
+        told, stated = act.values.get("words", ""), self._wording.stated.get(act.template, ())
+        if told.isdecimal():
+            return int(told)
+        posts = "post_words" in stated and (not act.answers or self._shared["claim"])
+        found = "post_words" if posts else "report_words" if "report_words" in stated else ""
+        words: int | None = self._shared.get(found)
+        return words
 
     def _again(self, words: int | None, cause: str, reason: str) -> str:
         """What is added to a task that is asked again, saying what was wrong."""
@@ -275,7 +288,8 @@ class AgentPrompts:
         scene = self._scene(act, received, past)
         text = reply.text if reply.status in SPOKEN else ""
         # Packs know answers, refusals, and texts that were cut off; whatever else was said, nobody heard it.
-        status = reply.status if reply.status in (*SPOKEN, "refused") else "empty"
+        known = {"unreadable": "answered", "filtered": "refused"}
+        status = known.get(reply.status, reply.status if reply.status in (*SPOKEN, "refused") else "empty")
         return self._user(
             self._wording.frame("event"),
             {**scene, "case": _case(act, received), "condition": status, "text": self._wording.defang(text)},

@@ -54,6 +54,8 @@ KINDS: Mapping[str, _Kind] = {
         ("scripted", "human", "replay", "equation"),
     ),
     "selector": _Kind("selector", given=("texts",)),
+    "sign": _Kind("sign of conduct", "opinionsim.conduct", given=("text", "speech", "prompt", "received")),
+    "judge": _Kind("judge of replies", "opinionsim.conduct", given=("text", "status", "speech", "prompt", "received")),
     "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
     "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
     "table": _Kind(
@@ -69,8 +71,9 @@ KINDS: Mapping[str, _Kind] = {
     "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
 }
 
-#: Further tables: commands, prompt packs, templates that join a pack, and what makes a folder a slice.
-_UNMARKED = ("command", "pack", "templates", "slice")
+#: Further tables: commands, prompt packs, templates that join a pack, chat models in this process, and what makes a
+#: folder a slice.
+_UNMARKED = ("command", "pack", "templates", "local", "slice")
 
 
 class Place(NamedTuple):

@@ -364,6 +364,8 @@ class Interaction(KindModel):
         """What whoever reads a store is told of it, as JSON values: nobody has to import it."""
         found = {
             "texts": self.texts,
+            # Nobody is asked for these: they stand in the specification, whoever puts them before the others.
+            "given": [act.name for act in self.acts.values() if not act.draws and act.opinion != "none"],
             "tables": list(self.tables),
             "figures": list(self.figures),
             "frames": list(self.frames),

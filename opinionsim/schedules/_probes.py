@@ -6,12 +6,15 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
+from opinionsim.classifiers import read_closed
 from opinionsim.errors import SpecError
 from opinionsim.foundation.forms import Form
-from opinionsim.messages import Message, Numbers
+from opinionsim.messages import Message, Numbers, take_as_is
+from opinionsim.opinions import OpinionScale
 from opinionsim.schedules._dyadic_acts import PROBE, SELF_REPORT
 from opinionsim.schedules._turns import (
     AdaptiveSchedule,
@@ -150,12 +153,15 @@ class _ProbedAdaptive(_Probed):
         return self._around(outline(self._schedule))
 
 
-def stated_on(schedule: AnySchedule, labels: tuple[str, ...]) -> AnySchedule:
-    """The schedule, whose self-reports persons answer by choosing one of the labels of a scale."""
+def stated_on(schedule: AnySchedule, scale: OpinionScale) -> AnySchedule:
+    """The schedule, whose self-reports name a point of a scale; persons choose one of its labels."""
     if SELF_REPORT.name in schedule.acts:
-        form = Form("choice", labels)
+        read: dict[str, Any] = {"parse": partial(read_closed, scale), "written": take_as_is, "after": "none"}
+        form = Form("choice", scale.labels)
         acts = schedule.acts.values()
-        schedule.acts = named(*(replace(act, form=form) if act.name == SELF_REPORT.name else act for act in acts))
+        schedule.acts = named(
+            *(replace(act, form=form, **read) if act.name == SELF_REPORT.name else act for act in acts)
+        )
     return schedule
 
 

@@ -139,6 +139,11 @@ class ActSpec(Act):
         own = {"template": f"person-{self.template}", "text": self.person, "parse": self.written or self.parse}
         return replace(self, **own, memory="none", draws=1, selector=None)  # type: ignore[arg-type]
 
+    @property
+    def closed(self) -> bool:
+        """Whether its question is closed: people answer it with a form other than a text."""
+        return not isinstance(self.form, Form) or self.form.kind != "text"
+
     def form_for(self, received: tuple[Message, ...]) -> Form:
         """How a person answers once it has received these messages."""
         return self.form if isinstance(self.form, Form) else self.form(received)
@@ -500,6 +505,15 @@ def first_keeper(schedule: AnySchedule) -> int | None:
     """
     turns = schedule.turns() if isinstance(schedule, StaticSchedule) else _without_waiting(schedule)
     return next((turn.agent for turn in turns if schedule.acts[turn.act].memory == "keep"), None)
+
+
+def unremembered(schedule: AnySchedule) -> frozenset[int]:
+    """Turns that keep memory which no later turn of their agent reads; none where turns are decided as it goes on."""
+    last: dict[int, tuple[int, str]] = {}
+    for turn in schedule.turns() if isinstance(schedule, StaticSchedule) else ():
+        if (memory := schedule.acts[turn.act].memory) != "none":
+            last[turn.agent] = turn.index, memory
+    return frozenset(index for index, memory in last.values() if memory == "keep")
 
 
 def _without_waiting(schedule: AdaptiveSchedule) -> Iterator[Turn]:

@@ -24,6 +24,7 @@ def own_parts_of(spec: ExperimentSpec) -> dict[str, Part]:
         parts += [find("memory", spec.cognition.memory.name), find("selector", spec.cognition.selector.name)]
         parts += [find("selector", each.selector.name) for each in spec.cast if each.selector is not None]
         parts += [find("chat_model", each.name) for each in spec.chat_models if own_model(each.name)]
+        parts += [part for each in spec.chat_models for part in each.replies.parts]
         needed = (each for each in spec.instruments if each.variable in spec.interaction.needs)
         parts += [find("classifier", each.classifier.name) for each in needed]
     return {part.name: part for part in parts if part.outside}

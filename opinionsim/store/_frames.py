@@ -99,8 +99,9 @@ def runs(rows: _Stored) -> pd.DataFrame:
     """One row a cell and replicate."""
     records = [tuple(row.values()) for row in cells(rows.connection, rows.design)]
     axes = _spread([cell.axes for cell in rows.design.runs], COLUMNS["runs"], "sweep.")
-    key = ["cell", "replicate", "redraw", "run_id", "instrument_id"]
-    return _frame("runs", [*zip(*records, strict=True)], axes, key)
+    return _frame(
+        "runs", [*zip(*records, strict=True)], axes, ["cell", "replicate", "redraw", "run_id", "instrument_id"]
+    )
 
 
 def agents(rows: _Stored) -> pd.DataFrame:
@@ -154,7 +155,7 @@ def acts(rows: _Stored) -> pd.DataFrame:
         records.append(
             (
                 *(row.run_id, row.turn, row.step, row.agent, row.act, row.kind, tuple(reads), row.text_id),
-                *(row.status, first, row.signs, own.get("failed_reflections", 0)),
+                *(row.status, first, row.signs, row.taken, own.get("failed_reflections", 0)),
                 authors[row.run_id, row.agent].evidence,
             )
         )
@@ -163,15 +164,14 @@ def acts(rows: _Stored) -> pd.DataFrame:
 
 def _replies(rows: _Stored) -> dict[tuple[str, int], dict[str, Any]]:
     """What the journal says of turns whose first reply was no answer, or whose reflection failed."""
-    table, entry = _schema.journal, _schema.journal.c
+    table = _schema.journal
     # Everything else is asked of rows that were found intact.
     found: dict[tuple[str, int], dict[str, Any]] = {}
-    for row in rows.among(table, select(table).where(entry.status != "answered")):
+    for row in rows.among(table, select(table).where(table.c.status != "answered")):
         own = found.setdefault((row.run_id, row.turn), {})
-        accepted = row.acceptance == "accepted"
-        if row.call == REFLECT and accepted and row.status not in SPOKEN:
+        if row.call == REFLECT and row.acceptance == "accepted" and row.status not in SPOKEN:
             own["failed_reflections"] = own.get("failed_reflections", 0) + 1
-        if row.call == REPLY and row.attempt == 0 and row.status != "answered":
+        if row.call == REPLY and row.attempt == 0:
             own["first_status"] = row.status
     return found
 
@@ -268,7 +268,7 @@ def _opinion_columns(
         [turn.step for turn in own],
         [turn.agent for turn in own],
         [author.assigned_opinion for author in by],
-        [turn.status for turn in own],
+        [cell.status_of(turn) for turn in own],
         [row.value if counts else None for row, counts in zip(rows, counted, strict=True)],
         [row.value for row in rows],
         expectation.tolist(),

@@ -50,6 +50,8 @@ class ExperimentRun:
         Whether all reports of an agent count in tables of the cell, because none depends on another.
     uncounted : tuple of str
         Statuses and signs of conduct of texts whose opinions count in no table or figure of the cell.
+    least_measured : float
+        Least share of the participants with a turn that must be measured for a run to have a mean.
     topic_title : str
         What figures call the topic; a change of it changes no run.
     declared : dict of JSON values
@@ -67,13 +69,19 @@ class ExperimentRun:
     instruments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     every_report: bool = False
     uncounted: tuple[str, ...] = ("truncated",)
+    least_measured: float = 0.5
     topic_title: str = ""
     declared: Mapping[str, Any] = field(default_factory=dict)
     redraw: int = 0
 
     def counts(self, turn: Any) -> bool:
         """Whether an opinion coded from the text of a turn, a row with `status` and `signs`, counts."""
-        return turn.status not in self.uncounted and not set(self.uncounted).intersection(turn.signs.split())
+        return self.status_of(turn) not in (*self.uncounted, "left_out")
+
+    def status_of(self, turn: Any) -> str:
+        """Status of such a text in tables: ``left_out`` where one of its signs keeps an answer out of them."""
+        out = turn.status not in self.uncounted and not set(self.uncounted).isdisjoint(turn.signs.split())
+        return "left_out" if out else str(turn.status)
 
     @property
     def name(self) -> str:
@@ -273,8 +281,7 @@ class TieRow(NamedTuple):
 class TurnRow:
     """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order.
 
-    `status` is ``answered``, ``refused``, ``empty``, ``truncated`` or ``skipped``; all but the first are missing
-    values, and a skipped turn made no call. `signs` names the signs of conduct of the reply, one blank apart.
+    `signs` names the signs of conduct of the reply, `taken` those that were taken out of it, one blank apart.
     """
 
     turn: int
@@ -286,6 +293,7 @@ class TurnRow:
     text: str
     status: ReplyStatus = "answered"
     signs: str = ""
+    taken: str = ""
 
 
 class Doing(NamedTuple):

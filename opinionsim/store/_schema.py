@@ -183,14 +183,14 @@ texts = _table("texts", "text_id", "text", sealed=False, rowed=True)
 #: Each row is a prompt: that of `before` and one message more. `prompt_id` is a hash of the other columns.
 prompts = _table("prompts", "prompt_id", "before role text_id", sealed=False)
 #: `seq` counts the turns, ties and opinions of a run together, from 1, in the order they became known.
-turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind reads:json text_id status signs")
+turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind reads:json text_id status signs taken")
 #: `entry` counts the entries of a run from 1, in the order they arrived; `experiment_id` is the experiment that paid.
 journal = _table(
     "journal",
     "run_id turn:int call attempt:int",
-    "entry:int experiment_id source step:int agent:int act prompt_hash text_id acceptance reason seed:int? dropped:int "
-    "finish_reason model fingerprint input_tokens:int? output_tokens:int? latency_s:float? arrived_at:float? status "
-    "signs:json rules reasoning_id? cached_tokens:int? reasoning_tokens:int? cost:float? saved:float?",
+    "entry:int experiment_id source step:int agent:int act prompt_hash text_id acceptance cause reason seed:int? "
+    "dropped:int finish_reason reasoning_tokens:int? fingerprint input_tokens:int? output_tokens:int? latency_s:float? "
+    "arrived_at:float? status signs:json taken reasoning_id? rules cached_tokens:int? model cost:float? saved:float?",
 )
 #: What was paid for forgotten calls, by experiment, run and generation.
 ledger = _table(

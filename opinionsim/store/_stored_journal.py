@@ -17,9 +17,7 @@ from opinionsim.store import _counts, _schema
 #: Messages of prompts that a query reads, about.
 _AT_ONCE = 500
 #: Fields of an entry that are read back from the columns of its row.
-_COPIED = tuple(
-    field.name for field in fields(Entry) if field.name not in ("key", "prompt", "text", "reasoning", "signs")
-)
+_COPIED = sorted({field.name for field in fields(Entry)} - {"key", "prompt", "text", "reasoning", "signs"})
 #: Valid values of some of them.
 _VALID: Mapping[str, frozenset[str]] = {
     "source": frozenset(get_args(Source)),

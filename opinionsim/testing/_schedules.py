@@ -59,7 +59,7 @@ class _Talker:
         heard = [message.text for message in received]
         known = [] if keeps == "none" else self._memory
         reply = await ask(REPLY, [ChatMessage("user", text) for text in (*known, *heard, turn.act)])
-        text, status, decision, _ = reply
+        text, status, decision, *_ = reply
         publish(Message(text, "", turn.agent, status, act=turn.act, decision=decision, turn=turn.index))
         if keeps == "keep":
             self._memory = (*self._memory, *heard, reply.text)
@@ -152,7 +152,7 @@ class _OneByOne:
             if not spec.draws:
                 self.messages.append(relayed(turn, received, "")._replace(turn=turn.index))
                 continue
-            reading = Parsing(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal)
+            reading = Parsing(spec.parse, tuple(received), spec.attempts, spec.after, spec.formal, spec.closed)
 
             async def ask(
                 call: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,6 +13,14 @@ from opinionsim.store import AbsentError
 
 if TYPE_CHECKING:
     from opinionsim.store import Columns, DesignRow, ExperimentRun, InstrumentRow, StoreReader
+
+#: Who a text is from that the specification gives, and a member other than a participant puts before the others.
+GIVEN = "given text"
+
+
+def is_given(act: str, role: str, declared: Mapping[str, Any]) -> bool:
+    """Whether a text of an act, by an agent in a role, is given, by what the interaction of the cell declares."""
+    return role != "participant" and act in declared.get("given", ())
 
 
 class OneRun:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.messages import spelled_out
 from opinionsim.metrics import evidence_statement
 from opinionsim.store import find_design
-from opinionsim.watching._run_view import picked
+from opinionsim.watching._run_view import GIVEN, is_given, picked
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader
@@ -62,11 +62,8 @@ def search(
         # Cells that share a run show it once.
         listed = [(row, each) for row, each in enumerate(every) if cell in ("", each.cell)]
         rows = {each.run_id: row for row, each in reversed(listed)}
-        names = {
-            (run, each.agent): spelled_out(each.name) or f"agent {each.agent}"
-            for run, cast in moment.casts(run_ids).items()
-            for each in cast
-        }
+        casts = {(run, each.agent): each for run, cast in moment.casts(run_ids).items() for each in cast}
+        names = {key: spelled_out(each.name) or f"agent {each.agent}" for key, each in casts.items()}
         evidence = {row.evidence for row in moment.registered(run_ids).values()}
         acts, statuses, hits = set[str](), set[str](), list[tuple[int, int]]()
         for turn in moment.said(run_ids):
@@ -81,7 +78,10 @@ def search(
             hit = picked(every[row], "run_id cell replicate")
             (found,) = moment.turns(hit["run_id"], only=[index])
             hit |= picked(found, "turn step agent act kind status")
-            hit |= {"row": row, "run": every[row].name, "name": names[hit["run_id"], found.agent]}
+            key = every[row].run_id, found.agent
+            hit |= {"row": row, "run": every[row].name}
+            hit["given"] = is_given(found.act, casts[key].role, every[row].declared)
+            hit["name"] = GIVEN if hit["given"] else names[key]
             told.append(hit | {"excerpt": _excerpt(found.text, said(found.text))})
     return {
         "stamp": evidence_statement(evidence) if evidence else "",

@@ -12,7 +12,7 @@ from opinionsim.store import AgentRow, Results, find_design, open_store
 from opinionsim.watching._coded_turns import Lines
 from opinionsim.watching._record_columns import agent_of
 from opinionsim.watching._run_states import row_of
-from opinionsim.watching._run_view import OneRun
+from opinionsim.watching._run_view import GIVEN, OneRun
 
 #: Most messages that a heading names.
 _MOST_NAMED = 4
@@ -161,7 +161,7 @@ def paragraphs(
     names, players = {each.agent: _name(each) for each in agents}, _players(agents)
     for each in told["turns"]:
         read = [
-            _author(ref, told["read"][ref]["agent"], names)
+            _author(ref, told["read"][ref], names)
             for ref in each["reads"]
             if told["read"][ref]["status"] not in UNHEARD
         ]
@@ -171,13 +171,15 @@ def paragraphs(
         after = f" after reading {', '.join(read)}" if read else ""
         agent = each["agent"]
         player = f", {players[agent]}" if players.get(agent) else ""
+        who = GIVEN if each["given"] else f"{names.get(agent, agent)} (agent {agent}{player})"
         heard = [told["read"][ref] for ref in each["reads"]] if quoted else []
         quotes = "".join(f"\n  > {one['name']}: {one['text']}" for one in heard if one["text"])
-        changed = f"  change {each['change']:+g}" if quoted and each["change"] else ""
+        came = f"\n(as it came: {each['reply']})" if each["reply"] else ""
+        alone = f" ({each['alone']})" if each["alone"] else ""
+        changed = f"  change {each['change']:+g}{alone}" if quoted and each["change"] else ""
         yield (
-            f"\nstep {each['step']}, turn {each['turn']}: {names.get(agent, agent)} (agent {agent}{player}) "
-            f"{each['kind'] or each['act']}{after}{_mark(each, instrument_id)}"
-            f"{changed}{quotes}\n{each['text']}"
+            f"\nstep {each['step']}, turn {each['turn']}: {who} {each['kind'] or each['act']}{after}"
+            f"{_mark(each, instrument_id)}{changed}{quotes}\n{each['text']}{came}"
         )
 
 
@@ -197,12 +199,13 @@ def _players(agents: Sequence[AgentRow]) -> dict[int, str]:
     }
 
 
-def _author(ref: str, agent: int | None, names: Mapping[int, str]) -> str:
+def _author(ref: str, read: Mapping[str, Any], names: Mapping[int, str]) -> str:
     """The author of a message that a turn read."""
+    agent = read["agent"]
     if agent is None:
         return f"the message {ref}"
     place = f"turn {ref}" if ref.isdecimal() else ref.rpartition("-agent-")[0]
-    return f"{names.get(agent, '?')} ({place})"
+    return f"{GIVEN if read['given'] else names.get(agent, '?')} ({place})"
 
 
 def _mark(line: Mapping[str, Any], instrument_id: str | None) -> str:
@@ -212,7 +215,8 @@ def _mark(line: Mapping[str, Any], instrument_id: str | None) -> str:
     if found and line["status"] in ("answered", "truncated"):
         told.append(_coded(found[-1]))
     if line["signs"]:
-        told.append(f"reply showed {', '.join(line['signs'].split())}")
+        gone = line["taken"].split()
+        told += [f"reply showed {each}" + ", taken out" * (each in gone) for each in line["signs"].split()]
     return f"  [{', '.join(told)}]" if told else ""
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from opinionsim.classifiers import is_abstention, parse_closed
+from opinionsim.classifiers import is_abstention, parse_closed, read_closed
+from opinionsim.errors import Rejected
 from opinionsim.llm import phrases
 from opinionsim.opinions import OpinionScale
 from tests.support.tables import coded_texts
@@ -101,3 +102,23 @@ def test_other_answers_are_no_abstentions(text: str) -> None:
 @pytest.mark.parametrize("text", phrases.REFUSALS)
 def test_refusals_name_no_point(text: str) -> None:
     assert parse_closed(text, FIVE) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("0.5", "names none"),
+        ("I think so", "names none"),
+        ("1 / 2", "names more than one number"),
+        ("-1: slightly positive", "words for another"),
+        ("19 This is a lie.", "names none"),
+    ],
+)
+def test_what_names_no_one_point_is_rejected_with_the_reason(text: str, why: str) -> None:
+    with pytest.raises(Rejected, match=f"one of -2, -1, 0, 1, 2 is needed and nothing else, .* {why}"):
+        read_closed(OpinionScale(), "reply", text, ())
+
+
+@pytest.mark.parametrize(("text", "point"), [("-1: slightly negative", -1), ("2", 2), ("No opinion.", None)])
+def test_a_point_or_an_abstention_is_an_answer(text: str, point: int | None) -> None:
+    assert read_closed(OpinionScale(), "reply", text, ()) == point

@@ -68,6 +68,10 @@ def ranks(text: str, n: int) -> list[int]:
         ("<ranking>C > B > A</ranking> Again: <ranking>C>B>A</ranking>", [3, 2, 1]),
         ("Der zweite Vorschlag überzeugt mich am meisten. <ranking>B > A > C</ranking>", [2, 1, 3]),
         ("我最同意第二个。<ranking>B > A > C</ranking>", [2, 1, 3]),
+        ("1. B\n2. C\n3. A", [3, 1, 2]),
+        ("My ranking:\n2. A / 1. C / 3. B", [2, 3, 1]),
+        ("<ranking>1. **Statement C**: plain\n2. Statement B - vague\n3. A</ranking>", [3, 2, 1]),
+        ("1) A, 2) B, 3) C", [1, 2, 3]),
         ("It would be INCORRECT to put A first.\n<ranking>B > A > C</ranking>", [2, 1, 3]),
         ("Ranking: B > A > C, and nothing here is INCORRECT or > else\n<ranking>B > A > C</ranking>", [2, 1, 3]),
     ],
@@ -95,6 +99,8 @@ def test_a_ranking_is_found_where_a_model_puts_it(reply: str, expected: list[int
         ("A, B", 2, "names 'A, B'"),
         ("<ranking>Vorschlag B > Vorschlag A</ranking>", 2, "names 'Vorschlag B'"),
         ("<ranking>1 > 2</ranking>", 2, "names '1'"),
+        ("1. A\n2. B", 3, "leaves out C"),
+        ("1. A park is green.\n2. B", 2, "leaves out A"),
     ],
 )
 def test_a_ranking_that_is_none_is_refused_and_says_why(reply: str, n: int, why: str) -> None:

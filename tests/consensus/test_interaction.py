@@ -38,7 +38,8 @@ class OfSessions(ScheduleContract):
 
     def says(self, turn: Turn, received: Sequence[Message], invented: str) -> str:
         act = turn.act.partition(".")[0]
-        n = sum(message.act.startswith(("draft", "revise", "put")) for message in received)
+        judged = "".join("c" if each.act == "criticise" else each.act[0] for each in received).rpartition("c")[2]
+        n = len(re.findall("[drp]", judged))
         letters = "".join(f"\nStatement {chr(65 + place)}:\n" for place in range(n))
         return reply(act, letters, hashed(invented))
 
@@ -133,9 +134,9 @@ def test_an_opinion_round_and_a_critique_round() -> None:
         "13: [1] citizen 2 criticise < 5 6",
         "14: [2] role 0 revise < 6 5 13 4 12 3 11",
         "15: [2] role 0 revise < 6 3 11 5 13 4 12",
-        "16: [2] citizen 0 rank < 3 15 14",
-        "17: [2] citizen 1 rank < 4 14 15",
-        "18: [2] citizen 2 rank < 5 15 14",
+        "16: [2] citizen 0 rank < 3 6 11 15 14",
+        "17: [2] citizen 1 rank < 4 6 12 14 15",
+        "18: [2] citizen 2 rank < 5 6 13 15 14",
         "19: [2] citizen 0 self-report < 3 15",
         "20: [2] citizen 1 self-report < 4 15",
         "21: [2] citizen 2 self-report < 5 15",
@@ -292,8 +293,12 @@ def test_the_old_winner_stands_again_where_it_is_asked_to() -> None:
         turns = turns_of(session(3, rounds=1, incumbent=incumbent))
         winner = of(turns, "criticise")[0].reads[1]
         revised = [turn.index for turn in of(turns, "revise")]
+        critique = {turn.agent: turn.index for turn in of(turns, "criticise")}
         for ballot in of(turns, "rank")[3:]:
-            assert sorted(ballot.reads[1:]) == ([winner, *revised] if incumbent else revised)
+            # What was said of the last winner comes before the statements that are ranked now.
+            before = [critique[ballot.agent]] if incumbent else [winner, critique[ballot.agent]]
+            assert list(ballot.reads[1 : 1 + len(before)]) == before
+            assert sorted(ballot.reads[1 + len(before) :]) == ([winner, *revised] if incumbent else revised)
 
 
 def test_drafters_compete_in_one_run() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import opinionsim as osim
 from opinionsim import consensus
+from opinionsim.store import open_store
+from opinionsim.watching import search, transcript_data
 from tests.support.running import beyond
 
 SESSION: dict[str, Any] = {
@@ -45,3 +47,25 @@ def test_a_session_is_told_round_by_round(tmp_path: Path) -> None:
         (said,) = [block["lines"] for each in critiques for block in each["blocks"]] or [[]]
         assert {each["turn"]: each["text"] for each in said} == dict(written["message"])
     assert len(rounds[0]["blocks"]) == 3
+
+
+def test_a_text_that_is_put_before_the_citizens_is_nobodys(tmp_path: Path) -> None:
+    claim = "The library should open on Sundays."
+    topic = {"name": "library", "title": "Sundays", "claims": {"for": claim, "against": f"It is wrong that {claim}"}}
+    own = {"topic": {"definition": {**topic, "question": SESSION["task"], "category": "policy"}, "framing": "for"}}
+    rated = {**SESSION, **own, "interaction": {**SESSION["interaction"], "ratings": {"position": "before"}}}
+    rated = {key: value for key, value in rated.items() if key != "task"}
+    results = osim.run(osim.load_experiment(rated), str(tmp_path / "s.sqlite"))
+    told = transcript_data(results)
+    (put,) = [each for each in told["turns"] if each["act"] == "put"]
+    # What stood beforehand for a citizen is that citizen's.
+    assert [each["act"] for each in told["turns"] if each["given"]] == ["put"]
+    assert {each["name"]: each["given"] for each in told["read"].values() if each["agent"] == put["agent"]} == {
+        "given text": True,
+        "Mediator": False,
+    }
+    assert f"turn {put['turn']}: given text statement" in osim.transcript(results)
+    assert f"after reading given text (turn {put['turn']})" in osim.transcript(results)
+    with open_store(results.url, write=False) as store:
+        hits = search(store, experiment="session", text="library should open")["hits"]
+    assert {(each["act"], each["name"]) for each in hits if each["given"]} == {("put", "given text")}

@@ -60,17 +60,24 @@ def test_it_is_published_in_one_spelling() -> None:
     [
         ("They disagree.", "it holds no JSON object"),
         ('{"summary": "Cut', "it holds no JSON object"),
-        ("{}", "summary: Field required"),
-        (said(summary=" "), "summary: String should have at least 1 character"),
-        (said(argument_map=[{"claim": "It opens.", "premises": []}]), "argument_map.0.premises"),
-        (said(open_questions="Who pays?"), "open_questions"),
-        (said(fallacies=[{"fallacy": "straw man"}]), "fallacies.0.turn: Field required"),
+        ("{}", "its summary is missing"),
+        (said(summary=" "), "its summary is missing, empty"),
+        (said(argument_map=[{"premises": ["It is warm."]}]), "its argument_map.0.claim is missing"),
+        (said(open_questions="Who pays?"), "its open_questions is missing, empty or of another form"),
+        (said(fallacies=[{"fallacy": "straw man"}]), "its fallacies.0.turn is missing"),
     ],
 )
 def test_what_breaks_the_schema_is_rejected_with_its_place(reply: str, problem: str) -> None:
     with pytest.raises(Rejected) as error:
         read(reply)
     assert problem in error.value.args[0]
+
+
+@pytest.mark.parametrize("premises", [[], None, [""]])
+def test_a_claim_for_which_nobody_gave_a_reason_is_kept(premises: list[str] | None) -> None:
+    told = [{"claim": "It opens.", "premises": premises}, {"claim": "It is warm.", "premises": ["Sun.", ""]}]
+    claims = read(said(argument_map=told))["argument_map"]
+    assert [each.get("premises", []) for each in claims] == [[], ["Sun."]]
 
 
 def test_lists_are_cut_and_turns_that_nobody_read_left_out() -> None:

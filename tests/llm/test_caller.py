@@ -494,9 +494,9 @@ def test_asking_again_is_bounded_and_takes_what_comes_last() -> None:
     assert len(never.journal.records) == 3
 
 
-def test_a_provider_that_filters_the_prompt_has_refused() -> None:
+def test_a_provider_that_filters_the_prompt_is_told_from_a_model_that_refuses() -> None:
     desk = Desk(Client(*[_Filtered("the prompt was flagged")] * 3))
-    assert run_virtual(desk.ask()) == Reply("", "refused")
+    assert run_virtual(desk.ask()) == Reply("", "filtered")
     assert [record.finish_reason for record in desk.journal.records] == ["content_filter"] * 3
 
 

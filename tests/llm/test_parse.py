@@ -158,7 +158,7 @@ def test_refusals_that_are_asked_for_again_do_not_count_as_rejected_replies() ->
     policy = asking_again(2)
     bad = Desk([Endpoint(Client(LONG, MISSING["refused"], MISSING["empty"], "long as well"), replies=policy)] * 3)
     assert run_virtual(bad.ask(reading)) == Reply("long as well", decision=None)
-    none = Desk([Endpoint(Client(MISSING["empty"], LONG, MISSING["empty"], MISSING["refused"]), replies=policy)] * 3)
+    none = Desk([Endpoint(Client(MISSING["refused"], LONG, *[MISSING["refused"]] * 2), replies=policy)] * 3)
     assert run_virtual(none.ask(reading)) == Reply("I will not.", "refused")
     for desk, last in ((bad, "rejected"), (none, "accepted")):
         assert [record.key.attempt for record in desk.journal.records] == [0, 1, 2, 3]

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from langchain_core.messages import AIMessage
 
+import opinionsim as osim
 from opinionsim.analysis import missing_tables, tables
 from opinionsim.errors import SpecError
 from opinionsim.llm import GivenReplies
@@ -17,6 +18,7 @@ from opinionsim.messages import ChatMessage
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
+from opinionsim.watching import transcript
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Faults, StubRequest
 from tests.support.running import SMALL, carry_out, changed, ended, finished
@@ -76,14 +78,17 @@ def test_tables_stand_with_and_without_what_was_cut_off() -> None:
     main, doubtful = made
     assert [each.name for each in made] == ["", "doubtful"]
     assert 0 < main.frame["truncated_rate"].iloc[0] < 1
-    assert doubtful.header[0] == ("as tabulated", "as tabulated", "cut-off counted", "cut-off counted")
-    assert doubtful.frame["bias"].iloc[0] == main.frame["bias"].iloc[0] == 2.0
-    assert doubtful.frame["bias cut-off counted"].iloc[0] < 2.0
+    by_texts = doubtful.frame.set_index("texts")["bias"]
+    assert [*by_texts.index] == [row[0] for row in doubtful.rows] == ["as tabulated", "cut-off texts counted"]
+    assert by_texts.iloc[0] == main.frame["bias"].iloc[0] == 2.0
+    assert by_texts.iloc[1] < 2.0
     counting = changed(SPEC, model__replies={"truncated": {"then": "measure"}})
     _, results = carry_out(counting, "s.sqlite", GivenReplies([]))
     main, doubtful = _tabulated(results)
-    assert doubtful.header[0][3] == "cut-off left out"
-    assert main.frame["bias"].iloc[0] < doubtful.frame["bias cut-off left out"].iloc[0] == 2.0
+    # Where they count, they are flagged texts too.
+    by_texts = doubtful.frame.set_index("texts")["bias"]
+    assert [*by_texts.index] == ["as tabulated", "flagged texts left out", "cut-off texts left out"]
+    assert main.frame["bias"].iloc[0] < by_texts.iloc[1] == by_texts.iloc[2] == 2.0
 
 
 def test_a_run_that_fails_of_a_cut_off_reply_goes_on_when_the_rule_is_changed() -> None:
@@ -162,16 +167,67 @@ def test_a_failed_reflection_is_counted() -> None:
     assert set(results.metrics["n_failed_reflections"]) == {len(results.turns)}
 
 
+NOTED = f"{TRUE} [a note]"
+OWN = "tests.running.test_no_answers:note"
+
+
+@osim.part("sign")
+def note(text: str, **_: Any) -> list[tuple[int, int]]:
+    """The note that stands behind some texts."""
+    return [(len(TRUE), len(text))] if text == NOTED else []
+
+
+def _noted(prompt: list[ChatMessage]) -> str:
+    return TRUE if REPORT in prompt[-1].content else NOTED
+
+
+def _noting(then: Any, **more: Any) -> dict[str, Any]:
+    return changed(SPEC, model__replies={"own": {OWN: then}}, **more)
+
+
 def test_a_remark_of_the_model_is_taken_out_and_stays_on_record() -> None:
-    note = f"{TRUE}\n\n(Note: I am an AI and wrote this post as the character; it is not my own view.)"
-    results = _carried_out(SPEC, lambda prompt: TRUE if REPORT in prompt[-1].content else note)
+    results = _carried_out(_noting("strip"), _noted)
     posts = results.turns[results.turns["kind"] == "post"]
-    assert set(posts["message"]) == {TRUE}
-    assert set(posts["signs"]) == {"preamble"}
+    assert (set(posts["message"]), set(posts["signs"]), set(posts["taken"])) == ({TRUE}, {OWN}, {OWN})
     asked = results.calls[results.calls["act"] == "write"]
-    assert set(asked["reply"]) == {note}
-    assert set(asked["signs"]) == {json.dumps([["preamble", len(TRUE), len(note)]], separators=(",", ":"))}
+    assert set(asked["reply"]) == {NOTED}
+    assert [*map(json.loads, set(asked["signs"]))] == [[[OWN, len(TRUE), len(NOTED), True]]]
     assert set(results.turns.loc[results.turns["kind"] == "report", "signs"]) == {""}
+    (shown,) = {each for each in transcript(results).splitlines() if "a note" in each}
+    assert shown == f"(as it came: {NOTED})"
+
+
+@pytest.mark.parametrize("then", ["keep", {"reask": 1, "then": "strip"}, {"reask": 1, "then": "skip"}])
+@pytest.mark.parametrize("memory", ["cumulative", "reflective"])
+def test_what_was_done_is_read_from_the_journal_whatever_the_study_says_now(then: Any, memory: str) -> None:
+    spec = _noting(then, cognition={"memory": memory})
+    _, results = carry_out(spec, "s.sqlite", GivenReplies(_noted))
+    assert [each.difference for each in replay(results)] == [""]
+    summary, again = carry_out(spec, "s.sqlite", GivenReplies([]))
+    assert (summary.made, summary.errors) == (0, {})
+    pd.testing.assert_frame_equal(again.turns, results.turns)
+
+
+def test_a_fork_takes_over_what_readers_got_there() -> None:
+    spec = _noting("keep")
+    spec["sweep"] = [
+        {"interaction": [spec["interaction"]]},
+        {"fork": [{"label": "f", "cell": "interaction=dyadic", "step": 6}], "model.replies.own": [{OWN: "strip"}]},
+    ]
+    results = _carried_out(spec, _noted)
+    (fork,) = results.turns["run_id"].unique()[-1:]
+    posts = results.turns[(results.turns["run_id"] == fork) & (results.turns["kind"] == "post")]
+    assert [*posts["message"]] == [NOTED] * 5 + [TRUE] * (len(posts) - 5)
+
+
+@pytest.mark.parametrize(("then", "read"), [("skip", False), ("missing", True)])
+def test_what_a_sign_leaves_out_is_called_so_in_tables(then: str, read: bool) -> None:
+    spec = _noting({"reask": 0, "then": then}, measurement={"classifier": "lexicon", "texts": ["post"]})
+    results = _carried_out(spec, _noted)
+    assert set(results.turns.loc[results.turns["kind"] == "post", "status"]) == {"answered" if read else "left_out"}
+    assert (results.metrics["n_left_out"] == results.metrics["n_texts"]).all()
+    assert set(results.metrics["n_off_scale"]) == {0}
+    assert "left out by a sign" in _tabulated(results)[0].header[-1]
 
 
 def test_runs_in_which_everything_was_skipped_stand_in_the_tables() -> None:
@@ -186,7 +242,7 @@ def test_runs_in_which_everything_was_skipped_stand_in_the_tables() -> None:
     by_framing = main.frame.set_index("framing")
     assert by_framing["skipped_rate"].to_dict() == {"falsehood": 0.0, "truth": 1.0}
     assert by_framing["n_measured"].to_dict() == {"falsehood": by_framing.loc["falsehood", "n_measured"], "truth": 0}
-    assert by_framing["n_sparse"].to_dict()["truth"] == 2
+    assert by_framing["n_withheld"].to_dict() == {"falsehood": 0, "truth": 2}
     assert by_framing.loc["truth", ["bias_low", "bias_high"]].tolist() == [-2.0, 2.0]
     assert by_framing["unheard_rate"].to_dict() == {"falsehood": 0.0, "truth": 1.0}
 

@@ -186,6 +186,24 @@ def test_a_vote_is_the_first_word(reply: str, vote: bool) -> None:
         read_vote("reply", f"Well, {reply}", ())
 
 
+@pytest.mark.parametrize(
+    ("reply", "vote"),
+    [
+        ("Yes and no: hospitals yes, but not the schools.", None),
+        ("No, and yes.", None),
+        ("Yes/no", None),
+        ("Yes, no further delay.", True),
+        ("No, no.", False),
+    ],
+)
+def test_a_vote_that_says_both_words_is_none(reply: str, vote: bool | None) -> None:
+    if vote is None:
+        with pytest.raises(Rejected, match="it begins with both"):
+            read_vote("reply", reply, ())
+    else:
+        assert read_vote("reply", reply, ()) is vote
+
+
 def test_signals_stand_one_a_line() -> None:
     said = read_signals("reply", "\nharm: He shouts: at me.\n Analysis \npause\n", ())
     assert said == (

@@ -117,7 +117,7 @@ class Clerk:
         for reply in replies:
             if isinstance(reply, BaseException):
                 raise reply
-        text, status, decision, _ = replies[0]
+        text, status, decision, *_ = replies[0]
         publish(Message(text, agent=turn.agent, status=status, act=turn.act, decision=decision))
         if turn.act in ("write", "draw", "review"):
             for event in range(self.calls_per_event):

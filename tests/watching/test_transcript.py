@@ -103,7 +103,8 @@ def _line(turn: int, agent: int, kind: str, reads: tuple[int, ...], **others: An
     value = others.pop("value", None)
     codes = [] if value is None else [{"instrument": "m0", "about": None, "value": value}]
     line = {"turn": turn, "step": 1, "agent": agent, "act": kind, "kind": kind, "text": "", "status": "answered"}
-    return {**line, "reads": [*map(str, reads)], "codes": codes, **others}
+    line |= dict.fromkeys(("alone", "signs", "taken", "reply"), "")
+    return {**line, "given": False, "reads": [*map(str, reads)], "codes": codes, **others}
 
 
 #: A moderator's post, which each of two participants reads and reports on.
@@ -121,7 +122,7 @@ def _headings(lines: Sequence[dict[str, Any]], cast: Sequence[tuple[str, str]] =
         AgentRow(number, name, role, evidence, None, {}, model)
         for number, ((name, role), (model, evidence)) in enumerate(zip(cast, PLAYED, strict=True))
     ]
-    read = {str(line["turn"]): {"agent": line["agent"], "status": line["status"]} for line in lines}
+    read = {str(line["turn"]): {name: line[name] for name in ("agent", "status", "given")} for line in lines}
     told = paragraphs({"turns": lines, "read": read}, agents, "m0", **options)
     return [paragraph.split("\n")[1] for paragraph in told]
 

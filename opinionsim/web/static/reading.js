@@ -8,7 +8,9 @@ import { Run } from "./opinions.js";
 const PAGE = 50, FEW = 8;
 const WORDLESS = {
   answered: "", analysis: "an analysis, which stands beside the dialogue",
-  empty: "said nothing", refused: "refused", skipped: "was not asked, since nothing was left to read",
+  empty: "said nothing", refused: "refused", filtered: "withheld by a filter of the provider",
+  off_role: "gave no answer in role", left_out: "left out, by a sign of conduct", unreadable: "could not be read",
+  skipped: "was not asked, since nothing was left to read",
   silent: "made no remark", truncated: "The text was cut off here.",
 };
 
@@ -39,16 +41,20 @@ function card(run, line, received) {
     return chip(`${own?.variable ?? "coded"} ${signed(value)} `, own?.labels[own.points.indexOf(value)],
       value !== null && sure > 0 && ` (${signed(100 * sure, 0)} %)`, about !== null && ` about turn ${about}`);
   });
-  const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`);
+  const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`,
+    line.alone && ` ${line.alone}`);
   const state = line.kind === "analysis" ? "analysis" : line.status, wordless = WORDLESS[state] ?? state;
-  const who = agentLink(run.run_id, line.agent, run.name(line.agent)), more = `turn ${line.turn}: prompts, cost`;
+  const who = line.given ? strong("Given text") : agentLink(run.run_id, line.agent, run.name(line.agent));
+  const more = `turn ${line.turn}: prompts, cost`;
   return item(line.kind, [who, ` step ${line.step}, ${line.act} `, changed, turnLink(run.run_id, line.turn, more)],
-    received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"), el("p", {}, codes));
+    received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"),
+    line.reply && el("details", {}, el("summary", {}, `as it came, with ${line.taken}`), text(line.reply)),
+    el("p", {}, codes, (line.signs ?? "").split(" ").filter(Boolean).map((sign) => chip(`shows ${sign}`))));
 }
 
 // Who a message was from that a turn had read.
-const author = (run, ref, { agent, name }) => (agent == null || Number.isNaN(Number(ref)) ? strong(name ?? ref)
-  : [strong(run.name(agent)), " ", turnLink(run.run_id, ref)]);
+const author = (run, ref, { agent, name, given }) => (agent == null || Number.isNaN(Number(ref)) ? strong(name ?? ref)
+  : [strong(given ? "given text" : run.name(agent)), " ", turnLink(run.run_id, ref)]);
 
 const quoted = (run, line, read) => (line.reads.length ? line.reads.map((ref) => el("blockquote", {},
   small("read ", author(run, ref, read[ref] ?? {}), read[ref]?.value != null && `, coded ${signed(read[ref].value)}`),
@@ -86,14 +92,14 @@ export async function turnView([id, number], given, signal) {
   calls.map(callCard)];
 }
 
-function callCard({ call, attempt, acceptance, reason, prompt, reply, reasoning, arrived_at: _, ...facts }, place) {
+function callCard({ call, attempt, acceptance, reason, prompt, reply, published, reasoning, arrived_at: _, ...facts }, place) {
   const said = (name, what) => what && el("section", {}, el("h3", {}, name), text(what, "shown"));
   const fact = ([name, value]) => [name.replaceAll("_", " "), typeof value === "number" ? signed(value, 6) : value];
   return el("details", { class: "card", open: place === 0 },
     el("summary", { dir: "auto" }, [`${call}, attempt ${attempt + 1}`, acceptance, reason].filter(Boolean).join(": ")),
     terms(Object.fromEntries(Object.entries(facts).map(fact))),
     prompt.map((message) => said(`Prompt, ${message.role}`, message.text)),
-    said("Reasoning", reasoning), said("Reply", reply));
+    said("Reasoning", reasoning), said("Reply", reply), said("What readers got", published));
 }
 
 export async function dialogueView([id], given, signal) {
@@ -153,8 +159,9 @@ export async function searchView(_, given, signal) {
     paged(found, found.hits.map(hit))];
 }
 
-function hit({ run_id: id, row, run, turn, step, agent, name, act, excerpt: [before, mid, after] }) {
-  return item("", [agentLink(id, agent, name ? `${name} (agent ${agent})` : `Agent ${agent}`, { row }),
+function hit({ run_id: id, row, run, turn, step, agent, name, given, act, excerpt: [before, mid, after] }) {
+  const who = given ? "Given text" : name ? `${name} (agent ${agent})` : `Agent ${agent}`;
+  return item("", [agentLink(id, agent, who, { row }),
     ` step ${step}, ${act} `, turnLink(id, turn, undefined, { row }), " ",
     link(`run ${run}`, to(["run", id], { row, step }), { class: "small" })],
   el("div", { class: "text", dir: "auto" }, before, mid && el("mark", {}, mid), after));
