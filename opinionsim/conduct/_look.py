@@ -55,7 +55,7 @@ def look(
     # Its patterns take a while to compile, and most commands read no reply.
     from opinionsim.conduct._refusals import read_answer
 
-    answered = read_answer(text).status
+    answered = read_answer(text, known).status
     if answered != "answered":
         return Looked(answered)
     if speech is None or speech.looks == "none":
