@@ -259,6 +259,13 @@ def test_a_server_without_log_probabilities_stops_the_run_whole(stub: StubProvid
     assert_same(again, finished(spec, "b.sqlite"), but_for=("seq", "latency_s", "arrived_at"))
 
 
+def test_it_does_not_matter_what_became_of_the_text(stub: StubProvider) -> None:
+    stub.reply = lambda messages, seed: "I'm sorry, but I can't help with that."
+    opinions = finished(_spec(stub), "a.sqlite").opinions
+    own = opinions[opinions["variable"] == "belief"]
+    assert (len(own), own["value"].isna().any(), set(own["status"])) == (8, False, {"answered"})
+
+
 def test_a_model_that_reasons_is_refused_at_the_first_call(stub: StubProvider) -> None:
     stub.tokens = lambda messages: {"<think>": -0.1, "A": -3.0}
     (error,) = ended(_spec(stub), "a.sqlite").errors.values()
