@@ -315,7 +315,7 @@ def test_options_of_a_call_that_it_cannot_honour_are_refused(model: HuggingFaceC
 
 def test_the_likeliest_first_tokens_are_told_before_temperature_and_filters(folder: Path) -> None:
     model = load(str(folder), temperature=0.3, top_k=2)
-    prompt = says("Write.")
+    prompt = [HumanMessage("Write.")]
     told = [model.bind(logprobs=True, top_logprobs=20, max_tokens=1).invoke(prompt, seed=seed) for seed in (1, 2)]
     first, again = (each.response_metadata["logprobs"]["content"][0]["top_logprobs"] for each in told)
     assert first == again
