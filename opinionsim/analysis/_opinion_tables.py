@@ -31,6 +31,7 @@ from opinionsim.foundation.templates import sentences
 from opinionsim.messages import MISSING
 from opinionsim.metrics import (
     BELIEF,
+    LEAST_MEASURED,
     condition_axes,
     none_complete,
     one_wording,
@@ -197,9 +198,9 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
     if (frame["off_scale_mass"] > 0.5).any():
         told = "mean probability of what is no answer; the numbers are those of answers alone"
         yield "off scale", [f"{mass:.2f}" for mass in frame["off_scale_mass"]], told
-    if frame["n_sparse"].any():
-        told = "runs with an opinion of fewer than half of their agents; they count"
-        yield "sparse", frame["n_sparse"].astype(str).tolist(), told
+    if frame["n_withheld"].any():
+        told = "runs without a mean and a diversity, since too few of their agents were measured"
+        yield "withheld", frame["n_withheld"].astype(str).tolist(), told
 
 
 def _expected(metrics: pd.DataFrame) -> bool:
@@ -393,5 +394,6 @@ def _notes(
         outdated=len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]])),
         silent=len(complete) - len(used),
         further=len(of_kind.merge(read[["run_id", "cell"]])) - len(used),
-        undefined=int(used["bias"].isna().sum()),
+        withheld=int(used["withheld"].sum()),
+        least=sorted({f"{100 * share:g} %" for share in read.get("least_measured", pd.Series([LEAST_MEASURED]))}),
     )

@@ -99,8 +99,9 @@ def runs(rows: _Stored) -> pd.DataFrame:
     """One row a cell and replicate."""
     records = [tuple(row.values()) for row in cells(rows.connection, rows.design)]
     axes = _spread([cell.axes for cell in rows.design.runs], COLUMNS["runs"], "sweep.")
-    key = ["cell", "replicate", "redraw", "run_id", "instrument_id"]
-    return _frame("runs", [*zip(*records, strict=True)], axes, key)
+    return _frame(
+        "runs", [*zip(*records, strict=True)], axes, ["cell", "replicate", "redraw", "run_id", "instrument_id"]
+    )
 
 
 def agents(rows: _Stored) -> pd.DataFrame:
