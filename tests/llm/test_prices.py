@@ -60,7 +60,9 @@ def test_another_model_of_the_name_has_no_price(small: Path, ending: str) -> Non
     assert load_prices(small).price(f"openai:one-{ending}") is None
 
 
-@pytest.mark.parametrize("name", ["one", "azure_openai:one", "OPENAI:one", "", "hf:", "gguf:", "scripted-2", "my-scripted"])
+@pytest.mark.parametrize(
+    "name", ["one", "azure_openai:one", "OPENAI:one", "", "hf:", "gguf:", "scripted-2", "my-scripted"]
+)
 def test_an_unlisted_name_has_no_price(small: Path, name: str) -> None:
     assert load_prices(small).price(name) is None
 
