@@ -21,6 +21,7 @@ from opinionsim.foundation.templates import sentences
 from opinionsim.llm import Usage
 from opinionsim.metrics import SELF_REPORT
 from opinionsim.planning._assumptions import Model, Rates, SeenCalls, check_assumptions, observe
+from opinionsim.planning._cards import card_of
 from opinionsim.planning._dry_run import CountedTurns, DryRun, Sort, questions
 from opinionsim.planning._forecast import Forecast, ModelForecast, spell_price
 from opinionsim.specification import (
@@ -485,6 +486,7 @@ class _Planning:
             unusual=self._unusual,
             shared_blocks=_shared_blocks(self.runs.values()),
             few=_FEW_BLOCKS,
+            cards={model.name: card_of(model.name) for model in forecast.models if not model.judges},
             warnings=list(self._loaded.warnings()),
         )
 
