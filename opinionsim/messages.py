@@ -80,11 +80,11 @@ def spelled_out(text: str) -> str:
     return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
-def broken_up(tokenizer: Any) -> Callable[[str], str]:
-    """What breaks up, in a text, what is spelled like a control token of a tokenizer."""
-    control = sorted({str(each) for each in tokenizer.added_tokens_decoder.values() if each.special}, key=len)
-    tokens = re.compile("|".join(map(re.escape, reversed(control))) or "(?!)")
-    return lambda text: tokens.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
+def broken_up(control: Iterable[str]) -> Callable[[str], str]:
+    """What breaks up, in a text, what is spelled like one of a model's control tokens: a space after its first sign."""
+    # Looking ahead finds a token also where it begins inside another.
+    begun = re.compile(f"(?={'|'.join(map(re.escape, control)) or '(?!)'})(.)", re.DOTALL)
+    return lambda text: begun.sub(r"\1 ", text)
 
 
 class Message(NamedTuple):

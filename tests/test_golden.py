@@ -73,6 +73,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "demo": {"interaction/steps": 6},
     "quickstart": {"interaction/steps": 6, "replicates": 2},
     "real_model": {"interaction/steps": 4, "model/name": "scripted", "measurement/classifier": "lexicon"},
+    "real_small": {"model/name": "scripted"},
     "selective_refusal": {
         "replicates": 2,
         "interaction/steps": 6,
@@ -91,7 +92,7 @@ NAMES = [*sorted(path.relative_to(ROOT / "experiments").with_suffix("").as_posix
 OFTEN = ("classic_quickstart", "consensus_quickstart", "plurals/charter_school", "room_quickstart")
 
 
-class _Guest:
+class Guest:
     """Answers at every seat, always the same."""
 
     evidence = "scripted"
@@ -184,7 +185,7 @@ def _shown(results: osim.Results) -> Iterator[tuple[str, str]]:
             yield f"numbers {what}", numbers.read_text(encoding="utf-8")
 
 
-def _specified(name: str) -> Path:
+def specified(name: str) -> Path:
     """A specification that comes with the package, with its changes of :data:`SMALL`, in the current folder."""
     source = ROOT / "experiments" / f"{name}.yaml"
     if name.startswith("studies/"):
@@ -210,9 +211,9 @@ def taken(name: str) -> dict[str, str]:
         found |= {f"abm {model} --describe": _commanded(f"abm {model} --describe") for model in osim.classic.MODELS}
         _commanded(f"abm {SWEEP} --store {STORE}")
         return found | dict(_shown(osim.load(f"sqlite:///{STORE}")))
-    spec = _specified(name)
+    spec = specified(name)
     found = {"plan": _commanded(f"plan {spec}"), "preview": _commanded(f"preview {spec}")}
-    results = osim.run(osim.load_experiment(spec), store=f"sqlite:///{STORE}", people=_Guest())
+    results = osim.run(osim.load_experiment(spec), store=f"sqlite:///{STORE}", people=Guest())
     found |= {"run ids": "\n".join(results.run_ids), **_prompts(results), **dict(_shown(results))}
     return found | {"consensus run": _commanded(f"consensus run {spec} --store {STORE}")}
 

@@ -30,6 +30,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.messages import MISSING
 from opinionsim.metrics import (
+    BELIEF,
     condition_axes,
     none_complete,
     one_wording,
@@ -47,6 +48,8 @@ _CAUSES = {**{f"n_{status}": head for status, (head, _) in MISSING.items()}, "n_
 #: What stands behind a mean, as published and else, and the heads of means.
 _ERROR, _INTERVAL = "\N{PLUS-MINUS SIGN} SE", "[95 % CI]"
 _HEADS = ("mean opinion", "diversity")
+#: Of what these are where token probabilities were read.
+_OF = "of expectations"
 #: Columns on what is missing, by the column of the frame: head, and meaning. Each is printed only where it is not 0.
 _MISSING = {
     "refused_at_first_rate": ("refused at first", "the first reply was a refusal"),
@@ -153,8 +156,9 @@ def table(
         behind, about, ends = _INTERVAL, interval_notes(*found), [_intervals(frame, each) for each in MEASURES]
     labels = _label_columns(frame, axes)
     further = list(_missing_columns(frame))
+    end = f"end, {_OF}" if _expected(counted) else "end"
     above = (*("" for _ in (*labels, "runs")), *_HEADS[:1] * 2, *_HEADS[1:] * 2, *("" for _ in further))
-    names = (*headings(labels), "runs", *("start", f"end {behind}") * 2, *(name for name, _, _ in further))
+    names = (*headings(labels), "runs", *("start", f"{end} {behind}") * 2, *(name for name, _, _ in further))
     columns = [
         *([level_text(value) for value in frame[label]] for label in labels),
         frame["n_runs"].astype(str),
@@ -190,9 +194,17 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
         ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
         told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"
         yield "mean within", [f"{cell_text(low)} to {cell_text(high)}" for low, high in ends], told
+    if (frame["off_scale_mass"] > 0.5).any():
+        told = "mean probability of what is no answer; the numbers are those of answers alone"
+        yield "off scale", [f"{mass:.2f}" for mass in frame["off_scale_mass"]], told
     if frame["n_sparse"].any():
         told = "runs with an opinion of fewer than half of their agents; they count"
         yield "sparse", frame["n_sparse"].astype(str).tolist(), told
+
+
+def _expected(metrics: pd.DataFrame) -> bool:
+    """Whether the opinions are expectations over token probabilities."""
+    return bool((metrics["classifier"] == BELIEF).any())
 
 
 def _percent(share: float) -> str:
@@ -306,9 +318,10 @@ def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Seq
     frame, counted, kind = measured(runs, metrics, [*row_axes, "memory"], kind)
     memories = order_levels(frame["memory"])
     blank = ("",) * len(row_axes)
+    heads = tuple(f"{head} {_OF}" for head in _HEADS) if _expected(counted) else _HEADS
     header = (
-        (*blank, *(str(memory) for memory in memories for _ in _HEADS)),
-        (*blank, *_HEADS * len(memories)),
+        (*blank, *(str(memory) for memory in memories for _ in heads)),
+        (*blank, *heads * len(memories)),
         (*headings(row_axes), *[_ERROR] * 2 * len(memories)),
     )
     rows = []

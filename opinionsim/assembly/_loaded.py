@@ -199,9 +199,9 @@ class LoadedParts:
         return self._clients[key]
 
     def contents(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> str:
-        """Name and fingerprint of a local model, as its replies carry them; empty for other models."""
+        """Name and fingerprint of a model in this process, as its replies carry them; empty for other models."""
         found = getattr(self.client(model, spec, pack).model, "model", "")
-        return found if isinstance(found, str) and found.startswith("hf:") else ""
+        return found if isinstance(found, str) and llm.in_process(found) else ""
 
     def cast(self, spec: ExperimentSpec, parts: RunParts) -> tuple[Member, ...]:
         """The cast of a run: who answers for each member, and what its texts are evidence of.
@@ -228,12 +228,15 @@ class LoadedParts:
         answers = sorted(act.scripted for act in spec.acts)
         return canonical_json([stated, spec.pack, spec.scale.model_dump(mode="json"), answers])
 
+    def _given(self, name: str) -> BaseChatModel | None:
+        """The object that stands for a model of this name, if there is one."""
+        return self._chat_model or self._chat_models.get(name)
+
     def _model(self, model: ModelSpec) -> BaseChatModel:
         key = canonical_json(model.model_dump(mode="json", exclude={"share", "replies"}))
         if key not in self._models:
             self._specs[key] = model
-            given = self._chat_model or self._chat_models.get(model.name)
-            self._models[key] = given or llm.load_chat_model(
+            self._models[key] = self._given(model.name) or llm.load_chat_model(
                 model.name, temperature=model.temperature, max_tokens=model.max_tokens, **model.options
             )
         return self._models[key]
@@ -265,6 +268,13 @@ class LoadedParts:
         if found.classifier.needs_claim and not spec.has_topic:
             problem = f"classifier {wanted.classifier.name!r} needs a claim, and a task alone has none; give a topic"
             raise self._source.error(_place(wanted, spec), problem)
+        if found.asks_author:
+            # An object may stand for a name, but never for that of the scripted model.
+            named = [each for each in spec.chat_models if each.name == "scripted" or not self._given(each.name)]
+            why = [no for each in named if (no := llm.without_log_probabilities(each.name, each.options))]
+            if why or not spec.chat_models:
+                problem = f"classifier {wanted.classifier.name!r} reads token probabilities; "
+                raise self._source.error(_place(wanted, spec), problem + (why or ["an equation has none"])[0])
         return found
 
     def _instrument(self, wanted: InstrumentSpec, spec: ExperimentSpec) -> Instrument:
@@ -304,7 +314,7 @@ class LoadedParts:
                     llm.lacking(error)
                 return target  # type: ignore[no-any-return]
             self._classifiers[key] = found = load_classifier(named.name, scale, **named.options)
-            if asks(found):
+            if asks(found) and found.endpoint is not None:
                 name = str(found.options["model"])
                 judge = ModelSpec(name=name, options=dict(named.options.get("options") or {}))
                 found.endpoint = replace(found.endpoint, price=_price_of(judge, self.prices))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Item as Item,
         PairClassifier as PairClassifier,
         asks as asks,
+        asks_author as asks_author,
         items_of as items_of,
     )
     from opinionsim.classifiers._calibration import (

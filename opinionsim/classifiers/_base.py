@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 import numpy as np
 
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.messages import Ask
+from opinionsim.messages import Ask, Prompt
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.topics import Claim
 
@@ -69,6 +69,8 @@ class Item:
         A second text, where two are judged together: the one that the first answers or refers to.
     context : Context or None
         The context of writing, given where the instrument asks for it.
+    fork : Prompt or None
+        What the author was shown, and may have said, for a classifier that asks the author itself.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class Item:
     claim: Claim | None = None
     about: str | None = None
     context: Context | None = None
+    fork: Prompt | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -206,8 +209,8 @@ class AskingClassifier(Classifier, Protocol):
     not answer alike. `options` hold the name of the model under ``model``.
     """
 
-    endpoint: Endpoint
-    """Who answers."""
+    endpoint: Endpoint | None
+    """Who answers; None for the author of the text, from a fork of its context (:attr:`Item.fork`)."""
 
     async def rate(self, ask: Ask, item: Item) -> OpinionEstimates:
         """Code one item.
@@ -231,6 +234,11 @@ class AskingClassifier(Classifier, Protocol):
 def asks(classifier: Classifier | None) -> TypeGuard[AskingClassifier]:
     """Whether a classifier asks a chat model."""
     return hasattr(classifier, "rate")
+
+
+def asks_author(classifier: Classifier | None) -> bool:
+    """Whether a classifier asks the author of a text itself, for the probabilities of its answers."""
+    return asks(classifier) and classifier.endpoint is None
 
 
 def check_items(items: Sequence[Item], classifier: Classifier) -> None:

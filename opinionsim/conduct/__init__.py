@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from opinionsim.conduct._signs import (
         RULES as RULES,
         SIGNS as SIGNS,
-        Occasion as Occasion,
         Sign as Sign,
         names_of as names_of,
         stripped as stripped,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opinionsim.conduct._signs import Occasion, Sign, signs_in, stripped, wordless
+from opinionsim.conduct._signs import Sign, remains, signs_in, wordless, words_in
 from opinionsim.messages import Message, Prompt, ReplyStatus, Speech
 
 
@@ -50,25 +50,20 @@ def look(
         return Looked(status)
     if not text.strip() or wordless(text):
         return Looked("empty" if status == "answered" else status)
+    words = words_in(text.lower())
+    known = frozenset(words)
     # Its patterns take a while to compile, and most commands read no reply.
     from opinionsim.conduct._refusals import read_answer
 
-    answered, flag = read_answer(text)
+    answered = read_answer(text).status
     if answered != "answered":
         return Looked(answered)
-    if speech is None:
+    if speech is None or speech.looks == "none":
         return Looked(status)
-    found = signs_in(text, _shown(speech, prompt, received))
-    if flag and not any(sign.name in ("preamble", "role") for sign in found):
-        found.append(Sign("role", 0, len(text)))
-    if found and wordless(stripped(text, found, ("preamble", "names", "markup"))):
+    last = prompt.message.content if prompt is not None and prompt.message is not None else ""
+    # Of a prompt, the system message and the last one count: memories cost nothing.
+    task = (speech.system, last) if speech.looks == "all" else ()
+    found = signs_in(text, words, known, speech, received, task)
+    if found and wordless(remains(text, found)):
         return Looked("empty")
     return Looked(status, tuple(found))
-
-
-def _shown(speech: Speech, prompt: Prompt | None, received: Sequence[Message]) -> Occasion:
-    """For what a reply was asked. Of a prompt, the system message and the last one count: memories cost nothing."""
-    last = prompt.message.content if prompt is not None and prompt.message is not None else ""
-    others = tuple(dict.fromkeys(message.author for message in received if message.author not in ("", speech.author)))
-    read = tuple(message.text for message in received)
-    return Occasion(speech.author, others, speech.language, speech.words, read, (speech.system, last))

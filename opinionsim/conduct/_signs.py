@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from opinionsim.messages import Message, Speech
 
 #: The signs: words of the model's own around the text; a name or label in front; lines written for others; marks of
 #: Markdown, HTML, JSON and the stage; another language than asked; more words than asked; whole passages of what was
@@ -21,37 +21,37 @@ _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("signs.toml").rea
 #: Name and version of the rules.
 RULES = f"rules {_DATA['version']}"
 
-#: Words of a passage that is compared with what was read, and with the text itself; the share of copied passages
-#: above which a text is an echo, and that of different ones below which it is a loop.
-_GRAM, _SHORT, _ECHO, _LOOP = 6, 3, 0.5, 0.6
+#: Words of a passage that is compared with what was read, and with the text itself; the share of copied passages above
+#: which a text is an echo, and that of different ones below which it is a loop; words in a row that an echo copies.
+_GRAM, _SHORT, _ECHO, _LOOP, _ROW = 6, 3, 0.5, 0.6, 20
+#: Fewest words of a text that is an echo, that is a loop, and of which the language is told; most that are compared.
+_COMPARED, _REPEATED, _TOLD, _MOST = 24, 12, 8, 2000
 #: Characters of the pieces by which it is told whether a text copies anything.
 _PIECE = 20
-#: Fewest words of a text that is compared with what was read, or of which the language is told.
-_COMPARED, _TOLD = 12, 8
-#: Characters at the end of a text in which words of the model's own begin.
-_TAIL = 240
-#: Share of common words of the language asked for above which a text is in it.
-_KNOWN = 0.1
-#: Difference of log-probabilities above which a text is in a language rather than in another.
-_DOUBT = 10.0
-#: Common words by language: a text with many of those asked for needs no closer look.
-_COMMON = {
-    "en": "the and of to is that it for you not are my we this with have they what would about from by more your how "
-    "there can but if or people think who i'm it's don't i",
-    "de": "der die das und ist nicht ich ein eine mit es sich auf wir aber für dass sie auch wenn was den dem zu im",
-    "fr": "le les des et est pas je une que qui pour ce nous mais dans ne plus sur au du c'est j'ai il elle",
-    "es": "el los las y una por para con lo yo se pero más como si mi su del que es está hay",
-}
-_MARKS = {name: pattern for name, pattern in _DATA["markup"].items() if name not in ("bullet", "count")}
-#: Keys under which a reply in JSON holds its text.
-_KEYS = ("post", "tweet", "text", "message", "response", "reply", "content", "answer", "report", "statement")
-_WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
-_EACH = re.compile(rf"[\u3040-\u30ff\u3400-\u9fff]|{_WORD.pattern}")
-_LINE = re.compile(r"^[^\S\n]*[*_]*([^\W\d][\w.' -]{0,30}?)[*_]*[:\uff1a][*_]*[^\S\n]+\S", re.MULTILINE)
-#: What every text with words in front of it has near its beginning, marks that can stand there, and ends of sentences.
-_HEADED = re.compile(r"[:\uff1a\n\]]|\s[\u2013\u2014-]\s")
-_HEAD, _GAP, _STOP = re.compile(r"[\s*_#>\"“¡¿(\[@-]*"), re.compile(r"[*_]*\s*"), re.compile(r"[.!?][\"')\]]*\s+")
-_QUOTES = ('""', "“”", "„“", "«»", "「」", "''")
+#: Characters at either end in which words of the model's own stand, and those of a first line or a last paragraph.
+_END, _LINE = 2000, 400
+#: Most times that words of the model's own, names and marks around the text are looked for within each other.
+_ROUNDS = 6
+#: Share of common words of the language asked for above which a text is in it, and difference of log-probabilities
+#: above which it is in a language rather than in another.
+_KNOWN, _DOUBT = 0.1, 10.0
+_COMMON, _WORDS = (
+    {name: frozenset(words.split()) for name, words in _DATA[kind].items()} for kind in ("common", "words")
+)
+_BLANKS = {**dict.fromkeys(map(ord, _DATA["blanks"]), " "), 0x2019: "'"}
+_PART, _COLON, _JOINED = re.compile(r"[^\W_]+"), re.compile("[:\uff1a]"), re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_HEADED, _MARKED, _WRAPS = (
+    (":", "\uff1a", "]", ">", " - ", "\u2013", "\u2014"),
+    tuple("*<~[`>|\n"),
+    frozenset("`<{\"'\u201c\u201e\xab\u300c"),
+)
+_NAMES = re.compile("\x01(?:[ -]\x01)+")
+_EACH = re.compile(f"{_JOINED.pattern}|[^\\W_]+")
+#: Marks around a first line, pairs of quotes, ends of sentences and brackets, and marks of a label and of a text.
+_AROUND = ' \t*_#>"\u201c\u201d\xab\xbb[]~'
+_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "'": "'"}
+_ENDS = '.!?\u2026\u3002\uff01\uff1f"\u201d\xbb*'
+_CLOSED, _MARKS = frozenset(')]\uff09\u3011*_"\u201d'), frozenset("#[<*_")
 
 
 class Sign(NamedTuple):
@@ -64,89 +64,114 @@ class Sign(NamedTuple):
     """Whether no person would say this in the role, so that a study may take it out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Occasion:
-    """For what a reply was asked, as far as signs depend on it.
-
-    Attributes
-    ----------
-    author : str
-        Name of the agent that is to speak; empty where it has none.
-    others : tuple of str
-        Names of others whose messages it was shown.
-    language : str
-        ISO 639-1 code of the language that was asked for; empty for any.
-    words : int or None
-        Most words that were asked for.
-    read : tuple of str
-        The messages that it was shown.
-    task : tuple of str
-        The other texts of the prompt.
-    """
-
-    author: str = ""
-    others: tuple[str, ...] = ()
-    language: str = "en"
-    words: int | None = None
-    read: tuple[str, ...] = ()
-    task: tuple[str, ...] = ()
+def _compiled(written: str) -> re.Pattern[str]:
+    while "<" in written and (names := [name for name in _DATA["pieces"] if f"<{name}>" in written]):
+        for name in names:
+            written = written.replace(f"<{name}>", _DATA["pieces"][name])
+    return re.compile(written.replace("\n", ""), re.MULTILINE)
 
 
-def _compiled(written: str, flags: int = 0) -> re.Pattern[str]:
-    for name, piece in _DATA["pieces"].items():
-        written = written.replace(f"<{name}>", piece)
-    return re.compile(written.replace("\n", ""), re.IGNORECASE | re.MULTILINE | flags)
-
-
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _pattern(kind: str, name: str) -> re.Pattern[str]:
     return _compiled(_DATA[kind][name])
 
 
-@lru_cache(maxsize=512)
-def _any(kind: str, author: str = "") -> re.Pattern[str]:
-    """Any pattern of a kind, about the author."""
-    named = "|".join(map(re.escape, _called(author))) or "(?!)"
-    written = "|".join(f"(?:{each})" for each in _DATA[kind].values())
-    return _compiled(written.replace("<name>", f"(?:{named})"))
+@lru_cache(maxsize=1 << 10)
+def _forms(name: str) -> frozenset[str]:
+    """The words of a name in lower case, in any case; of a name in small letters there are none."""
+    parts = [part.lower() for part in _PART.findall(name) if part[0].upper() == part[0] and len(part) > 2]
+    stems = {*parts, *(part[:-1] for part in parts if len(part) > 4 and part[-1] in "a\u0430o\u0435\u044f")}
+    return frozenset([*parts, *(stem + case for stem in stems if len(stem) > 3 for case in _WORDS["cases"])])
 
 
 @lru_cache(maxsize=1 << 10)
-def _called(name: str) -> list[str]:
-    """What somebody is called: the whole name, its first and last part, and the first with an initial."""
-    parts = name.split()
-    short = [parts[0], parts[-1], f"{parts[0]} {parts[-1][0]}."] if len(parts) > 1 else []
-    return sorted({*filter(None, [name]), *(each for each in short if len(each) > 2)}, key=len, reverse=True)
+def _called(name: str) -> frozenset[str]:
+    """What somebody is called, in lower case: the whole name, its first and last part, and either with an initial."""
+    parts = (low := name.lower()).split()
+    if len(parts) < 2:
+        return frozenset(filter(None, (low,)))
+    short = [f"{parts[0]} {parts[-1][0]}.", f"{parts[0][0]}. {parts[-1]}", low.replace(" ", "")]
+    return frozenset([low, *short, *(part for part in (parts[0], parts[-1]) if len(part) > 2)])
 
 
-def _near(kind: str, text: str, author: str = "") -> bool:
-    """Whether anything stands in a text without which it shows no sign of a kind."""
-    low = text.lower()
-    return any(each in low for each in _DATA["near"][kind]) or any(each.lower() in low for each in _called(author))
+def _masked(text: str, author: str) -> str:
+    """A text in lower case with a mark in place of the author's name, which is no word in small letters."""
+    forms = _forms(author)
+    if _JOINED.search(author):
+        # Nothing sets a name apart from other words.
+        text = text.replace(author, "\x01").replace("".join(author.split()), "\x01")
+    elif forms:
+        text = _PART.sub(lambda word: "\x01" if word[0].lower() in forms and not word[0].islower() else word[0], text)
+    return _NAMES.sub("\x01", text.lower())
+
+
+def _joined(text: str) -> bool:
+    """Whether words of a text are not set apart by blanks."""
+    return not text.isascii() and _JOINED.search(text) is not None
+
+
+def words_in(low: str) -> list[str]:
+    """The words of a text in lower case, and so the signs of scripts without blanks."""
+    # To split takes a third of looking for words by a pattern.
+    return (
+        _EACH.findall(low)
+        if _joined(low)
+        else f" {low.translate(_BLANKS)} ".replace(" '", " ").replace("' ", " ").split()
+    )
 
 
 def wordless(text: str) -> bool:
     """Whether a whole reply is a word for nothing, such as N/A."""
-    return len(text) < 80 and _pattern("empty", "wordless").fullmatch(text) is not None
+    return len(text) < 80 and _pattern("empty", "wordless").fullmatch(text.lower()) is not None
 
 
-def signs_in(text: str, shown: Occasion) -> list[Sign]:
-    """The signs in a reply, by place."""
-    found: list[Sign] = []
+def signs_in(
+    text: str,
+    words: Sequence[str],
+    known: frozenset[str],
+    speech: Speech,
+    received: Sequence[Message] = (),
+    task: Sequence[str] = (),
+) -> list[Sign]:
+    """The signs in a reply, by place.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+    words, known
+        Its words in lower case, and the same as a set.
+    speech : Speech
+        In whose name and how it was to be said.
+    received : sequence of Message
+        The messages that were shown.
+    task : sequence of str
+        The other texts of the prompt.
+    """
+    lined = "\n" in text
+    found = list(_lines(text, speech.author, received)) if lined else []
+    spoken_for = bool(found)
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-    start, end = _json(text, start, end, found)
-    lines = [Sign("lines", start + a, start + b, True) for a, b in _lines(text[start:end], shown)]
-    # Where it speaks for several, a label in front is one of theirs.
-    while not lines and (moved := _front(text, start, end, shown, found)):
-        start = moved
-    while moved := _behind(text, start, end, found):
-        end = moved
-    _marks(text, start, end, found)
+    for _ in range(_ROUNDS):
+        before = start, end
+        if text[start] in _WRAPS:
+            start, end = _unwrapped(text, start, end, found)
+        if start < end and (lined or any(each in text for each in _HEADED)):
+            # Where it speaks for several, a label in front is one of theirs.
+            start = _led(text, start, end, speech.author, found) or (
+                start if spoken_for else _named(text, start, end, speech.author, received, found)
+            )
+        if start < end and (lined or text[end - 1] in _CLOSED or not known.isdisjoint(_WORDS["closes"])):
+            end = _behind(text, start, end, speech.author, found)
+        # Behind what a person may have said, marks and names belong to the text.
+        if before == (start, end) or start >= end or not all(sign.sure for sign in found):
+            break
     body = text[start:end]
-    found += [*lines, *(Sign(name, start, end) for name in _whole(body, shown))]
-    if _near("role", text, shown.author) and (match := _any("role", shown.author).search(text, start, end)):
-        found.append(Sign("role", *match.span()))
-    return sorted(found, key=lambda sign: (sign.start, -sign.end))
+    if found:
+        words = words_in(body.lower())
+    found += _marks(body, start)
+    found += [Sign(name, start, end) for name in _whole(body, words, known, speech, received, task)]
+    return sorted(set(found), key=lambda sign: (sign.start, -sign.end))
 
 
 def names_of(signs: Iterable[Sign]) -> tuple[str, ...]:
@@ -156,154 +181,210 @@ def names_of(signs: Iterable[Sign]) -> tuple[str, ...]:
 
 
 def stripped(text: str, signs: Iterable[Sign], taken: Collection[str]) -> str:
-    """A reply without the characters of its sure signs that are taken out; never without all its words."""
+    """A reply without the characters of its sure signs that are taken out."""
+    return _without(text, [sign for sign in signs if sign.sure and sign.name in taken])
+
+
+def remains(text: str, signs: Iterable[Sign]) -> str:
+    """A reply without words of the model's own, names and marks, be they sure or not."""
+    return _without(text, [sign for sign in signs if sign.sure or sign.name in ("preamble", "names")])
+
+
+def _without(text: str, signs: Sequence[Sign]) -> str:
     left, place = [], 0
-    for sign in sorted((sign for sign in signs if sign.sure and sign.name in taken), key=lambda sign: sign.start):
+    for sign in sorted(signs, key=lambda sign: sign.start):
         left.append(text[place : sign.start])
         place = max(place, sign.end)
-    if not left:
-        return text
-    rest = re.sub(r"\n{3,}", "\n\n", "".join([*left, text[place:]])).strip()
-    return rest if _WORD.search(rest) else text
+    return re.sub(r"\n{3,}", "\n\n", "".join([*left, text[place:]])).strip() if signs else text
 
 
-def _front(text: str, start: int, end: int, shown: Occasion, found: list[Sign]) -> int:
-    """Where the text begins behind words of the model's own, or a name, in front of it; 0 where there are none."""
-    if not _HEADED.search(text, start, min(end, start + 400)):
-        return 0
-    head = _HEAD.match(text, start, end)
-    at = head.end() if head else start
-    for kind, pattern in (("preamble", _any("preamble", shown.author)), ("names", _names(shown.author, shown.others))):
-        match = pattern.match(text, at, end) or pattern.match(text, start, end)
-        if match and (stop := _next_word(text, match.end(), end)):
-            found.append(Sign(kind, start, stop, True))
-            return stop
+def _begins(text: str, place: int, end: int) -> bool:
+    """Whether a sentence begins at a place: no letter in lower case stands there."""
+    while place < end and text[place] in " *_\"“„«'(¿¡":
+        place += 1
+    return place < end and not text[place].islower()
+
+
+def _led(text: str, start: int, end: int, author: str, found: list[Sign]) -> int:
+    """Where the text begins behind words of the model's own in front of it; 0 where there are none."""
+    stop = min(end, start + _LINE)
+    newline, colon = text.find("\n", start, stop), _COLON.search(text, start, stop)
+    line = newline if newline >= 0 else end if end == stop else 0
+    for place in dict.fromkeys((line, colon.end() if colon else 0)):
+        raw = text[start:place]
+        masked, whole = _masked(raw.strip(_AROUND), author), place == line
+        if not place or not (whole or _begins(text, place, end)):
+            continue
+        sure = _pattern("preamble", "line" if whole else "goes_on").fullmatch(masked) or (
+            raw.startswith(("#", "[", "**", "__")) and _pattern("preamble", "headed").fullmatch(masked)
+        )
+        if sure or _pattern("preamble", "perhaps").fullmatch(masked):
+            place = _skipped(text, place, end)
+            found.append(Sign("preamble", start, place, bool(sure)))
+            return place
     return 0
 
 
-def _next_word(text: str, place: int, end: int) -> int:
-    """Where the text goes on after a label and the marks and blanks behind it; 0 where nothing follows."""
-    behind = _GAP.match(text, place, end)
-    place = behind.end() if behind else place
-    return place if _WORD.search(text, place, end) else 0
+def _skipped(text: str, place: int, end: int) -> int:
+    """Where the text goes on behind marks and blanks."""
+    while place < end and text[place] in "*_]":
+        place += 1
+    while place < end and text[place].isspace():
+        place += 1
+    return place
 
 
-@lru_cache(maxsize=256)
-def _names(author: str, others: tuple[str, ...]) -> re.Pattern[str]:
-    """The author's name, a label of somebody, or the name of another who goes on in the first person."""
-    own = "|".join([*map(re.escape, _called(author)), _DATA["names"]["labels"].replace("\n", "")])
-    full = "|".join(re.escape(other) for other in others if " " in other) or "(?!)"
-    theirs = "|".join(re.escape(each) for other in others for each in _called(other)) or "(?!)"
-    around, colon = r"[\s*_\"”)\]]*(?:\([^)\n]{0,40}\))?[*_]*", r"[:\uff1a](?!\d)"
-    whole = (
-        rf"(?:{re.escape(author)}(?:\s+[\u2013\u2014-]\s|\s*\n)|from:\s*{re.escape(author)}\s*\n)" if author else "(?!)"
-    )
-    spoken = r"(?=[*_]*\s*(?:I\b|I['\u2019]|My\b|We\b|Ich\b|Je\b|J['\u2019]|Yo\b|Io\b|Ik\b))"
-    # Whoever says "you" behind a label speaks to whom it names.
-    spoken_to = r"(?![*_]*\s*(?:you|your|you're|du|sie|tu|vous|usted)\b)"
-    return re.compile(
-        rf"(?:{own}|{full}){around}{colon}{spoken_to}|{whole}|(?:{theirs}){around}{colon}{spoken}", re.IGNORECASE
-    )
+def _named(text: str, start: int, end: int, author: str, received: Sequence[Message], found: list[Sign]) -> int:
+    """Where the text begins behind a name, if one stands in front of it."""
+    match = _pattern("shape", "label").match(text, start, min(end, start + _LINE))
+    if not match or not (match.end() == end or _begins(text, match.end(), end)):
+        return start
+    label, own, labels = match[2].lower(), author.lower(), _pattern("names", "labels")
+    colon, marked = _COLON.search(match[0]), not _MARKS.isdisjoint(match[0])
+    alone, behind = not colon and match[0][-1:] == "\n", text[match.end() : match.end() + 60]
+    if label == own:
+        sure = (colon or (alone and marked)) and not match[1] and (marked or " " in own or bool(labels.fullmatch(own)))
+        shown = bool(colon or not alone or " " in own)
+    elif label in _called(author):
+        sure, shown = (
+            bool(colon) and (marked or any(sign.name == "preamble" for sign in found)),
+            not alone and not behind[:1].isdigit(),
+        )
+    else:
+        others = {message.author for message in received}
+        theirs = labels.fullmatch(label) or (" " in label and label in map(str.lower, others))
+        called = any(label in _called(other) for other in others) and _pattern("shape", "spoken").match(behind)
+        shown = bool(colon and (called or theirs) and not _pattern("shape", "spoken_to").match(behind))
+        sure = False
+    if shown:
+        found.append(Sign("names", start, match.end(), bool(sure)))
+    return match.end() if shown else start
 
 
-def _behind(text: str, start: int, end: int, found: list[Sign]) -> int:
-    """Where the text ends in front of words of the model's own behind it; 0 where there are none."""
-    # A last paragraph, or the last sentence of it.
-    tail = max(text.rfind("\n", start, end) + 1, start)
-    near = _near("closing", text[max(tail, end - _TAIL) : end])
-    for place in dict.fromkeys([tail, *_sentences(text, tail, end)]) if near else ():
-        head = _HEAD.match(text, place, end)
-        for at in dict.fromkeys([place, head.end() if head else place]):
-            match = _any("closing").match(text, at, end)
-            if match and text[match.end() : end].strip(" \t)]*_\"'.!?") == "" and _WORD.search(text, start, place):
-                cut = len(text[start:place].rstrip().rstrip("-*_ \n"))
-                found.append(Sign("preamble", start + cut, end, True))
-                return start + cut
-    counted = text[end - 1 : end] in ")]*_s." and "word" in text[end - 20 : end].lower()
-    count = _pattern("markup", "count").search(text, max(start, end - 60), end) if counted else None
-    if count and count.end() == end and count.start() > start and re.search(r"[(\[*:]", count[0]):
-        found.append(Sign("markup", count.start(), end, True))
-        return count.start()
-    return 0
+def _behind(text: str, start: int, end: int, author: str, found: list[Sign]) -> int:
+    """Where the text ends in front of words of the model's own, or their number, behind it."""
+    tail = max(start, end - _LINE)
+    newline, bracketed = text.rfind("\n", tail, end) + 1, text[end - 1] in _CLOSED
+    if bracketed and (count := _pattern("shape", "count").search(text, tail, end)) and count.start() > start:
+        number, words = int(count[1] or count[2]), len(words_in(text[start : count.start()].lower()))
+        found.append(Sign("markup", count.start(), end, number > 9 and abs(number - words) <= number / 3))
+        return len(text[: count.start()].rstrip())
+    group = _pattern("shape", "brackets").search(text, tail, end) if bracketed else None
+    closed = group and text[tail : group.start()].rstrip()[-1:] in _ENDS
+    places = (newline, text.rfind("\n\n", tail, end) + 2, group.start() if group and closed else 0)
+    for place in dict.fromkeys(each for each in places if each > max(start, 2)):
+        masked = _masked(text[place:end], author)
+        sure = _pattern("closing", "sure").search(masked)
+        if sure or _pattern("closing", "perhaps").match(masked):
+            cut = start + len(text[start:place].rstrip())
+            if text[cut - 4 : cut] in ("\n---", "\n***", "\n___"):
+                cut = start + len(text[start : cut - 3].rstrip())
+            found.append(Sign("preamble", cut, end, bool(sure)))
+            return cut
+    last = max((match.end() for match in _pattern("shape", "sentence").finditer(text, tail, end)), default=end)
+    if start < last < end and _pattern("closing", "sure").search(_masked(text[last:end], author)):
+        found.append(Sign("preamble", last, end))
+    return end
 
 
-def _sentences(text: str, start: int, end: int) -> list[int]:
-    """Where the last sentences of a paragraph begin, the last first."""
-    begins = [match.end() for match in _STOP.finditer(text, start, end)]
-    return begins[:-3:-1]
-
-
-def _json(text: str, start: int, end: int, found: list[Sign]) -> tuple[int, int]:
-    """The part of a reply in JSON that is its text."""
-    if text[start : start + 1] != "{" or text[end - 1] != "}":
+def _unwrapped(text: str, start: int, end: int, found: list[Sign]) -> tuple[int, int]:
+    """The part of a reply within a fence, a tag, JSON or quotes around all of it."""
+    first, inner = text[start : start + 1], (0, 0)
+    if first == "`" and text.startswith("```", start) and text.endswith("```", start + 6, end):
+        line = text.find("\n", start, end)
+        inner = (line + 1, end - 3) if line > 0 and "```" not in text[line : end - 3] else inner
+    elif (
+        first == "<"
+        and (tag := _pattern("shape", "tagged").match(text, start, end))
+        and text.endswith(f"</{tag[1]}>", tag.end(), end)
+    ):
+        inner = tag.end(), end - len(tag[1]) - 3
+    elif first == "{" and text[end - 1] == "}":
+        match = _pattern("shape", "json").fullmatch(text, start, end)
+        inner = match.span(1) if match else inner
+        if not match and _pattern("shape", "object").match(text, start):
+            found.append(Sign("markup", start, end))
+    elif first in _QUOTES and text[end - 1] == _QUOTES[first] and end - start > 2:
+        body = text[start + 1 : end - 1]
+        whole = not (first in body or _QUOTES[first] in body)
+        if first == "'":
+            whole = body[-1] in ".!?" and not _pattern("shape", "apostrophe").search(body)
+        inner = (start + 1, end - 1) if whole else inner
+    if not inner[1]:
         return start, end
-    try:
-        value = json.loads(text[start:end])
-    except ValueError:
-        return start, end
-    said = [value[key] for key in _KEYS if isinstance(value.get(key), str)] if isinstance(value, dict) else []
-    place = text.find(said[0], start, end) if len(said) == 1 and said[0] else -1
-    if place < 0:
-        found.append(Sign("markup", start, start, True))
-        return start, end
-    stop = place + len(said[0])
-    found += [Sign("markup", start, place, True), Sign("markup", stop, end, True)]
-    return place, stop
+    found += [Sign("markup", start, inner[0], True), Sign("markup", inner[1], end, True)]
+    body = text[inner[0] : inner[1]]
+    return inner[1] - len(body.lstrip()), inner[0] + len(body.rstrip()) if body.strip() else inner[1]
 
 
-def _marks(text: str, start: int, end: int, found: list[Sign]) -> None:
-    """Marks of Markdown, HTML and the stage, and quotes around the whole."""
-    body = text[start:end]
-    for quotes in _QUOTES:
-        if len(body) > 2 and body[0] + body[-1] == quotes and quotes[0] not in body[1:-1].replace("n't", ""):
-            found += [Sign("markup", start, start + 1, True), Sign("markup", end - 1, end, True)]
-            break
-    if any(each in body for each in "*_#`<[(-"):
-        for name in _MARKS:
-            found += [
-                Sign("markup", start + match.start(), start + match.end(), True)
-                for match in _pattern("markup", name).finditer(body)
-            ]
-    bullets = list(_pattern("markup", "bullet").finditer(body))
-    if len(bullets) > 1:
-        found += [Sign("markup", start + match.start(), start + match.end(), True) for match in bullets]
+def _marks(body: str, start: int) -> Iterator[Sign]:
+    """Marks around words and in front of lines, and else what may be some."""
+    spans = [match.span() for match in _pattern("shape", "heading").finditer(body)] if "#" in body else []
+    for match in _pattern("shape", "bold").finditer(body) if "**" in body or "__" in body else ():
+        mark = len(match[1] or match[2])
+        spans += [(match.start(), match.start() + mark), (match.end() - mark, match.end())]
+    yield from (Sign("markup", start + first, start + last, True) for first, last in spans)
+    if not spans and any(each in body for each in _MARKED) and (perhaps := _pattern("shape", "maybe").search(body)):
+        yield Sign("markup", start + perhaps.start(), start + perhaps.end())
 
 
-def _lines(body: str, shown: Occasion) -> Iterator[tuple[int, int]]:
+def _lines(text: str, author: str, received: Sequence[Message]) -> Iterator[Sign]:
     """Lines that are written for others: several, with the labels of at least two speakers."""
-    if "\n" not in body:
+    spoken = [(match, match[1].lower().strip()) for match in _pattern("shape", "speaker").finditer(text)]
+    labels = Counter(label for _, label in spoken)
+    if len(labels) < 2:
         return
-    spoken = list(_LINE.finditer(body))
-    labels = Counter(match[1].casefold().strip() for match in spoken)
-    known = _names(shown.author, ())
-    named = {called.casefold() for other in shown.others for called in _called(other)}
-    some = any(label in named or known.fullmatch(f"{label}:") for label in labels)
-    if len(labels) > 1 and (some or max(labels.values()) > 1):
-        own = {*map(str.casefold, _called(shown.author)), "me"}
-        for match in spoken:
-            if match[1].casefold().strip() not in own:
-                stop = body.find("\n", match.end())
-                yield match.start(), len(body) if stop < 0 else stop
+    others = {message.author for message in received}.difference((author,))
+    named, own = frozenset().union(*map(_called, others)), _called(author) | _WORDS["me"]
+    theirs = any(label in named or _pattern("names", "labels").fullmatch(label) for label in labels.keys() - own)
+    several = max(labels.values()) > 1 and (set(labels) in ({"q", "a"}, {"a", "b"}) or not own.isdisjoint(labels))
+    for match, label in spoken if theirs or several else ():
+        if label not in own:
+            stop = text.find("\n", match.end())
+            yield Sign("lines", match.start(), stop if stop > 0 else len(text), label in map(str.lower, others))
 
 
-def _whole(body: str, shown: Occasion) -> Iterator[str]:
+def _whole(
+    text: str,
+    words: Sequence[str],
+    known: frozenset[str],
+    speech: Speech,
+    received: Sequence[Message],
+    task: Sequence[str],
+) -> Iterator[str]:
     """Signs of a text as a whole."""
-    words = _EACH.findall(body.casefold())
-    if shown.language and foreign(body, words, shown.language):
+    number, joined = len(words), _joined(text)
+    if number >= _TOLD and _foreign(text, words, known, speech.language):
         yield "language"
-    if shown.words is not None and len(words) > shown.words and len(_WORD.findall(body)) > shown.words:
+    # A sign of a script without blanks is about half a word.
+    if speech.words and number > speech.words * (2 if joined else 1):
         yield "length"
-    if len(words) < _COMPARED:
-        return
-    pieces = [body[place : place + _PIECE] for place in range(0, len(body) - _PIECE, 2 * _PIECE)]
-    for name, texts in (("echo", shown.read), ("echo_task", shown.task)):
-        # Most texts copy nothing, which a few pieces of them tell.
-        near = [_plain(text) for text in texts if any(piece in text for piece in pieces)]
-        grams = _grams(words, _GRAM) if near else []
-        if sum(any(gram in text for text in near) for gram in grams) > _ECHO * max(len(grams), 1):
+    if number >= _COMPARED:
+        ends = range(_PIECE, min(len(text), 10 * _MOST), _PIECE if joined else 4 * _PIECE)
+        pieces = [text[end - _PIECE : end] for end in ends]
+        read = [message.text for message in received if any(piece in message.text for piece in pieces)]
+        asked = [each for each in task if any(piece in each for piece in pieces)]
+        if read or asked:
+            yield from _echoes(words[:_MOST], *(" ".join(words_in(" | ".join(each).lower())) for each in (read, asked)))
+    if number >= _REPEATED and len(known) < _LOOP * number:
+        short = _grams(words[:_MOST], _SHORT)
+        if len(set(short)) < _LOOP * len(short):
+            yield "loop"
+    plays = joined or not known.isdisjoint(_WORDS["out"])
+    tells = known.isdisjoint(_WORDS["first"]) and not known.isdisjoint(_forms(speech.author))
+    masked = _masked(text[:_END], speech.author) if plays or tells else ""
+    if (plays and _pattern("role", "plays").search(masked)) or (tells and _pattern("role", "tells").search(masked)):
+        yield "role"
+
+
+def _echoes(words: Sequence[str], read: str, task: str) -> Iterator[str]:
+    """What a text copies most of its passages of, and many words in a row: what was read, or the task without it."""
+    grams, rows = _grams(words, _GRAM), _grams(words, _ROW)
+    from_read = [gram in read for gram in grams]
+    from_task = [gram in task and not there for gram, there in zip(grams, from_read, strict=True)]
+    for name, copied, text in (("echo", from_read, read), ("echo_task", from_task, task)):
+        if sum(copied) > _ECHO * len(grams) and any(row in text for row in rows):
             yield name
-    if len(set(words)) < _LOOP * len(words) and len(set(short := _grams(words, _SHORT))) < _LOOP * len(short):
-        yield "loop"
 
 
 def _grams(words: Sequence[str], n: int) -> list[str]:
@@ -311,27 +392,13 @@ def _grams(words: Sequence[str], n: int) -> list[str]:
     return [" ".join(words[place : place + n]) for place in range(len(words) - n + 1)]
 
 
-@lru_cache(maxsize=1 << 12)
-def _plain(text: str) -> str:
-    """The words of a text, one blank apart, and so the signs of scripts without blanks."""
-    return " ".join(_EACH.findall(text.casefold()))
-
-
-def foreign(text: str, words: Sequence[str], language: str) -> bool:
+def _foreign(text: str, words: Sequence[str], known: frozenset[str], language: str) -> bool:
     """Whether a text, whose words are in lower case, is in another language than asked."""
-    if len(words) < _TOLD:
-        return False
-    common = _common(language)
-    if common and sum(map(common.__contains__, words)) > _KNOWN * len(words):
+    common, least = _COMMON.get(language, frozenset()), _KNOWN * len(words)
+    if not language or len(known & common) > least or sum(map(common.__contains__, words)) > least:
         return False
     # Its model takes half a second to load, and most texts need none.
     from py3langid import rank
 
-    scores = dict(rank(text))
-    best = max(scores, key=scores.__getitem__)
-    return bool(best != language and scores[best] - scores.get(language, float("-inf")) > _DOUBT)
-
-
-@lru_cache(maxsize=32)
-def _common(language: str) -> frozenset[str]:
-    return frozenset(_COMMON.get(language, "").split())
+    scores = dict(rank(text[:_END]))
+    return language in scores and max(scores.values()) - scores[language] > _DOUBT

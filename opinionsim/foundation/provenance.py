@@ -90,19 +90,22 @@ def _definition(target: Any) -> ast.ClassDef | ast.FunctionDef | ast.Module:
 
 
 def digest_of_weights(folder: Path) -> str:
-    """Digest of names and contents of the files of a folder that decide a model's answers; reads all of them.
+    """Digest of a model in one file, or of names and contents of the files of a folder that decide its answers.
 
     Parameters
     ----------
     folder : Path
-        Folder of a model or an adapter. Its JSON, safetensors, bin, model and txt files count, except for those that
-        say how it was trained.
+        File of a model, or folder of a model or an adapter. Of a folder, its JSON, safetensors, bin, model and txt
+        files count, except for those that say how it was trained.
 
     Returns
     -------
     str
         ``sha256:`` and 64 hexadecimal characters.
     """
+    if folder.is_file():
+        with folder.open("rb") as stream:
+            return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
     parts = hashlib.sha256()
     for file in sorted(file for file in folder.iterdir() if file.suffix in _DECISIVE and file.is_file()):
         if file.name not in (PLAN, CARD):

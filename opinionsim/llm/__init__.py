@@ -18,6 +18,10 @@ if TYPE_CHECKING:
         ReplayOnly as ReplayOnly,
         RunCalls as RunCalls,
     )
+    from opinionsim.llm._first_token import (
+        first_token_shares as first_token_shares,
+        without_log_probabilities as without_log_probabilities,
+    )
     from opinionsim.llm._given import GivenReplies as GivenReplies
     from opinionsim.llm._journal import (
         Entry as Entry,
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     )
     from opinionsim.llm._keys import ALLOWED as ALLOWED, allow_keys as allow_keys
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
-    from opinionsim.llm._own import own_model as own_model
+    from opinionsim.llm._own import in_process as in_process, module_of as module_of, own_model as own_model
     from opinionsim.llm._policy import Limits as Limits, RetryPolicy as RetryPolicy
     from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
     from opinionsim.llm._providers import (

@@ -23,6 +23,7 @@ from opinionsim.errors import (
 )
 from opinionsim.foundation.streams import call_seed
 from opinionsim.llm._budget import Budget, Usage, bound_tokens
+from opinionsim.llm._call_name import REPLY
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
 from opinionsim.llm._judging import Judgement, asked_again, judge, read_again, reply_of, treated
@@ -150,6 +151,8 @@ class RunCalls:
 
     Attributes
     ----------
+    answering, prompts : object
+        Who answers, and the prompt of each turn's reply so far; None keeps none of these.
     longest_prompt : float
         Most characters of a prompt, and of a reply that prompts may have to show; no limit until it is set.
     names_steps : bool
@@ -173,13 +176,14 @@ class RunCalls:
     ) -> None:
         self.run_id = run_id
         self.journal = journal
-        self._answering = answering if isinstance(answering, Sequence) else Endpoint(answering)
+        self.answering = answering if isinstance(answering, Sequence) else Endpoint(answering)
         self._slots = slots
         self._retry, self._timeout_s = retry or RetryPolicy(), timeout_s
         self._budget = budget
         self.longest_prompt, self.names_steps = float("inf"), True
         self.seed_of: Callable[[int, str, int], int] = partial(call_seed, run_id)
         self.made, self.answered, self.repeated, self.cost = 0, 0, 0, 0.0
+        self.prompts: dict[int, Prompt] | None = None
         self._people = People(journal)
         self._stopped = False
         self._waiting: set[asyncio.Future[Any]] = set()
@@ -237,11 +241,13 @@ class RunCalls:
             If the journal holds something else under the call's key, or a reply that `parse` now rejects.
         """
         prompt = Prompt.of(messages)
-        everybody = endpoint or self._answering
+        everybody = endpoint or self.answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
         person = isinstance(asked, Seat)
         rejected, told, first = 0, "", prompt
         again: Counter[str] = Counter()
+        if call == REPLY and self.prompts is not None:
+            self.prompts[turn.index] = prompt
         for attempt in count():
             key = EntryKey(turn.index, call, attempt)
             entry = self.journal.lookup(key)
@@ -372,6 +378,8 @@ class RunCalls:
             if got.kind == "content-filter":
                 return ParsedReply("", status="filtered", finish_reason=FILTERED), clock() - began
             if got.kind == "any-request":
+                # Without the probabilities that a study reads, nothing more is asked of the model behind them either.
+                pool.refuse(getattr(client, "behind", client), got.reason)
                 pool.refuse(client, got.reason)
                 pool.check(client)
             if failed.get(got.kind, 0) >= allowed.get(got.kind, 0):

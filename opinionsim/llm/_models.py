@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -25,8 +25,9 @@ from pydantic import ValidationError
 from opinionsim.errors import ModelCallError, SpecError, in_short
 from opinionsim.foundation.redaction import redacted
 from opinionsim.llm._direct import DirectCalls, leaves_messages
+from opinionsim.llm._first_token import TokenClient
 from opinionsim.llm._given import GivenReplies
-from opinionsim.llm._own import load_own_model, own_model
+from opinionsim.llm._own import in_process, load_own_model, module_of, own_model
 from opinionsim.llm._providers import (
     check_request,
     connected,
@@ -44,8 +45,8 @@ from opinionsim.registry import raised
 
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 _VALID = (
-    "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' for one of Hugging Face in this process, or "
-    "the import path of one of your own, package.module:Name; an equation is {classic: NAME}"
+    "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' or 'gguf:FILE' for weights in this process, "
+    "or the import path of one of your own, package.module:Name; an equation is {classic: NAME}"
 )
 #: Value of the option `roles` that joins consecutive messages of one role.
 _ALTERNATE = "alternate"
@@ -65,8 +66,8 @@ def load_chat_model(
     name : str
         ``scripted`` (in the package, no key, no network); ``provider:model`` as LangChain's ``init_chat_model``
         takes it, for instance ``openai:gpt-4o-mini`` (extra ``llm``); ``hf:NAME_OR_PATH``, a causal model of
-        Hugging Face in this process (extra ``local``); or the import path of a chat model of the user's own,
-        ``package.module:Name``.
+        Hugging Face in this process (extra ``local``); ``gguf:PATH``, one in a GGUF file (extra ``small``); or the
+        import path of a chat model of the user's own, ``package.module:Name``.
     temperature : float, optional
         In [0, 2]; None leaves it to the model. A temperature that the model does not take is an error.
     max_tokens : int, optional
@@ -107,8 +108,8 @@ def load_chat_model(
         found = load_own_model(name, settings, options)
     elif not provider or not model:
         raise SpecError(f"model.name: unknown model {name!r}; valid: {_VALID}")
-    elif provider == "hf":
-        found = importlib.import_module("opinionsim.llm._local").load_local(model, **settings, **options)
+    elif in_process(name):
+        found = module_of(name).load(model, **settings, **options)
     else:
         found = _load_from_provider(name, temperature, max_tokens, options)
     if roles is not None:
@@ -293,10 +294,18 @@ class ModelClient:
         self._seeding = "call" if scripted else seeding(self.model)
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
-    async def call(self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
+    @cached_property
+    def tokens(self) -> TokenClient:
+        """Asks the same model for the probabilities of first tokens."""
+        return TokenClient(self)
+
+    async def call(
+        self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None, **options: Any
+    ) -> AIMessage:
         """Make one attempt at one call; raises whatever the model raises.
 
-        `max_tokens` is given where the reply may be longer than the model's own limit.
+        `max_tokens` is given where the reply may have another length than the model's own limit, and `options` are
+        further ones of this call.
 
         Raises
         ------
@@ -304,7 +313,7 @@ class ModelClient:
             In the place of a ``CancelledError`` where nobody cancelled the call.
         """
         try:
-            reply = await self._called(Prompt.of(messages), seed, max_tokens)
+            reply = await self._called(Prompt.of(messages), seed, max_tokens, options)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -314,8 +323,8 @@ class ModelClient:
             raise ReplyTooLong(self._max_reply_bytes)
         return reply
 
-    async def _called(self, prompt: Prompt, seed: int, max_tokens: int | None) -> AIMessage:
-        options: dict[str, Any] = {"seed": seed} if self._seeding == "call" else {}
+    async def _called(self, prompt: Prompt, seed: int, max_tokens: int | None, options: dict[str, Any]) -> AIMessage:
+        options |= {"seed": seed} if self._seeding == "call" else {}
         model = self.model.model_copy(update={"seed": seed}) if self._seeding == "copy" else self.model
         if max_tokens is not None and model._llm_type == "opinionsim-local":
             options["max_tokens"] = max_tokens

@@ -1,12 +1,13 @@
-"""Chat models of the user's own, by import path."""
+"""Chat models that no provider serves: of the user's own, by import path, and with their weights in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from opinionsim.errors import SpecError
-from opinionsim.registry import find, is_path, known
+from opinionsim.registry import find, is_path, known, places
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -19,6 +20,21 @@ def own_model(name: str) -> bool:
     the name under which an object of this process was marked.
     """
     return known("chat_model", name) or (is_path(name) and "." in name.partition(":")[0])
+
+
+def in_process(name: str) -> bool:
+    """Whether a model's name is that of one whose weights are loaded into this process.
+
+    It costs nothing, sends nothing, and names the contents of its weights in every reply.
+    """
+    kind, _, model = name.partition(":")
+    return bool(model) and kind in places("local")
+
+
+def module_of(name: str) -> ModuleType:
+    """The module that loads a model into this process (:mod:`opinionsim.local`)."""
+    kind = name.partition(":")[0]
+    return places("local")[kind].imported("local", kind)
 
 
 def load_own_model(name: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> BaseChatModel:

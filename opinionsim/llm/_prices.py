@@ -12,14 +12,15 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from opinionsim.foundation.documents import DocumentModel, read_document, validate
+from opinionsim.llm._own import in_process
 
 _PACKAGED = Path(__file__).with_name("prices.yaml")
 
 #: Suffix that providers append to the name of a family of models for one version.
 _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)$")
 
-#: Models on the user's own machines, and the scripted model.
-_FREE = re.compile(r"(hf|ollama):.|scripted$")
+#: The scripted model, and models of a server that is the user's own.
+_FREE = re.compile(r"ollama:.|scripted$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,10 @@ class PriceTable:
         -------
         Price or None
             The price listed under the name, else that of the name without its date; nothing is charged for
-            ``scripted``, ``hf:...`` and ``ollama:...``; None where no price is known.
+            ``scripted``, ``ollama:...`` and models in this process; None where no price is known.
         """
         listed = self.prices.get(model) or self.prices.get(_VERSION.sub("", model))
-        if listed is None and _FREE.match(model):
+        if listed is None and (in_process(model) or _FREE.match(model)):
             return Price(0.0, 0.0, 0.0)
         return listed
 

@@ -6,17 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from opinionsim.classifiers import Classifier
+from opinionsim.classifiers import Classifier, asks_author
 from opinionsim.errors import SpecError
 from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.llm import CallSite
-from opinionsim.messages import WORDLESS, ReplyStatus
+from opinionsim.messages import WORDLESS, ChatMessage, Prompt, ReplyStatus
+from opinionsim.metrics import SELF_REPORT
 from opinionsim.opinions import OpinionScale
 from opinionsim.topics import Claim
 
 #: The variable that bias, diversity, tables and figures are about.
 STANCE = "stance"
+#: Kinds of answers to off-record questions, which enter no memory.
+_OFF_RECORD = (SELF_REPORT, "probe")
 
 
 class Reading(NamedTuple):
@@ -131,6 +134,28 @@ class Instrument:
     def scale(self) -> OpinionScale:
         """The scale it codes on."""
         return self.classifier.scale
+
+    @property
+    def asks_author(self) -> bool:
+        """Whether the author of a text is asked itself, instead of the text being read."""
+        return asks_author(self.classifier)
+
+    @property
+    def coded(self) -> frozenset[str]:
+        """Kinds of text that its classifier has work with: no classifier reads self-reports."""
+        return self.kinds if self.asks_author else self.kinds - {SELF_REPORT}
+
+    def fork(self, kind: str, text: str, prompt: Prompt, *, shown: bool) -> Prompt | None:
+        """The context from which the author of a text is asked: the prompt of its turn, and its text.
+
+        Of a question off the record, the context without it; but with its message where that also shows what others
+        said, or there is nothing before it.
+        """
+        if not self.asks_author:
+            return None
+        if getattr(self.classifier, "before", False) or (kind in _OFF_RECORD and not shown):
+            return prompt.before or Prompt()
+        return prompt if kind in _OFF_RECORD else prompt.then(ChatMessage("assistant", text))
 
     def keys(self, text: Text) -> list[tuple[int, int | None]]:
         """The keys that it codes of a text, as (turn, second turn); none of other kinds, or of turns without words."""

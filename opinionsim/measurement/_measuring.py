@@ -6,13 +6,14 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
 from opinionsim.classifiers import DECIDED, RECORDED, AskingClassifier, Context, Item, asks, parse_closed
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
-from opinionsim.llm import CallName, Entry, EntryKey, Journal, RunCalls
+from opinionsim.llm import CallName, Endpoint, Entry, EntryKey, Journal, RunCalls, Seat
 from opinionsim.measurement._instruments import STANCE, Author, Instrument, OpinionKey, Reading, Text, check_instruments
 from opinionsim.measurement._queues import Queues, estimates_of, failed
 from opinionsim.messages import ChatMessage, Parse, Parsing, Reply, numbers_in, text_id
@@ -97,6 +98,8 @@ class Measuring:
         self.estimates: dict[OpinionKey, Reading] = {}
         self._queues = queues
         self._calls = calls
+        if calls.prompts is None and any(each.asks_author for each in self.instruments):
+            calls.prompts = {}
         self._claim = claim
         self._authors = authors
         #: Estimates being made, for as long as anybody waits for them.
@@ -172,11 +175,15 @@ class Measuring:
 
     def _told(self, instrument: Instrument, text: Text, about: int | None) -> Reading | None:
         """Estimate of a text that came with a rating, is no answer, or a closed one; None where it must be read."""
+        if instrument.asks_author:
+            # Its author is asked anew, so that it does not matter what became of the text.
+            asked = text.site.index in (self._calls.prompts or ()) and self._tokens_of(text.site.agent)
+            return None if asked else _unread(instrument.scale)
         if instrument.classifier.name != RECORDED:
             return _told(instrument, text, about)
         entry = self._calls.journal.lookup(imported_rating(text.site.index, instrument.variable))
         if entry is None:
-            return Reading(math.nan, (math.nan,) * len(instrument.scale), math.nan)
+            return _unread(instrument.scale)
         return _estimate(instrument.scale, float(entry.text))
 
     async def _settle(
@@ -260,7 +267,17 @@ class Measuring:
         if instrument.context:
             author = self._authors[text.site.agent] if text.site.agent < len(self._authors) else Author()
             context = Context(text.received, author.persona, author.assigned_opinion)
-        return Item(text.text, self._claim, None if about is None else text_of(about).text, context)
+        prompt = (self._calls.prompts or {}).get(text.site.index)
+        fork = None if prompt is None else instrument.fork(text.kind, text.text, prompt, shown=bool(text.received))
+        return Item(text.text, self._claim, None if about is None else text_of(about).text, context, fork)
+
+    def _tokens_of(self, agent: int) -> Endpoint | None:
+        """Where an agent's model is asked for the probabilities of first tokens; None where no model answers."""
+        everybody = self._calls.answering
+        asked = everybody if isinstance(everybody, Endpoint) else everybody[agent]
+        if isinstance(asked, Seat):
+            return None
+        return replace(asked, client=getattr(asked.client, "tokens", asked.client), max_tokens=1)
 
     async def _judged(
         self,
@@ -277,7 +294,9 @@ class Measuring:
             call: str, messages: Iterable[ChatMessage], *, parse: Parse | None = None, dropped: int = 0, **_: Any
         ) -> Awaitable[Reply]:
             named = str(CallName.coding("judge", key.instrument_id, key.about, call))
-            reading, endpoint = Parsing(parse), classifier.endpoint
+            # Token probabilities have a form that no refusal has.
+            reading, endpoint = Parsing(parse, formal=instrument.asks_author), classifier.endpoint
+            endpoint = endpoint or self._tokens_of(site.agent)
             return self._calls.ask(
                 site, named, messages, reading=reading, priority=priority, dropped=dropped, endpoint=endpoint
             )
@@ -306,13 +325,18 @@ def _told(instrument: Instrument, text: Text, about: int | None) -> Reading | No
         said = numbers_in(text.text).get(-1 if about is None else about, {}).get(instrument.variable, math.nan)
         return _estimate(scale, said)
     if text.status not in ("answered", "truncated"):
-        return Reading(math.nan, (math.nan,) * len(scale), math.nan)
+        return _unread(scale)
     if text.kind != SELF_REPORT:
         return None
     point = parse_closed(text.text, scale)
     if point is None:
         return Reading(math.nan, (math.nan,) * len(scale), 1.0)
     return _estimate(scale, float(point))
+
+
+def _unread(scale: OpinionScale) -> Reading:
+    """What is said of a text that nobody reads."""
+    return Reading(math.nan, (math.nan,) * len(scale), math.nan)
 
 
 def _estimate(scale: OpinionScale, number: float) -> Reading:

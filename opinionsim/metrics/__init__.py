@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from opinionsim.metrics._dip import dip as dip, dip_p_value as dip_p_value
     from opinionsim.metrics._evidence import (
+        BELIEF as BELIEF,
         BY_MODELS as BY_MODELS,
         EVIDENCE as EVIDENCE,
         NOT_SET as NOT_SET,

@@ -296,14 +296,14 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
     DataFrame
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
         diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_sparse, n_agents, n_measured,
-        never_measured_rate, bias_low, bias_high, mean_age, missing_rate, refused_at_first_rate, refused_rate,
-        empty_rate, truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate, unheard_rate,
-        n_failed_reflections, validation, ddof``. ``n`` is the number of units with a bias. ``n_sparse`` of the
-        ``n_runs`` runs measured fewer than half of their agents; they count. ``unheard_rate`` is the share of the
-        messages to be read that nobody received; the rates from ``missing_rate`` to ``flagged_rate`` are shares of
+        never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, missing_rate, refused_at_first_rate,
+        refused_rate, empty_rate, truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate,
+        unheard_rate, n_failed_reflections, validation, ddof``. ``n`` is the number of units with a bias. ``n_sparse``
+        of the ``n_runs`` runs measured fewer than half of their agents; they count. ``unheard_rate`` is the share of
+        the messages to be read that nobody received; the rates from ``missing_rate`` to ``flagged_rate`` are shares of
         texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made without turns and only these
-        tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units: the published convention,
-        and no ground for an interval (:func:`opinionsim.analysis.estimate`).
+        tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units: the published convention, and
+        no ground for an interval (:func:`opinionsim.analysis.estimate`).
 
     Raises
     ------
@@ -325,6 +325,7 @@ def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
     unit = "topic" if "topic" not in axes and rows["topic"].nunique() > 1 else "block"
     keys = [*axes, "kind", "evidence"]
     names = ["bias", "diversity", "assigned_bias", "assigned_diversity", "bias_low", "bias_high", "mean_age"]
+    names.append("off_scale_mass")
     units = rows.groupby([*keys, unit], dropna=False, sort=False)[names].mean()
     grouped = units.groupby(level=list(range(len(keys))), dropna=False, sort=False)
     mean, n = grouped.mean(), grouped[["bias", "diversity"]].count()
@@ -346,7 +347,7 @@ def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
             **({} if "n_agents" in axes else {"n_agents": counts["n_agents"]}),
             "n_measured": counts["n_agents"] - counts["n_never"],
             "never_measured_rate": counts["n_never"] / counts["n_agents"],
-            **{name: mean[name] for name in ("bias_low", "bias_high", "mean_age")},
+            **{name: mean[name] for name in ("bias_low", "bias_high", "mean_age", "off_scale_mass")},
             "missing_rate": (counts["n_missing"] + counts["n_skipped"].fillna(0)) / turns,
             **{f"{cause}_rate": counts[f"n_{cause}"] / turns for cause in _CAUSES},
             "unheard_rate": counts["n_unheard"] / counts["n_readings"].where(counts["n_readings"] > 0),

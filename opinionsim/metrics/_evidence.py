@@ -50,6 +50,8 @@ def chosen_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame, none
 
 #: An agent's own answer to a closed question, which no classifier interprets.
 SELF_REPORT = "self-report"
+#: Name of the classifier whose values are expectations over the probabilities of an agent's answers.
+BELIEF = "belief"
 
 #: Statement on opinions that a classifier read from a chat model's texts without an audit against human labels.
 NOT_VALIDATED = "instrument not validated on this model's text"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from opinionsim.errors import SpecError
 from opinionsim.metrics._conditions import check_conditions, condition_axes, in_order
-from opinionsim.metrics._evidence import NOT_SET, SELF_REPORT
+from opinionsim.metrics._evidence import BELIEF, NOT_SET, SELF_REPORT
 
 
 def axis_name(axis: str) -> str:
@@ -71,6 +71,8 @@ def outdated(runs: Sequence[pd.Series]) -> str:
 def name_instrument(kind: str, classifier: str) -> str:
     """The instrument in words: kind of text and classifier."""
     texts = f"{kind}es" if kind.endswith("ch") else f"{kind}s"
+    if classifier == BELIEF:
+        return f"expectations over token probabilities at {texts}, and diversity of expectations"
     return texts if kind == SELF_REPORT else f"{texts} coded by {classifier}"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.metrics._evidence import BELIEF
 from opinionsim.metrics._opinion_rows import STANCE, by_participants
 from opinionsim.metrics._run_metrics import final_opinions
 from opinionsim.opinions import OpinionScale
@@ -70,13 +71,19 @@ def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row a run and cell that has any: ``run_id, cell``, and a column ``<variable> of <kind> by <classifier>`` for
         each instrument and kind of text, without the classifier where it has the variable's name: the mean over all
-        texts of participants that it coded by themselves; NaN where there is none.
+        texts of participants that it coded by themselves; NaN where there is none. Expectations over token
+        probabilities are named so, and where most of the probability is off the scale, a column says how much.
     """
     kept = (opinions["variable"] != STANCE) & by_participants(opinions, runs)
     rows = opinions[kept & opinions["about"].isna()] if "about" in opinions.columns else opinions[kept]
     by = (" by " + rows["classifier"]).where(rows["classifier"] != rows["variable"], "")
-    names = rows["variable"] + " of " + rows["kind"].astype(str) + by
+    expected = rows["classifier"] == BELIEF
+    said = expected.map({True: ", expectation", False: ""})
+    names = rows["variable"] + " of " + rows["kind"].astype(str) + by + said
     made = rows.assign(name=names).pivot_table(index=["run_id", "cell"], columns="name", values="value")
+    off = rows[expected].assign(name=names + ", off scale")
+    off = off.pivot_table(index=["run_id", "cell"], columns="name", values="off_scale")
+    made = made.join(off.loc[:, off.mean() > 0.5])
     return made.rename_axis(columns=None).reset_index()
 
 

@@ -337,7 +337,7 @@ def run_metrics(
     """
     check_ddof(ddof)
     cells = _cells(runs)
-    told = [column for column in ("scale", "ambiguous") if column in opinions.columns]
+    told = [column for column in ("scale", "ambiguous", "off_scale") if column in opinions.columns]
     stance = _stance(cells, opinions, *told, *point_columns(opinions))
     stance = _with_silent(stance, runs, cells, turns)
     # Without a measurement there may be no columns to read a scale from.
@@ -374,6 +374,7 @@ def run_metrics(
             "bias_low": (total + (whole - n_values) * low) / whole,
             "bias_high": (total + (whole - n_values) * high) / whole,
             **counts,
+            "off_scale_mass": _off_scale_mass(texts),
         }
     )
     if "replicate" in runs.columns:
@@ -385,6 +386,12 @@ def run_metrics(
     frame = frame.assign(**{f"share_{point}": shares[:, place] for place, point in enumerate(scale.points)})
     frame = frame.join(_assigned(cells, agents, ddof), on="run_id")
     return frame.assign(evidence=head_cells["evidence"].array, validation=_validation(head_cells, heads))
+
+
+def _off_scale_mass(texts: pd.DataFrame) -> pd.Series[float]:
+    """Mean off-scale mass of the texts of each group that have a value."""
+    mass = texts["off_scale"] if "off_scale" in texts.columns else pd.Series(np.nan, texts.index)
+    return mass.where(texts["value"].notna()).groupby(texts["group"].to_numpy()).mean()
 
 
 def _counts(texts: pd.DataFrame) -> pd.DataFrame:

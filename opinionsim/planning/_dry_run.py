@@ -14,7 +14,7 @@ from opinionsim.assembly import RunParts
 from opinionsim.classifiers import Context, Item, asks
 from opinionsim.engine import critical_path, relayed
 from opinionsim.errors import SpecError
-from opinionsim.llm import REFLECT, SELECT, CallName
+from opinionsim.llm import REFLECT, REPLY, SELECT, CallName
 from opinionsim.measurement import Instrument
 from opinionsim.messages import ChatMessage, Message, Parse, Prompt, Reply, Speech, as_message
 from opinionsim.metrics import SELF_REPORT
@@ -119,10 +119,10 @@ class CountedTurns:
     def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
         """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.
 
-        No classifier codes self-reports.
+        No classifier reads self-reports; `kinds` are those that it has work with (:attr:`Instrument.coded`).
         """
         acts, counted = self._schedule.acts, self._reads if about else self._turns
-        return {name: counted[name] for name in self._turns if acts[name].kind in set(kinds) - {SELF_REPORT}}
+        return {name: counted[name] for name in self._turns if acts[name].kind in kinds}
 
 
 class _Lengths:
@@ -172,6 +172,7 @@ class DryRun:
     asked: defaultdict[Sort, list[_Asked]] = field(default_factory=lambda: defaultdict(list))
     _lengths: dict[tuple[Sort, bool], _Lengths] = field(default_factory=dict)
     _beginnings: set[str] = field(default_factory=set)
+    _prompt: Prompt = field(default_factory=Prompt)
     _n_asked: int = 0
 
     def characters(self, sort: Sort, remembered: np.ndarray, *, shared: bool = False) -> int:
@@ -241,12 +242,14 @@ class DryRun:
                 published.append(relayed(turn, received, member.role))
             most -= act.calls + (self.parts.calls_per_event if act.memory == "keep" else 0)
             self._check_memory(act, self._n_asked - before)
-            for each in judges if act.kind != SELF_REPORT else ():
+            for each in (each for each in judges if act.kind != SELF_REPORT or each.asks_author):
                 read = tuple(message.text for message in received)
                 context = Context(read, *member.author) if each.context else None
                 others = [published[ref].text for ref in turn.reads if isinstance(ref, int)]
                 for about in others if each.about else [None]:
-                    item = Item(published[-1].text, self.parts.claim, about, context)
+                    said = published[-1].text
+                    fork = each.fork(act.kind, said, self._prompt, shown=bool(read))
+                    item = Item(said, self.parts.claim, about, context, fork)
                     await self._judge(each, turn.act, item, known)
 
     def _check_memory(self, act: ActSpec, n_asked: int) -> None:
@@ -265,8 +268,7 @@ class DryRun:
             self.asked[sort] += known[each.instrument_id, item]
         elif asks(each.classifier):
             before = len(self.asked[sort])
-            # A point of the scale is a valid answer, so the judge does not ask again.
-            await each.classifier.rate(partial(self._ask, *sort, 0, text=str(each.scale.points[0])), item)
+            await each.classifier.rate(partial(self._ask, *sort, 0, text=_valid_answer(each)), item)
             known[each.instrument_id, item] = self.asked[sort][before:]
 
     async def _ask(
@@ -286,6 +288,7 @@ class DryRun:
         sort = who, CallName.of(call).priced_as(act)
         self._n_asked += 1
         prompt = Prompt.of(messages)
+        self._prompt = prompt if call == REPLY else self._prompt
         self.asked[sort].append((remembered, prompt.characters, self._shared(prompt) if text is None else 0))
         return Reply(self.reply(sort) if text is None else text)
 
@@ -296,8 +299,14 @@ async def questions(instrument: Instrument) -> int:
 
     async def ask(call: str, messages: Iterable[ChatMessage], **options: object) -> Reply:
         asked.append(call)
-        return Reply(str(instrument.scale.points[0]))
+        return Reply(_valid_answer(instrument))
 
     if asks(instrument.classifier):
-        await instrument.classifier.rate(ask, Item("A text.", _ANY_CLAIM, "Another." if instrument.about else None))
+        about = "Another." if instrument.about else None
+        await instrument.classifier.rate(ask, Item("A text.", _ANY_CLAIM, about, fork=Prompt()))
     return len(asked)
+
+
+def _valid_answer(instrument: Instrument) -> str:
+    """A reply with which a judge does not ask again: a point of the scale, or one that takes the most calls."""
+    return str(getattr(instrument.classifier, "longest", instrument.scale.points[0]))

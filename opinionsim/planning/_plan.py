@@ -19,7 +19,7 @@ from opinionsim.foundation import background
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.foundation.templates import sentences
 from opinionsim.llm import Usage
-from opinionsim.metrics import SELF_REPORT
+from opinionsim.opinions import OpinionScale
 from opinionsim.planning._assumptions import Model, Rates, SeenCalls, check_assumptions, observe
 from opinionsim.planning._cards import card_of
 from opinionsim.planning._dry_run import CountedTurns, DryRun, Sort, questions
@@ -38,6 +38,8 @@ _ACTED_OUT = 2_000
 _FEWEST_ACTED_OUT = 50
 #: From so many blocks on, topics may share blocks at little cost.
 _FEW_BLOCKS = 8
+#: Standard errors of which the width of a scale is so many times one are small: 0.1 on -2 to 2.
+_PRECISE = 40
 #: Characters of a person's answer.
 _WRITTEN = 400
 #: Fields of a run that change what prompts say, but not who acts when.
@@ -247,20 +249,31 @@ class _Planning:
         read = {each.instrument_id: each for run_id in runs for each in self._instruments[run_id]}
         self.judges: dict[str, Model] = {}
         self._questions: dict[str, int] = {}
+        #: Instruments that ask the authors of texts.
+        self._of_authors = {identity: each for identity, each in read.items() if each.asks_author}
         for identity, each in read.items():
             if asks(each.classifier):
-                endpoint, name = each.classifier.endpoint, str(each.classifier.options["model"])
-                self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.price)
+                if each.classifier.endpoint is not None:
+                    endpoint, name = each.classifier.endpoint, str(each.classifier.options["model"])
+                    self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.price)
                 self._questions[identity] = background.run(questions(each))
         cells = {id(run.cell): run for run in runs.values()}.values()
         agents = [self._agent(model, run) for run in cells for model in run.spec.chat_models]
-        self.models = list(dict.fromkeys([*agents, *self.judges.values()]))
+        asked = [each for run in cells for each in self._judges(run.run_id).items()]
+        self.judges |= dict(asked)
+        self.models = list(dict.fromkeys([*agents, *(model for _, model in asked)]))
         self._rates: Mapping[Model, Rates] = {}
         self._acted_out = 0
 
     def _agent(self, model: ModelSpec, run: PlannedRun) -> Model:
         endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.pack))
         return Model(model.name, False, model.max_tokens, endpoint.price)
+
+    def _judges(self, run_id: str) -> dict[str, Model]:
+        """The models that answer instruments; for those that ask authors, where a run has several, its first."""
+        run = self.runs[run_id]
+        first = [self._agent(model, run)._replace(judges=True, max_tokens=1) for model in run.spec.chat_models[:1]]
+        return {**self.judges, **{identity: model for identity in self._of_authors for model in first}}
 
     def _claim(self, run_id: str) -> str:
         claim = self._resources.claim(self.runs[run_id].spec)
@@ -309,9 +322,9 @@ class _Planning:
         turns, awaited = self._turns[run_id], self._awaited(run_id)
         found = dict(turns.remembered)
         for each in self._instruments[run_id]:
-            if each.instrument_id in self.judges:
+            if each.instrument_id in self._questions:
                 # A schedule has reports judged even by an instrument that does not read reports.
-                kinds = each.kinds | (turns.awaited if each.instrument_id in awaited else set())
+                kinds = each.coded | (turns.awaited if each.instrument_id in awaited else set())
                 for act, items in turns.items(kinds, each.about).items():
                     found[each.instrument_id, act] = np.zeros(items * self._questions[each.instrument_id], int)
         return {sort: remembered for sort, remembered in found.items() if len(remembered)}
@@ -366,7 +379,8 @@ class _Planning:
     def _models(self, run_id: str) -> dict[str, Model]:
         """The models of a run, by the first entry of a sort of call."""
         labels = self._turns[run_id].models
-        return {**self.judges, **{label: self._agent(model, self.runs[run_id]) for label, model in labels.items()}}
+        agents = {label: self._agent(model, self.runs[run_id]) for label, model in labels.items()}
+        return {**self._judges(run_id), **agents}
 
     def _takes(self, run_id: str, dry: DryRun | None) -> _Work:
         """The work of a run that the dry run represents."""
@@ -382,7 +396,7 @@ class _Planning:
         judged = [self._questions[each] for each in self._awaited(run_id) if each in self.judges]
         awaited = max(judged, default=0) * sum(turns.items(turns.awaited).values())
         path = turns.calls if turns.path is None else turns.path
-        texts = sum(sum(turns.items(each.kinds, each.about).values()) for each in self._instruments[run_id])
+        texts = sum(sum(turns.items(each.coded, each.about).values()) for each in self._instruments[run_id])
         chain = max(awaited, int(any(model.judges for model, _ in calls)))
         return _Work(calls, characters, (path, chain), texts, turns.path is None, shared)
 
@@ -392,13 +406,13 @@ class _Planning:
         readers: defaultdict[tuple[str, frozenset[str], str], list[str]] = defaultdict(list)
         for run_id in complete:
             for each in self._instruments[run_id]:
-                readers[each.instrument_id, each.kinds - {SELF_REPORT}, each.about].append(run_id)
+                readers[each.instrument_id, each.coded, each.about].append(run_id)
         for (identity, kinds, about), run_ids in readers.items():
             for run_id, items in store.uncoded(run_ids, identity, kinds, about=about).items():
                 work = found.get(run_id, _Work(Counter(), Counter(), (0, 0), 0))
                 chains = 0, work.chains[1] | (identity in self.judges)
                 found[run_id] = replace(work, texts=work.texts + len(items), chains=chains)
-                own = [key for key in whole[run_id].calls if key[0] == self.judges.get(identity)]
+                own = [key for key in whole[run_id].calls if key[0] == self._judges(run_id).get(identity)]
                 if own:
                     calls = len(items) * self._questions[identity]
                     asked, characters = (
@@ -484,11 +498,21 @@ class _Planning:
             missing=self._loaded.missing,
             unset=str(self._unset[0]) if self._unset else "",
             unusual=self._unusual,
+            scales={each.scale: _sampled(each.scale) for each in self._of_authors.values()},
             shared_blocks=_shared_blocks(self.runs.values()),
             few=_FEW_BLOCKS,
             cards={model.name: card_of(model.name) for model in forecast.models if not model.judges},
             warnings=list(self._loaded.warnings()),
         )
+
+
+def _sampled(scale: OpinionScale) -> tuple[float, float]:
+    """A small standard error on a scale, and the number of answers spread evenly over it whose mean has that error.
+
+    The standard error of a mean of n draws is SD / sqrt(n), so that n = variance / error ** 2.
+    """
+    error = (scale.highest - scale.lowest) / _PRECISE
+    return error, float(scale.values.var()) / error**2
 
 
 def _shared_blocks(runs: Iterable[PlannedRun]) -> int:

@@ -71,8 +71,9 @@ KINDS: Mapping[str, _Kind] = {
     "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
 }
 
-#: Further tables: commands, prompt packs, templates that join a pack, and what makes a folder a slice.
-_UNMARKED = ("command", "pack", "templates", "slice")
+#: Further tables: commands, prompt packs, templates that join a pack, chat models in this process, and what makes a
+#: folder a slice.
+_UNMARKED = ("command", "pack", "templates", "local", "slice")
 
 
 class Place(NamedTuple):

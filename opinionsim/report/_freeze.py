@@ -20,6 +20,7 @@ from opinionsim.foundation.frozen import Frozen
 from opinionsim.foundation.provenance import digest_of_weights
 from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json
+from opinionsim.llm import in_process, module_of
 from opinionsim.registry import find
 from opinionsim.report._page_templates import TEMPLATES, sentences
 from opinionsim.specification import Experiment, ExperimentSpec, consent_of, manifest, wording_of
@@ -88,20 +89,24 @@ def freeze(experiment: Experiment) -> dict[str, Any]:
 
 
 def _weights(spec: ExperimentSpec) -> Iterator[tuple[str, str]]:
-    """Weights that are loaded into this process, and what fixes them: the hash of their folder, or their commit."""
-    models = ((each.name, each.options) for each in spec.chat_models if each.name.startswith("hf:"))
-    loaded = [(name.removeprefix("hf:"), options.get("revision")) for name, options in models]
+    """Weights that are loaded into this process, and what fixes them: a hash of their contents, or their commit."""
+    models = ((each.name, each.name.partition(":")[2], each.options) for each in spec.chat_models)
+    loaded: list[tuple[str, Path, object]] = [
+        (own, module_of(name).weights(own), options.get("revision"))
+        for name, own, options in models
+        if in_process(name)
+    ]
     for each in (instrument.classifier for instrument in spec.instruments):
         if getattr(find("classifier", each.name).target, "loads_weights", False):
-            loaded.append((str(each.options.get("model", each.name)), each.options.get("weights")))
-    for name, stated in loaded:
-        folder = Path(name).expanduser()
-        if not folder.is_dir() and not _COMMIT.fullmatch(str(stated)):
+            model = str(each.options.get("model", each.name))
+            loaded.append((model, Path(model).expanduser(), each.options.get("weights")))
+    for name, place, stated in loaded:
+        if not place.exists() and not _COMMIT.fullmatch(str(stated)):
             raise SpecError(
                 f"{name}: these weights may change under their name; state the commit of 40 characters, of a model as "
-                "revision and of a classifier as weights, or name a folder"
+                "revision and of a classifier as weights, or name a file or folder that is there"
             )
-        yield name, digest_of_weights(folder) if folder.is_dir() else str(stated)
+        yield name, digest_of_weights(place) if place.exists() else str(stated)
 
 
 def preregistration(frozen: Mapping[str, Any], store: str) -> str:
@@ -237,7 +242,7 @@ def _deviations(results: Results, frozen: Frozen, held: _Designs) -> Iterator[st
         if name in frozen.fixed and frozen.fixed[name] != now:
             yield f"{name}: version {now} in the place of {frozen.fixed[name]}, which was frozen."
     named = {name for model in results.runs["model"].dropna() for name in _models(model)}
-    returned = {model for model in environment["models"] if not model.startswith("hf:")}
+    returned = {model for model in environment["models"] if not in_process(model)}
     if other := returned - named - {model.partition(":")[2] for model in named}:
         yield f"{', '.join(sorted(other))} answered; frozen were the names {', '.join(sorted(named))}."
     # Runs that are missing, too many, or worded otherwise.

@@ -41,7 +41,7 @@ _FOLDERS = re.compile(
     r"(?:(?<=file://)|(?<=sqlite:///)|(?<![\w/.]))(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;]+[/\\])+|(?<![\w/])~[/\\]"
 )
 #: A text that is a path and nothing else; its folders may have blanks. Kinds of contents that are named by paths.
-_PATH = re.compile(r"(?:hf:|file://|sqlite:///)?((?:(?:[A-Za-z]:)?[/\\]|~[/\\])(?!/)[^\n]*[/\\])[^\n/\\]+")
+_PATH = re.compile(r"(?:[a-z]+:|file://|sqlite:///)?((?:(?:[A-Za-z]:)?[/\\]|~[/\\])(?!/)[^\n]*[/\\])[^\n/\\]+")
 _FILED = ("personas", "topics", "messages", "networks", "surveys")
 _TELLING = (
     *("git", "protocol", "base_url", "openai_api_base", "azure_endpoint"),

@@ -10,9 +10,9 @@ from functools import partial
 from opinionsim.assembly import Recording, RunParts, opinion_rows, stored_texts
 from opinionsim.engine import Simulation
 from opinionsim.errors import BudgetExceeded, DamagedError, JournalMismatch, OpinionSimError, SpecError
-from opinionsim.llm import CallName, RunCalls
+from opinionsim.llm import CallName, RunCalls, in_process
 from opinionsim.measurement import Author, Measuring, Text
-from opinionsim.messages import Message
+from opinionsim.messages import Message, Prompt
 from opinionsim.registry import RAISED, raised
 from opinionsim.running._context import Shared, Stopped, damage, together
 from opinionsim.running._replay import check_prompts
@@ -129,7 +129,7 @@ def _require_weights(context: Shared, pending: Pending, parts: RunParts, record:
     models = [context.loaded.contents(model, pending.planned.spec, parts.pack) for model in parts.models]
     for entry in record.entries:
         # Judges have an identity of their own, as parts of instruments.
-        if CallName.of(entry.key.call).role == "judge" or not entry.model.startswith("hf:"):
+        if CallName.of(entry.key.call).role == "judge" or not in_process(entry.model):
             continue
         loaded = models[entry.agent]
         if loaded and loaded.rpartition("@")[2] != entry.model.rpartition("@")[2]:
@@ -259,10 +259,15 @@ async def _on_record(context: Shared, planned: PlannedRun, calls: RunCalls) -> t
     spec, instruments, resources = planned.spec, context.instruments[planned.run_id], context.experiment.resources
     externals: Mapping[str, Message | str] = {}
     authors: list[Author] = []
-    if spec.fork is not None or any(each.context for each in instruments):
+    asked = any(each.asks_author for each in instruments)
+    if spec.fork is not None or asked or any(each.context for each in instruments):
         parts = parts_of(planned, resources, await context.in_store(context.store.entries, planned.run_id))
         externals, authors = parts.schedule.externals, [member.author for member in parts.cast()]
         calls.seed_of = parts.seed_of
+        if asked:
+            calls.answering = [member.endpoint for member in context.loaded.cast(spec, parts)]
+            prompts = await context.in_store(context.store.prompts, planned.run_id)
+            calls.prompts = {turn: Prompt.of(messages) for turn, messages in prompts.items()}
     rows = await context.in_store(context.store.turns, planned.run_id)
     claim = resources.claim(spec)
     return stored_texts(rows, externals), Measuring(instruments, context.queues, calls, claim, authors)

@@ -11,6 +11,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.addresses import is_near
 from opinionsim.foundation.documents import DocumentModel, read_document, validate
 from opinionsim.foundation.streams import canonical_json, digest
+from opinionsim.llm import in_process
 
 if TYPE_CHECKING:
     from opinionsim.specification._cells import Experiment
@@ -100,9 +101,14 @@ def consent_of(experiment: Experiment) -> Consent | None:
         return None
     document = read_document(named)
     consent = validate(Consent, document)
-    models = [model for cell in experiment.cells for model in cell.spec.chat_models if ":" in model.name]
+    models = [
+        model
+        for cell in experiment.cells
+        for model in cell.spec.chat_models
+        if ":" in model.name and not in_process(model.name)
+    ]
     asked = {(model.name.partition(":")[0], str(model.options.get("base_url") or "")) for model in models}
-    for provider, address in sorted(each for each in asked if each[0] != "hf" and not is_near(each[1])):
+    for provider, address in sorted(each for each in asked if not is_near(each[1])):
         receiver = urlsplit(address).hostname or provider
         if receiver.casefold() not in consent.provider.casefold():
             raise document.error(("provider",), f"must name {receiver}, to which the texts of people are sent")

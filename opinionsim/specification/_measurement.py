@@ -11,6 +11,7 @@ from opinionsim.classifiers import CONDUCT, NO_YES
 from opinionsim.errors import meant
 from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.measurement import STANCE, instrument_id
+from opinionsim.metrics import BELIEF
 from opinionsim.opinions import OpinionScale
 from opinionsim.registry import NamedPart, find
 from opinionsim.schedules import MAX_STEPS, PROBE, SELF_REPORT, Interaction
@@ -103,14 +104,15 @@ class InstrumentSpec(DocumentModel):
         stating : iterable of str
             Kinds of text in which an opinion is stated.
         asked : iterable of str
-            Kinds of answers to off-record questions.
+            Kinds of answers to off-record questions; where there are any, the classifier `belief` reads these alone.
         """
         conduct = CONDUCT.get(self.variable)
         usual = ScaleSpec(points=NO_YES.points, labels=NO_YES.labels) if conduct else scale
         classifier = self.classifier
         if conduct and classifier.name == "chat":
             classifier = ClassifierSpec(name="chat", options={"question": conduct.question, **classifier.options})
-        texts = tuple(dict.fromkeys((*(self.texts or stating), *asked)))
+        read = () if asked and classifier.name == BELIEF else stating
+        texts = tuple(dict.fromkeys((*(self.texts or read), *asked)))
         return self.model_copy(update={"classifier": classifier, "scale": self.scale or usual, "texts": texts})
 
     @property
@@ -186,7 +188,8 @@ class MeasurementSpec(DocumentModel):
         found = [each for each in found if named or each.texts]
         for each in self.instruments:
             first = each.variable == STANCE and not any(other.variable == STANCE for other in found)
-            found.append(each.resolved(scale, stating, self._asked if first else ()))
+            asked = first or (each.classifier.name == BELIEF and each.texts is None)
+            found.append(each.resolved(scale, stating, self._asked if asked else ()))
         return tuple(found)
 
     @property
@@ -215,7 +218,10 @@ def text_problems(measurements: Iterable[MeasurementSpec], kinds: Mapping[str, b
         places: list[tuple[KeyPath, Any]] = [(("measurement",), measurement)]
         places += [(("measurement", "instruments", n), each) for n, each in enumerate(measurement.instruments)]
         for place, each in places:
-            named |= {((*place, "texts", n), kind): None for n, kind in enumerate(each.texts or ())}
+            # An author can be asked anew at any of its turns.
+            asks = each.classifier is not None and each.classifier.name == BELIEF
+            texts = [(n, kind) for n, kind in enumerate(each.texts or ()) if not (asks and kind in kinds)]
+            named |= {((*place, "texts", n), kind): None for n, kind in texts}
     for place, kind in named:
         if kind not in valid:
             why = "names a kind without an opinion" if kind in kinds else f"unknown value {kind!r}{meant(kind, valid)}"

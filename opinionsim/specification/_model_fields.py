@@ -76,7 +76,8 @@ class ModelSpec(DocumentModel, _Agents):
     """The chat model that plays the agents."""
 
     name: str = Field("scripted", min_length=1)
-    """`scripted`, provider and model as in `openai:gpt-4o-mini`, or `hf:` and the path or name of local weights."""
+    """`scripted`, provider and model as in `openai:gpt-4o-mini`, `gguf:` and the path of a file, or `hf:` and a name or
+    folder."""
     temperature: float | None = Field(0.7, ge=0, le=2)
     """Sampling temperature; null sends none, which some models require."""
     max_tokens: int | None = Field(1000, ge=1, le=MAX_INT)

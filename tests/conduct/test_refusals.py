@@ -282,7 +282,7 @@ def test_a_refusal_is_found_in_any_wrapping(wrapped: str) -> None:
         (f"{ANSWER}\n\n---\nNote: this post was written for a role-play.", ("preamble",)),
         (f"{ANSWER}\n\nWould you like me to write another one?", ("preamble",)),
         (f"(Stepping out of the role for a moment: this post is fiction.)\n\n{ANSWER}", ("role",)),
-        (f"I won't write a post that supports it. {ANSWER}", ("role",)),
+        (f"I won't write a post that supports it. {ANSWER}", ()),
         (f"I won't write another word on this. {ANSWER}", ()),
         (f"I can't help but repeat myself. {ANSWER}", ()),
     ],

@@ -1,17 +1,24 @@
-"""Signs of conduct in replies, where they stand, and what is left where they are taken out."""
+"""Signs of conduct in replies, where they stand, and what is left where sure ones are taken out."""
 
 from __future__ import annotations
+
+import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
-from opinionsim.conduct import SIGNS, Looked, ReplyPolicy, look, names_of, stripped
+import opinionsim as osim
+from opinionsim.conduct import SIGNS, Looked, look, names_of, stripped
 from opinionsim.llm import phrases
 from opinionsim.messages import ChatMessage, Message, Prompt, Speech
+from tests.test_golden import CLASSIC, NAMES, STORE, Guest, specified
 
 SPEECH = Speech("Aisha Patel", "en", 60)
 POST = "The lane takes two minutes off my ride, and it takes nothing at all off anybody else's drive."
-TAKEN = ReplyPolicy().taken
+TAKEN = ("preamble", "names", "markup", "lines")
+#: Experiments that show every way in which scripted texts are read by others.
+OFTEN = ("quickstart", "structures", "plurals/instructions", "room_models", "consensus_quickstart")
 
 
 def looked(text: str, read: str = "", speech: Speech = SPEECH, task: str = "Write a post.") -> Looked:
@@ -23,121 +30,160 @@ def shown(text: str, **how: str) -> tuple[str, ...]:
     return names_of(looked(text, **how).signs)
 
 
-def left(text: str) -> str:
-    return stripped(text, looked(text).signs, TAKEN)
+def left(text: str, author: str = "Aisha Patel") -> str:
+    return stripped(text, looked(text, speech=Speech(author, "", 60)).signs, TAKEN)
 
 
 @pytest.mark.parametrize(
     ("before", "behind"),
     [
         ("Sure! Here's a post written from Aisha's perspective:\n\n", ""),
-        ("Here is a tweet that reflects this belief:\n", ""),
-        ("Of course. Here is the text you requested: ", ""),
-        ("Certainly!\n\n", ""),
-        ("Post: ", ""),
-        ("**Post:** ", ""),
+        ("Certainly! Here is a first-person report of what Aisha believes after reading the post:\n", ""),
+        ("Okay, here's how Aisha would respond:\n\n", ""),
+        ("**Aisha's response:** ", ""),
         ("As Aisha, I would write:\n\n", ""),
+        ("Here's a tweet-length post (under 50 words):\n", ""),
+        ("As requested, a short first-person report:\n\n", ""),
+        ("Understood. I will now respond in character, within 60 words.\n", ""),
+        ("Sure! Let me think about how Aisha would put this.\n\n", ""),
+        ("Okay, here is Aisha's reaction: Aisha: ", ""),
         ("Natürlich! Hier ist ein Beitrag aus der Sicht von Aisha:\n\n", ""),
-        ("\u597d\u7684\uff0c\u4ee5\u4e0b\u662f\u5e16\u5b50\uff1a\n\n", ""),
+        ("¡Claro! Aquí tienes un post desde la perspectiva de Aisha:\n\n", ""),
         ("", "\n\nLet me know if you'd like me to adjust the tone!"),
-        ("", "\n\n(Note: this post reflects the persona's view, not mine.)"),
+        ("", "\n\n(Note: this post reflects Aisha's persona as a nurse.)"),
         ("", "\n\nWould you like me to write another version?"),
-        ("", " I hope this helps!"),
-        ("", "\n\n[End of post]"),
-        ("Sure thing! Here is the post:\n\n", "\n\n---\n\nFeel free to edit it as needed."),
+        ("", " [End of post]"),
+        ("", "\n\n---\n*This response is written in character as Aisha Patel.*"),
+        ("", "\n\nN'hésitez pas si vous souhaitez une autre version !"),
+        ("Sure thing! Here is Aisha's post:\n\n", "\n\n---\n\nI'd be happy to adjust the tone."),
     ],
 )
-def test_words_of_the_model_around_a_text_are_taken_out(before: str, behind: str) -> None:
-    text = f"{before}{POST}{behind}"
-    assert "preamble" in shown(text)
-    assert left(text) == POST
+def test_words_that_no_person_says_in_the_role_are_taken_out(before: str, behind: str) -> None:
+    assert "preamble" in shown(f"{before}{POST}{behind}")
+    assert left(f"{before}{POST}{behind}") == POST
 
 
 @pytest.mark.parametrize(
     "label",
-    ["Aisha Patel: ", "Aisha: ", "**Aisha:** ", "PATEL: ", '"Aisha Patel": ', "Stranger: ", "Citizen 3: "],
+    ["Aisha Patel: ", "**Aisha:** ", "AISHA PATEL: ", '"Aisha Patel": ', "### Aisha Patel\n\n", "[Aisha Patel]: "],
 )
-def test_a_name_or_label_in_front_is_taken_out(label: str) -> None:
-    assert shown(label + POST) == ("names",)
+def test_the_name_of_the_author_in_front_is_taken_out(label: str) -> None:
     assert left(label + POST) == POST
+
+
+@pytest.mark.parametrize(
+    ("text", "sign"),
+    [
+        (f"Aisha: {POST}", "names"),
+        (f"Stranger: {POST}", "names"),
+        (f"Here is my tweet: {POST}", "preamble"),
+        (f"**Post:** {POST}", "preamble"),
+        (f"{POST}\n\nWould you like me to add more?", "preamble"),
+        (f"*sighs* {POST}", "markup"),
+        ("- It is fast.\n- It is cheap.", "markup"),
+        ('{"text": "The lane is fine.", "words": 4}', "markup"),
+        ("Me: I like it.\nStranger: Why?\nMe: It is fast.", "lines"),
+        ("Der Radweg ist eine gute Sache, und ich finde, dass er bleiben sollte.", "language"),
+        ("the lane is good " + "and I like it because it saves me time every day " * 7, "length"),
+        ("I am for the lane and I am for the lane and I am for the lane and I am for the lane.", "loop"),
+        ("This persona would say that the lane is right for us all, I think.", "role"),
+        ("Aisha would say that the lane saves her time, and she would keep it.", "role"),
+    ],
+)
+def test_what_a_person_may_say_as_well_is_a_sign_and_stays(text: str, sign: str) -> None:
+    assert sign in shown(text)
+    assert stripped(text, looked(text).signs, ("preamble", "names", "lines")) == text
 
 
 @pytest.mark.parametrize(
     ("text", "rest"),
     [
         (f"**{POST}**", POST),
+        (
+            "**廃止には反対です。**ただし、二次会は廃止でいいです。",
+            "廃止には反対です。ただし、二次会は廃止でいいです。",
+        ),
         (f'"{POST}"', POST),
-        (f"*sighs* {POST}", POST),
         (f"{POST} *(19 words)*", POST),
-        (f"## {POST}", POST),
-        (f"<p>{POST}</p>", POST),
-        (f'{{"post": "{POST}"}}', POST),
-        (f"```\n{POST}\n```", POST),
-        ("- It is fast.\n- It is cheap.", "It is fast.\nIt is cheap."),
+        (f"## Keep the lane\n\n{POST}", f"Keep the lane\n\n{POST}"),
+        (f"<post>\n{POST}\n</post>", POST),
+        (f'```json\n{{"post": "{POST}"}}\n```', POST),
+        (f"Sure! Here is Aisha's post:\n\n```\n{POST}\n```", POST),
     ],
 )
 def test_marks_are_taken_out(text: str, rest: str) -> None:
-    assert shown(text) == ("markup",)
     assert left(text) == rest
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        POST,
         "Aisha, I disagree. The lane is empty all winter.",
         "Sure, the hospitals say so. But who pays for it?",
-        "Here is what I think: the lane should stay.",
-        "Here's my tweet, council: fix the kerb first.",
         "Let me know if you'd like a ride to the polls.",
-        "Note: the bridge is closed on Sunday, lane or no lane.",
-        'My aunt said "never", and she was right about the bridge, too.',
-        "Fact: the 8:30 bus is full. The lane would help.",
-        "None of the above. I would keep the road as it is.",
-        "Dear council, the lane works. Keep it. Keep it!",
-        "My answer: fewer cars. My husband's answer: fewer wives.",
-        "Enough is enough is enough. Stop the lane, save the market, save the street.",
-        "#KeepTheLane 5 * 2 = 10 minutes a week, that's what it saves me.",
-        "Hamish: your father deserved better than this road.",
+        "My least favourite lie:\nthat nobody uses the lane.",
+        "Great.\n\nAnother car park.",
+        "I thought about it step by step.\n\nFinal answer: I believe it.",
+        "Message: stop the works.",
+        "f**k the council, s**t plan, and __init__ is a method.",
+        "- 5 degrees outside. The lane is empty.",
+        "Here's a message from your neighbour Aisha:\n\nturn it down.",
+        "That's my view.\n\nThis answer stays the same until somebody shows me a study.",
+        "No to the mast. (4 words)",
+        "Natürlich! Hier ist meine Meinung:\n\nweg damit.",
     ],
 )
-def test_what_is_said_in_role_shows_nothing(text: str) -> None:
-    assert shown(text) == ()
+def test_what_is_said_in_role_stays(text: str) -> None:
     assert left(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "sign"),
-    [
-        ("Me: I like it.\nStranger: Why?\nMe: It is fast.", "lines"),
-        ("Der Radweg ist eine gute Sache, und ich finde, dass er bleiben sollte.", "language"),
-        ("the lane is good " + "and I like it because it saves me time every day " * 7, "length"),
-        ("I am for the lane and I am for the lane and I am for the lane and I am for the lane.", "loop"),
-        ("As an AI, I have never cycled, yet I believe that the lane is right for us all.", "role"),
-        ("Aisha would say that the lane saves her time, and she would keep it.", "role"),
-    ],
-)
-def test_signs_of_a_whole_text_are_found(text: str, sign: str) -> None:
-    found = looked(text)
-    assert sign in names_of(found.signs) or found.status == "off_role"
-    assert stripped(text, found.signs, TAKEN) == text
+def test_names_that_are_words_are_words_in_small_letters() -> None:
+    assert left("Okay, here's hope:\n\nthe river is clean.", "Hope Green").startswith("Okay")
+    assert left("Okay, here's Hope's report:\n\nthe river is clean.", "Hope Green") == "the river is clean."
+    assert left("Hope: it's all I have left.", "Hope").startswith("Hope")
+
+
+def test_marks_behind_what_a_person_may_have_said_are_a_part_of_the_text() -> None:
+    text = 'Here is my report: "No comment."'
+    assert left(text) == text
 
 
 def test_what_was_read_and_the_task_are_told_apart() -> None:
-    task = "Write a post about the lane that runs along the river, and say what you honestly believe about it."
-    assert shown(f"I read it. {POST}", read=POST) == ("echo",)
-    assert shown(f"{task} Yes.", task=task) == ("echo_task",)
-    assert shown(f"They say that it takes nothing at all off the drive of others. {task[:20]}", read=POST) == ()
+    story = (
+        "I ride along the river every morning with two children on the back, past the school, the bakery and the old "
+        "mill, and I have never been as glad of a strip of paint in my whole life as I am now."
+    )
+    assert shown(f"I read it. {story}", read=story, task=f"Answer this: {story}") == ("echo",)
+    assert shown(f"{story} Yes.", task=f"Write about this: {story}") == ("echo_task",)
+    # A sentence that others have said as well is no echo.
+    assert shown(f"{POST} I would keep it.", read=POST) == ()
 
 
-@pytest.mark.parametrize("text", ["N/A", "n/a.", "None", "null", "...", "[Request blocked]", "(no reply)", "Post: N/A"])
-def test_a_word_for_nothing_is_an_empty_reply(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "N/A",
+            "n/a.",
+            "None",
+            "null",
+            "...",
+            "[Request blocked]",
+            "(no reply)",
+            "Post: N/A",
+            '{"post": ""}',
+            "```\n\n```",
+        ),
+        *("Here's Aisha's post:\n\n(none)", "Sure! Here's a post from Aisha's perspective:", "Aisha Patel:"),
+    ],
+)
+def test_a_reply_of_which_nothing_is_left_is_empty(text: str) -> None:
     assert looked(text) == Looked("empty")
 
 
-@pytest.mark.parametrize("text", ["No.", "None of them.", "Nothing would change my mind.", "👍"])
+@pytest.mark.parametrize("text", ["No.", "None of them.", "Nothing would change my mind.", "👍", "**👍**"])
 def test_a_short_answer_is_an_answer(text: str) -> None:
-    assert looked(text) == Looked("answered")
+    assert looked(text).status == "answered"
 
 
 def test_nothing_that_the_scripted_model_says_shows_a_sign() -> None:
@@ -148,11 +194,55 @@ def test_nothing_that_the_scripted_model_says_shows_a_sign() -> None:
     assert {text for text in said if text not in phrases.REFUSALS and looked(text).signs} == set()
 
 
+@pytest.mark.parametrize(
+    "name",
+    [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long)
+     for name in NAMES if name not in (CLASSIC, "classic_quickstart")],
+)  # fmt: skip
+def test_no_experiment_that_comes_with_the_package_shows_a_sign(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = osim.run(osim.load_experiment(specified(name)), store=f"sqlite:///{STORE}", people=Guest())
+    assert set(results.turns["signs"].fillna("")) <= {""}
+    assert set(results.calls["signs"].dropna().astype(str)) <= {"", "[]"}
+
+
+PIECES = [
+    *("\n", "\t", " ", "*", "**x", "- x\n", "(5 words) ", "A: x\n", "as an ai ", "Aisha ", "(note: this post\n\n"),
+    *("here is ", "[sighs ", "'"),
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize(("before", "behind"), [("", ""), ("Sure! Here is a post", "\nI hope this helps.")])
+def test_a_long_reply_is_looked_at_in_time(piece: str, before: str, behind: str) -> None:
+    def seconds(characters: int) -> float:
+        text = f"{before}x{piece * (characters // len(piece))}y{behind}"
+        started = time.process_time()
+        looked(text, read=POST)
+        return time.process_time() - started
+
+    looked(POST)
+    assert seconds(300_000) < 100 * max(seconds(30_000), 0.01)
+
+
 @given(st.text(), st.sets(st.sampled_from(SIGNS)))
-def test_what_is_left_is_a_part_of_the_text_and_never_without_words(text: str, taken: set[str]) -> None:
+def test_what_is_left_is_a_part_of_the_text(text: str, taken: set[str]) -> None:
     signs = looked(text).signs
     assert all(0 <= sign.start <= sign.end <= len(text) and sign.name in SIGNS for sign in signs)
-    rest = stripped(text, signs, taken)
     letters = iter(text)
-    assert all(letter in letters for letter in rest if not letter.isspace())
-    assert any(map(str.isalnum, rest)) == any(map(str.isalnum, text))
+    assert all(letter in letters for letter in stripped(text, signs, taken) if not letter.isspace())
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*PIECES, POST, "Aisha Patel: ", "Here's Aisha's post:\n", "```", '"', "#  ", "**", "(9 words)"]
+        )
+    )
+)
+def test_an_answer_has_words_left(pieces: list[str]) -> None:
+    found = looked("".join(pieces))
+    if found.status == "answered":
+        assert any(map(str.isalnum, stripped("".join(pieces), found.signs, SIGNS)))

@@ -21,7 +21,7 @@ from tests.support.shipped import shipped
 STUDY = changed(SMALL, sweep={"cognition.confirmation_bias": ["none", "strong"]})
 CODED = {"measurement": {"classifier": "lexicon"}}
 #: Weights without a commit, and people without a text for them.
-NO_FREEZE = {"real_model", "room_quickstart", "people"}
+NO_FREEZE = {"real_model", "real_small", "room_quickstart", "people"}
 EXPERIMENTS = [file for file in shipped() if file.stem not in NO_FREEZE]
 
 

@@ -19,7 +19,7 @@ import struct
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
@@ -64,6 +64,9 @@ class StubProvider:
         The key a client must show. A wrong one is quoted in full in the error, as careless servers do.
     unsupported : collection of str
         Parameters of the request's body, such as ``temperature``, that are refused with status 400.
+    tokens : callable, optional
+        ``tokens(messages) -> {token: log probability}``: the likeliest first tokens, for requests that ask for them.
+        By default there are none.
     cached : float
         Share of the prompt's tokens that the usage reports as cached, in [0, 1].
     seed : int
@@ -89,6 +92,7 @@ class StubProvider:
     max_in_flight: int | None = None
     api_key: str | None = None
     unsupported: Collection[str] = ()
+    tokens: Callable[[tuple[ChatMessage, ...]], Mapping[str, float]] | None = None
     cached: float = 0.0
     seed: int = 0
 
@@ -201,7 +205,7 @@ class StubProvider:
         identity = request_identity(messages, seed)
         authorization = http.headers.get("Authorization", "")
         model = str(body.get("model", ""))
-        request = StubRequest(messages, seed, identity, self._attempts[identity], model, authorization)
+        request = StubRequest(messages, seed, identity, self._attempts[identity], model, authorization, body)
         refusal = self._refusal(body, request)
         if refusal is not None:
             return await self._send(http, refusal, request, None, began)
@@ -283,7 +287,10 @@ class StubProvider:
         return self.model(self._replies) if callable(self.model) else self.model
 
     def _reply(self, kind: str | None, request: StubRequest) -> web.Response:
-        return reply_of(kind, request, self.reply(request.messages, request.seed), self._name(), self.cached)
+        asked = self.tokens is not None and request.options.get("logprobs")
+        tokens = self.tokens(request.messages) if self.tokens is not None and asked else {}
+        reply = max(tokens, key=tokens.__getitem__) if tokens else self.reply(request.messages, request.seed)
+        return reply_of(kind, request, reply, self._name(), self.cached, tokens)
 
     async def _send(
         self, http: web.Request, answer: web.Response, request: StubRequest, kind: str | None, began: float

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from aiohttp import web
 
@@ -64,8 +66,18 @@ def _completion(model: str, choices: list[dict[str, object]]) -> dict[str, objec
     }
 
 
-def reply_of(kind: str | None, request: StubRequest, reply: str, model: str, cached: float) -> web.Response:
-    """A reply of a model, true or with a fault of content; `cached` is the share of the prompt reported as cached."""
+def reply_of(
+    kind: str | None,
+    request: StubRequest,
+    reply: str,
+    model: str,
+    cached: float,
+    tokens: Mapping[str, float] = MappingProxyType({}),
+) -> web.Response:
+    """A reply of a model, true or with a fault of content.
+
+    `cached` is the share of the prompt reported as cached, and `tokens` are the likeliest first tokens.
+    """
     content: str | None = reply
     finish, others = "stop", {}
     match kind:
@@ -99,7 +111,7 @@ def reply_of(kind: str | None, request: StubRequest, reply: str, model: str, cac
                 "index": 0,
                 "message": {"role": "assistant", "content": content, "refusal": None, **others},
                 "finish_reason": finish,
-                "logprobs": None,
+                "logprobs": {"content": [_first(tokens)]} if tokens else None,
             }
         ],
         "usage": {
@@ -114,6 +126,12 @@ def reply_of(kind: str | None, request: StubRequest, reply: str, model: str, cac
     if kind == "malformed":
         answer.body = body_of(answer)[: len(body_of(answer)) // 2]
     return answer
+
+
+def _first(tokens: Mapping[str, float]) -> dict[str, object]:
+    """The likeliest first tokens in the form of the dialect."""
+    listed = [{"token": token, "logprob": log, "bytes": None} for token, log in tokens.items()]
+    return {**max(listed, key=lambda each: float(str(each["logprob"]))), "top_logprobs": listed}
 
 
 def _tokens(text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class StubRequest(NamedTuple):
     """Name of the model asked for."""
     authorization: str
     """The header, '' without one."""
+    options: Mapping[str, Any]
+    """Its whole body."""
 
 
 class Exchange(NamedTuple):

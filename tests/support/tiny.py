@@ -16,7 +16,8 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>{% if enable_thinking %}<think>{% endif %}{% endif %}"
 )
 
-_CONTROL = ["<|pad|>", "<|unknown|>", END, "<|system|>", "<|user|>", "<|assistant|>"]
+#: Control tokens.
+CONTROL = ["<|pad|>", "<|unknown|>", END, "<|system|>", "<|user|>", "<|assistant|>"]
 
 #: Printable ASCII, space and line feed as a byte-level tokenizer spells them.
 _LETTERS = [chr(code) for code in range(0x21, 0x7F)] + ["\u0120", "\u010a"]
@@ -24,16 +25,16 @@ _LETTERS = [chr(code) for code in range(0x21, 0x7F)] + ["\u0120", "\u010a"]
 
 def tiny_tokenizer(template: str | None = TEMPLATE) -> PreTrainedTokenizerFast:
     """One token a byte, printable ASCII apart and all else alike, and control tokens."""
-    vocabulary = {token: index for index, token in enumerate([*_CONTROL, *_LETTERS])}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=_CONTROL[1]))
+    vocabulary = {token: index for index, token in enumerate([*CONTROL, *_LETTERS])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=CONTROL[1]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        pad_token=_CONTROL[0],
-        unk_token=_CONTROL[1],
+        pad_token=CONTROL[0],
+        unk_token=CONTROL[1],
         eos_token=END,
-        additional_special_tokens=_CONTROL[3:],
+        additional_special_tokens=CONTROL[3:],
     )
     fast.chat_template = template
     return fast

@@ -11,19 +11,19 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from opinionsim.llm._local import LocalOptions
-from opinionsim.llm._local_decoder import (
+from opinionsim.local._decoder import (
     Decoder,
     Sampling,
     SeededSampling,
     ToDecode,
     load_decoder,
 )
+from opinionsim.local._hugging_face import HuggingFaceOptions
 from tests.support.tiny import save_tiny
 
 
 def decoder_at(folder: Path, sampling: Sampling, **options: Any) -> Decoder:
-    return load_decoder(str(folder), LocalOptions(**{"device": "cpu", **options}), sampling)
+    return load_decoder(str(folder), HuggingFaceOptions(**{"device": "cpu", **options}), sampling)
 
 
 @pytest.fixture(scope="module")

@@ -256,7 +256,7 @@ class _Examples:
     def __init__(self, examples: Sequence[StatementExample], base: Base, prompt: Prompt, seed: int) -> None:
         self._epoch = 0
         self._tokenizer, self._prompt, self._seed = base.tokenizer, prompt, seed
-        self._plain = broken_up(base.tokenizer)
+        self._plain = broken_up(str(each) for each in base.tokenizer.added_tokens_decoder.values() if each.special)
         self._examples = list(examples)
         lengths = [sum(map(len, self[place])) for place in range(len(examples))]
         self._examples = [each for each, length in zip(examples, lengths, strict=True) if length <= base.max_tokens]

@@ -25,9 +25,8 @@ from opinionsim import load_chat_model
 from opinionsim.errors import SpecError
 from opinionsim.llm import ModelClient
 from opinionsim.llm._failures import classify_failure
-from opinionsim.llm._local import LocalChatModel, LocalOptions, load_local
-from opinionsim.llm._local_batching import Batcher, Call, alike
-from opinionsim.llm._local_decoder import (
+from opinionsim.local._batching import Batcher, Call, alike
+from opinionsim.local._decoder import (
     Decoded,
     Decoder,
     PromptError,
@@ -35,6 +34,7 @@ from opinionsim.llm._local_decoder import (
     ToDecode,
     load_decoder,
 )
+from opinionsim.local._hugging_face import HuggingFaceChatModel, HuggingFaceOptions, load
 from opinionsim.messages import ChatMessage
 from tests.support.running import SMALL, assert_same, carry_out, changed
 from tests.support.tiny import END, TEMPLATE, save_tiny
@@ -66,7 +66,7 @@ def says(text: str) -> list[BaseMessage]:
 
 
 def decoder_at(folder: Path, sampling: Sampling, **options: Any) -> Decoder:
-    return load_decoder(str(folder), LocalOptions(**{"device": "cpu", **options}), sampling)
+    return load_decoder(str(folder), HuggingFaceOptions(**{"device": "cpu", **options}), sampling)
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,8 @@ def alone(decoder: Decoder) -> list[Decoded | Exception]:
 
 
 @pytest.fixture
-def model(folder: Path) -> Iterator[LocalChatModel]:
-    loaded = load_local(str(folder), temperature=1.0, max_tokens=8)
+def model(folder: Path) -> Iterator[HuggingFaceChatModel]:
+    loaded = load(str(folder), temperature=1.0, max_tokens=8)
     yield loaded
     loaded.close()
 
@@ -214,9 +214,9 @@ def test_spelled_out_control_tokens_stay_text(decoder: Decoder) -> None:
 
 def test_reasoning_opened_by_the_template_is_opened_in_the_reply(folder: Path) -> None:
     messages = [HumanMessage("Is the earth flat?")]
-    plain = load_local(str(folder), max_tokens=3).invoke(messages)
+    plain = load(str(folder), max_tokens=3).invoke(messages)
     for options in ({"enable_thinking": True}, {"template_options": {"enable_thinking": True}}):
-        thinking = load_local(str(folder), max_tokens=3, **options).invoke(messages)
+        thinking = load(str(folder), max_tokens=3, **options).invoke(messages)
         assert thinking.content.startswith("<think>")
         assert thinking.usage_metadata["input_tokens"] == plain.usage_metadata["input_tokens"] + len("<think>")
 
@@ -224,7 +224,7 @@ def test_reasoning_opened_by_the_template_is_opened_in_the_reply(folder: Path) -
 # The chat model
 
 
-def test_a_reply_says_what_it_cost_and_who_gave_it(model: LocalChatModel) -> None:
+def test_a_reply_says_what_it_cost_and_who_gave_it(model: HuggingFaceChatModel) -> None:
     reply = model.invoke(says("Write."), seed=1)
     assert reply.usage_metadata["input_tokens"] == len("You are Ann.I wrote.Write.") + 7
     assert 1 <= reply.usage_metadata["output_tokens"] <= 8
@@ -239,7 +239,7 @@ def test_a_reply_says_what_it_cost_and_who_gave_it(model: LocalChatModel) -> Non
 
 def test_the_identity_is_that_of_the_contents(folder: Path, tmp_path: Path) -> None:
     def identity(place: Path, **options: Any) -> str:
-        return load_local(f"hf:{place}", **options).model.rpartition("@")[2]
+        return load(str(place), **options).model.rpartition("@")[2]
 
     original = identity(folder)
     assert identity(shutil.copytree(folder, tmp_path / "elsewhere"), temperature=1.0) == original
@@ -248,7 +248,7 @@ def test_the_identity_is_that_of_the_contents(folder: Path, tmp_path: Path) -> N
     assert identity(folder, chat_template=str(tmp_path / "template.jinja")) != original
 
 
-def test_ready_calls_are_answered_together_and_as_if_alone(model: LocalChatModel, batches: list[int]) -> None:
+def test_ready_calls_are_answered_together_and_as_if_alone(model: HuggingFaceChatModel, batches: list[int]) -> None:
     async def all_at_once() -> list[AIMessage]:
         return await asyncio.gather(*(model.ainvoke(says("x" * seed), seed=seed) for seed in range(16)))
 
@@ -264,7 +264,7 @@ def test_ready_calls_are_answered_together_and_as_if_alone(model: LocalChatModel
 
 
 def test_no_batch_is_larger_than_stated(folder: Path, batches: list[int]) -> None:
-    model = load_local(str(folder), temperature=1.0, max_tokens=2, batch_size=3)
+    model = load(str(folder), temperature=1.0, max_tokens=2, batch_size=3)
 
     async def all_at_once() -> None:
         await asyncio.gather(*(model.ainvoke(says("x"), seed=seed) for seed in range(8)))
@@ -274,7 +274,7 @@ def test_no_batch_is_larger_than_stated(folder: Path, batches: list[int]) -> Non
     assert sum(batches) == 8
 
 
-def test_several_event_loops_may_ask_at_once(model: LocalChatModel) -> None:
+def test_several_event_loops_may_ask_at_once(model: HuggingFaceChatModel) -> None:
     def in_a_loop(seed: int) -> str:
         return asyncio.run(model.ainvoke(says("Write."), seed=seed)).content
 
@@ -297,7 +297,7 @@ def test_messages_the_model_cannot_take_are_an_error(
     template.write_text(
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system message') }}{% endif %}" + TEMPLATE
     )
-    model = load_local(str(folder), max_tokens=2, chat_template=str(template))
+    model = load(str(folder), max_tokens=2, chat_template=str(template))
     assert model.invoke([HumanMessage("Hello.")]).content
     with pytest.raises(PromptError, match=complaint) as error:
         model.invoke(messages)
@@ -305,14 +305,14 @@ def test_messages_the_model_cannot_take_are_an_error(
     assert classify_failure(error.value, networked=networked).kind == "this-request"
 
 
-def test_options_of_a_call_that_it_cannot_honour_are_refused(model: LocalChatModel) -> None:
+def test_options_of_a_call_that_it_cannot_honour_are_refused(model: HuggingFaceChatModel) -> None:
     with pytest.raises(ValueError, match="takes no stop sequences"):
         model.invoke(says("Write."), stop=["."])
     with pytest.raises(ValueError, match="takes no logprobs"):
         model.invoke(says("Write."), logprobs=True)
 
 
-def test_a_cancelled_call_leaves_the_others_as_they_are(model: LocalChatModel) -> None:
+def test_a_cancelled_call_leaves_the_others_as_they_are(model: HuggingFaceChatModel) -> None:
     async def give_up() -> str:
         first, other = (asyncio.ensure_future(model.ainvoke(says("Write."), seed=seed)) for seed in (1, 2))
         await asyncio.sleep(0)
@@ -324,7 +324,7 @@ def test_a_cancelled_call_leaves_the_others_as_they_are(model: LocalChatModel) -
     assert asyncio.run(give_up()) == model.invoke(says("Write."), seed=2).content
 
 
-def test_the_client_sends_the_seed(model: LocalChatModel) -> None:
+def test_the_client_sends_the_seed(model: HuggingFaceChatModel) -> None:
     client = ModelClient(model)
     prompt = (ChatMessage("system", "You are Ann."), ChatMessage("user", "Write."))
 
@@ -336,7 +336,7 @@ def test_the_client_sends_the_seed(model: LocalChatModel) -> None:
 
 
 def test_a_closed_model_says_so(folder: Path) -> None:
-    model = load_local(str(folder), max_tokens=1)
+    model = load(str(folder), max_tokens=1)
     model.close()
     with pytest.raises(RuntimeError, match="closed"):
         model.invoke(says("Write."))
@@ -396,7 +396,7 @@ def test_a_name_the_hub_cannot_be_asked_for_is_one_clear_error() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"colour": 1}, r"^model\.options: colour: unknown field; valid: device, dtype, batch_size"),
+        ({"colour": 1}, r"^model\.options: colour: unknown field; valid: top_p, top_k, .*, device, dtype, batch_size"),
         ({"device": "gpu"}, r"^model\.options: device: .*got 'gpu'"),
         ({"dtype": "int8"}, r"^model\.options: dtype: .*float32"),
         ({"batch_size": 0}, r"^model\.options: batch_size"),
@@ -416,20 +416,20 @@ def test_an_option_that_is_not_valid_is_named(folder: Path, options: dict[str, A
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there_is_named(folder: Path) -> None:
     with pytest.raises(SpecError, match=r"device: 'cuda' is not on this machine; valid here: auto, cpu"):
-        load_local(str(folder), device="cuda")
+        load(str(folder), device="cuda")
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.delitem(sys.modules, "opinionsim.llm._local_decoder")
+    monkeypatch.delitem(sys.modules, "opinionsim.local._decoder")
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(SpecError, match=r"needs the packages of the extra 'local'.*pip install 'opinionsim\[local\]'"):
-        load_local(str(folder))
+        load(str(folder))
 
 
 def test_an_adapter_without_peft_is_named(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(SpecError, match=r"^model\.options: adapter needs .* \(peft is missing\)"):
-        load_local(str(folder), adapter="adapter")
+        load(str(folder), adapter="adapter")
 
 
 # The queue
@@ -547,7 +547,7 @@ def test_the_thread_ends_with_its_last_user() -> None:
 @pytest.mark.whole
 def test_a_process_ends_in_the_middle_of_a_reply() -> None:
     code = (
-        "import threading; from opinionsim.llm._local_batching import Batcher; begun = threading.Event()\n"
+        "import threading; from opinionsim.local._batching import Batcher; begun = threading.Event()\n"
         "def work(batch, abandoned):\n"
         "    begun.set()\n"
         "    while not abandoned(0): pass\n"

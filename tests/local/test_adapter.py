@@ -10,8 +10,8 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 from opinionsim.errors import SpecError
-from opinionsim.llm._local import LocalOptions, load_local
-from opinionsim.llm._local_decoder import Sampling, ToDecode, load_decoder
+from opinionsim.local._decoder import Sampling, ToDecode, load_decoder
+from opinionsim.local._hugging_face import HuggingFaceOptions, load
 from tests.support.tiny import save_tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
@@ -24,11 +24,11 @@ def test_an_adapter_is_merged_and_enters_the_identity(tmp_path: Path) -> None:
     adapted = get_peft_model(AutoModelForCausalLM.from_pretrained(folder), config).eval()
     adapted.save_pretrained(place)
 
-    plain = load_local(str(folder), max_tokens=8)
-    model = load_local(str(folder), max_tokens=8, adapter=str(place))
+    plain = load(str(folder), max_tokens=8)
+    model = load(str(folder), max_tokens=8, adapter=str(place))
     assert model.model.rpartition("@")[2] != plain.model.rpartition("@")[2]
 
-    decoder = load_decoder(str(folder), LocalOptions(device="cpu", adapter=str(place)), Sampling(max_tokens=8))
+    decoder = load_decoder(str(folder), HuggingFaceOptions(device="cpu", adapter=str(place)), Sampling(max_tokens=8))
     question = ToDecode(({"role": "user", "content": "Is the earth flat?"},), None)
     (answer,) = decoder.answer([question], lambda row: False)
     ids = decoder._tokenizer(decoder.rendered(question.messages), add_special_tokens=False)["input_ids"]
@@ -40,4 +40,4 @@ def test_an_adapter_is_merged_and_enters_the_identity(tmp_path: Path) -> None:
 
 def test_an_adapter_that_is_none_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"^model\.options: adapter '.*nowhere' cannot be loaded: .*adapter_config"):
-        load_local(str(save_tiny(tmp_path / "tiny")), adapter=str(tmp_path / "nowhere"))
+        load(str(save_tiny(tmp_path / "tiny")), adapter=str(tmp_path / "nowhere"))

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
-from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
 from opinionsim.errors import MeasurementError, SpecError, packages
-from opinionsim.foundation.documents import DocumentModel, validate
+from opinionsim.foundation.documents import validate
 from opinionsim.foundation.provenance import digest_of_weights
-from opinionsim.llm._local_batching import Batcher
-from opinionsim.llm._providers import is_planning, lacking, require_weights
+from opinionsim.llm import is_planning, lacking, require_weights
+from opinionsim.local._batching import Batcher
+from opinionsim.local._chat_model import LocalChatModel, LocalOptions
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from opinionsim.llm._local_decoder import Decoded, ToDecode
+    from opinionsim.local._decoder import Decoded, ToDecode
 
 #: Characters of an adapter's digest in the name of a model.
 _SHOWN = 12
 
 
-class LocalOptions(DocumentModel):
-    """Options of a local model."""
+class HuggingFaceOptions(LocalOptions):
+    """Options of a model of Hugging Face."""
 
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
     """`auto` (a CUDA device if there is one), `cpu`, `cuda` or `cuda:N`."""
@@ -36,52 +33,24 @@ class LocalOptions(DocumentModel):
     """Number format; `auto` is that of the weights, default float32 on a CPU and bfloat16 on a CUDA device."""
     batch_size: int = Field(16, ge=1, le=4096)
     """Largest number of calls in one batch."""
-    top_p: float | None = Field(None, gt=0, le=1)
-    """Choose among the likeliest tokens with this total probability."""
-    top_k: int | None = Field(None, ge=1)
-    """Choose among this many likeliest tokens."""
     adapter: str | None = None
     """Folder of a PEFT adapter; needs the package peft."""
     revision: str | None = None
     """Branch, tag or commit of a model on the hub."""
     chat_template: str | None = None
     """File with a Jinja chat template to use in place of the tokenizer's."""
-    enable_thinking: bool | None = None
-    """Value of the chat template's variable of this name."""
-    template_options: dict[str, Any] = Field(default_factory=dict)
-    """Further variables of the chat template."""
 
 
-class LocalChatModel(BaseChatModel):
+class HuggingFaceChatModel(LocalChatModel):
     """A causal language model in this process.
 
     A reply depends on messages and seed alone, not on its batch, up to the rounding of floating-point sums; with
-    ``batch_size: 1`` exactly. Made by :func:`load_local`. Its thread ends with :meth:`close`, or with the object.
-
-    Attributes
-    ----------
-    model : str
-        Name as given and identity of the contents, ``hf:NAME@FINGERPRINT``, with an adapter
-        ``hf:NAME+ADAPTER#DIGEST@FINGERPRINT``, where DIGEST begins the fingerprint on the adapter's card; returned with
-        every reply.
-    settings : dict
-        Sampling parameters, device and number format.
-    seed : int or None
-        Seed of calls that bring none; None draws one for each such call.
+    ``batch_size: 1`` exactly. Made by :func:`load`. Its thread ends with :meth:`close`, or with the object. Its name is
+    ``hf:NAME@FINGERPRINT``, with an adapter ``hf:NAME+ADAPTER#DIGEST@FINGERPRINT``, where DIGEST begins the fingerprint
+    on the adapter's card.
     """
 
-    model: str
-    settings: dict[str, Any] = Field(default_factory=dict)
-    seed: int | None = None
     _batcher: Batcher[ToDecode, Decoded] = PrivateAttr()
-
-    @property
-    def _llm_type(self) -> str:
-        return "opinionsim-local"
-
-    @property
-    def _identifying_params(self) -> dict[str, Any]:
-        return {"model": self.model, **self.settings}
 
     def close(self) -> None:
         """End the thread; calls that wait, and later ones, fail."""
@@ -89,7 +58,7 @@ class LocalChatModel(BaseChatModel):
 
     def _ask(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> Future[Decoded]:
         """Queue a call."""
-        from opinionsim.llm._local_decoder import ToDecode
+        from opinionsim.local._decoder import ToDecode
 
         seed, max_tokens = options.pop("seed", self.seed), options.pop("max_tokens", None)
         if stop or options:
@@ -98,36 +67,20 @@ class LocalChatModel(BaseChatModel):
         length = sum(len(message["content"] or "") for message in prompt)
         return self._batcher.submit(ToDecode(prompt, seed, max_tokens), length)
 
-    def _result(self, answer: Decoded) -> ChatResult:
-        usage = UsageMetadata(
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens,
-            total_tokens=answer.input_tokens + answer.output_tokens,
-        )
-        about = {"model_name": self.model, "finish_reason": "stop" if answer.complete else "length"}
-        message = AIMessage(answer.text, usage_metadata=usage, response_metadata=about)
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-    def _generate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
-        return self._result(self._ask(messages, stop, kwargs).result())
-
-    async def _agenerate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
-    ) -> ChatResult:
-        return self._result(await asyncio.wrap_future(self._ask(messages, stop, kwargs)))
+    def _said(self, answer: Decoded) -> tuple[AIMessage, int, int, int]:
+        about = {"finish_reason": "stop" if answer.complete else "length"}
+        return AIMessage(answer.text, response_metadata=about), answer.input_tokens, answer.output_tokens, 0
 
 
-def load_local(
-    name_or_path: str, *, temperature: float | None = None, max_tokens: int | None = None, **options: Any
-) -> LocalChatModel:
+def load(
+    name: str, *, temperature: float | None = None, max_tokens: int | None = None, **options: Any
+) -> HuggingFaceChatModel:
     """Load a causal model with a chat template into this process.
 
     Parameters
     ----------
-    name_or_path : str
-        A folder, or a name on the Hugging Face hub; a leading ``hf:`` is dropped. Only weights in the safetensors
+    name : str
+        A folder, or a name on the Hugging Face hub. Only weights in the safetensors
         format are read, and code that a model brings along is never run.
     temperature : float, optional
         0 or None takes the likeliest token each time.
@@ -140,7 +93,7 @@ def load_local(
 
     Returns
     -------
-    LocalChatModel
+    HuggingFaceChatModel
         Ready to be called.
 
     Raises
@@ -148,20 +101,17 @@ def load_local(
     SpecError
         If an option is not valid, a package is missing, or model, tokenizer or adapter cannot be loaded.
     """
-    name = name_or_path.removeprefix("hf:")
     if "trust_remote_code" in options:
         raise SpecError("model.options: trust_remote_code is not offered; code that a model brings along is never run")
-    chosen = validate(LocalOptions, options, "model.options")
-    if not name:
-        raise SpecError("model.name: 'hf:' names no model; valid: hf:FOLDER or hf:NAME")
+    chosen = validate(HuggingFaceOptions, options, "model.options")
     if is_planning():
         adapter = () if chosen.adapter is None else ("peft",)
         try:
             require_weights(f"model.name: 'hf:{name}'", name, chosen.revision, "torch", "transformers", *adapter)
         except MeasurementError as error:
             lacking(error)
-        return LocalChatModel(model=f"hf:{name}", settings={}, cache=False)
-    (decoding,) = packages(f"model.name: 'hf:{name}'", "local", "opinionsim.llm._local_decoder", kind=SpecError)
+        return HuggingFaceChatModel(model=f"hf:{name}", settings={}, cache=False)
+    (decoding,) = packages(f"model.name: 'hf:{name}'", "local", "opinionsim.local._decoder", kind=SpecError)
     sampling = decoding.Sampling(temperature or 0.0, chosen.top_p, chosen.top_k, max_tokens)
     decoder = decoding.load_decoder(name, chosen, sampling)
     label = name
@@ -169,10 +119,15 @@ def load_local(
         # The same digest as on the card of a training, so that a run leads to it.
         digest = digest_of_weights(Path(chosen.adapter).expanduser()).removeprefix("sha256:")
         label = f"{name}+{chosen.adapter}#{digest[:_SHOWN]}"
-    model = LocalChatModel(
+    model = HuggingFaceChatModel(
         model=f"hf:{label}@{decoder.fingerprint}",
         settings={**sampling._asdict(), "device": decoder.device, "dtype": decoder.dtype},
         cache=False,
     )
     model._batcher = Batcher(decoder.answer, chosen.batch_size)
     return model
+
+
+def weights(name: str) -> Path:
+    """The folder of the weights, if it is one."""
+    return Path(name).expanduser()

@@ -34,7 +34,7 @@ from opinionsim.foundation.streams import stream
 from opinionsim.messages import broken_up
 
 if TYPE_CHECKING:
-    from opinionsim.llm._local import LocalOptions
+    from opinionsim.local._hugging_face import HuggingFaceOptions
 
 #: Longest reply where none is stated, tokens.
 _LONGEST = 1024
@@ -130,7 +130,7 @@ class Decoder:
         self.context = int(longest) if 0 < longest < 10**9 else None
         self.fingerprint = _fingerprint(model, tokenizer)
         self.device, self.dtype = str(model.device), str(model.dtype).removeprefix("torch.")
-        self._plain = broken_up(tokenizer)
+        self._plain = broken_up(str(token) for token in tokenizer.added_tokens_decoder.values() if token.special)
 
     def answer(self, questions: Sequence[ToDecode], abandoned: Callable[[int], bool]) -> list[Decoded | Exception]:
         """Answer all questions, each as if it were alone.
@@ -291,8 +291,8 @@ def _fingerprint(model: Any, tokenizer: Any) -> str:
     return hashed.hexdigest()[:12]
 
 
-def load_decoder(name: str, options: LocalOptions, sampling: Sampling) -> Decoder:
-    """Load a model, its tokenizer and its adapter; see :func:`opinionsim.llm._local.load_local`.
+def load_decoder(name: str, options: HuggingFaceOptions, sampling: Sampling) -> Decoder:
+    """Load a model, its tokenizer and its adapter; see :func:`opinionsim.local._hugging_face.load`.
 
     Raises
     ------
@@ -333,8 +333,7 @@ def load_decoder(name: str, options: LocalOptions, sampling: Sampling) -> Decode
             "conversation, or name a Jinja file with options: {chat_template: PATH}"
         )
     try:
-        thinking = {} if options.enable_thinking is None else {"enable_thinking": options.enable_thinking}
-        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, {**options.template_options, **thinking})
+        decoder = Decoder(model.to(where).eval(), tokenizer, sampling, options.variables)
         decoder.rendered([{"role": "user", "content": "Hello."}])
     except (PromptError, RuntimeError) as error:
         raise SpecError(f"model.options: 'hf:{name}' cannot be used: {in_short(error)}") from error

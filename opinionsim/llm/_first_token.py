@@ -1,0 +1,111 @@
+"""Calls that ask a model for the probabilities of the first token of its reply."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from langchain_core.messages import AIMessage
+
+from opinionsim.llm._reply import read_reply
+from opinionsim.messages import ChatMessage
+
+if TYPE_CHECKING:
+    from opinionsim.llm._models import ModelClient
+
+#: How many of the likeliest tokens are asked for: as many as OpenAI's own service gives.
+TOP = 20
+#: Models, by name, of which it is known that they return no log probabilities, or reason before they answer.
+_WITHOUT, _REASONING = re.compile(r"(anthropic|groq):"), re.compile(r"openai:(o\d|gpt-5(?!.*chat))")
+#: Options by which models reason.
+_REASONS = ("reasoning_effort", "reasoning", "thinking", "enable_thinking")
+_NO_ANSWER = "reasons before it answers, so that the first token of its reply is no answer"
+
+
+class NoLogProbabilities(Exception):
+    """A reply came without log probabilities of an answer, and so will every other of the model."""
+
+
+class TokenClient:
+    """Makes calls whose reply is a JSON text of the likeliest first tokens, for :func:`first_token_shares`.
+
+    The text is all that the journal needs: ``temperature`` of the model in its run, and under ``top`` tokens with
+    their log probabilities at temperature 1, to six decimals.
+
+    Parameters
+    ----------
+    client : ModelClient
+        The model's own client.
+    """
+
+    def __init__(self, client: ModelClient) -> None:
+        self.behind = client
+
+    async def call(self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
+        """Ask for one token, and raise whatever the model raises.
+
+        Raises
+        ------
+        NoLogProbabilities
+            If the reply has no log probabilities, or the model reasoned before its answer.
+        """
+        # Some servers apply the temperature before they take logarithms.
+        message = await self.behind.call(messages, seed, 1, logprobs=True, top_logprobs=TOP, temperature=1.0)
+        about, reply, model = message.response_metadata, read_reply(message), self.behind.model
+        if reply.status in ("refused", "filtered"):
+            return message
+        try:
+            listed = about["logprobs"]["content"][0]["top_logprobs"][:TOP]
+            top = [(str(each["token"]), round(max(float(each["logprob"]), -9999.0), 6)) for each in listed]
+        except (LookupError, TypeError, ValueError):
+            top = []
+        if reply.reasoning or reply.reasoning_tokens or any(token.strip().startswith("<think") for token, _ in top[:1]):
+            raise NoLogProbabilities(f"{self.behind.name} {_NO_ANSWER}; measure with another instrument than 'belief'")
+        if not top:
+            raise NoLogProbabilities(
+                f"{self.behind.name} returned no log probabilities, which the instrument 'belief' reads; measure "
+                "with another instrument, or take a model whose server returns them (docs/belief.md)"
+            )
+        temperature = getattr(model, "settings", {}).get("temperature", getattr(model, "temperature", None))
+        text = json.dumps({"temperature": temperature, "top": top}, separators=(",", ":"))
+        return message.model_copy(update={"content": text, "response_metadata": {**about, "finish_reason": "stop"}})
+
+
+def first_token_shares(text: str, labels: Sequence[str], *, plain: bool = False) -> np.ndarray:
+    """Probability of the tokens that begin each label, whatever blanks stand around them, shape (k,).
+
+    A sign begins no number: what follows it is another token.
+
+    Parameters
+    ----------
+    text : str
+        As :class:`TokenClient` replies.
+    labels : sequence of str
+        k labels.
+    plain : bool
+        Whether to give probabilities at temperature 1, which leave something for tokens that are not listed. Else they
+        are at the model's own temperature (1 where it has none), and listed tokens have probability 1 together.
+    """
+    said = json.loads(text)
+    logs = np.array([log for _, log in said["top"]])
+    share = np.exp(logs)
+    if not plain:
+        at = 1.0 if said["temperature"] is None else max(said["temperature"], 1e-9)
+        share = np.exp((logs - logs.max()) / at)
+        share /= share.sum()
+    tokens = [token.strip() for token, _ in said["top"]]
+    begins = [[bool(t) and label.startswith(t) and (t != "-" or t == label) for t in tokens] for label in labels]
+    return np.asarray(np.array(begins, dtype=float) @ share)
+
+
+def without_log_probabilities(name: str, options: Mapping[str, Any]) -> str:
+    """Why a model is known to give no probabilities of its answers, by name and options; empty where it is not."""
+    if name == "scripted":
+        return "the scripted model computes none"
+    if _WITHOUT.match(name):
+        return f"{name!r} returns none"
+    reasons = any(options.get(each) not in (None, False, "none") for each in _REASONS)
+    return f"{name!r} {_NO_ANSWER}" if reasons or _REASONING.match(name) else ""
