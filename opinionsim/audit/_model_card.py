@@ -50,7 +50,9 @@ def model_card(results: Results) -> dict[str, Any]:
     if set(runs["status"]) != {"complete"}:
         raise none_complete(runs, "for a card")
     assigned = results.agents[["run_id", "agent", "assigned_opinion"]]
-    turns = results.turns.merge(runs[["run_id", _PART]]).merge(assigned, on=["run_id", "agent"])
+    # A report on a post that was refused is skipped: nobody was asked.
+    turns = results.turns[results.turns["status"] != "skipped"].merge(runs[["run_id", _PART]])
+    turns = turns.merge(assigned, on=["run_id", "agent"])
     told = turns[turns["kind"] != SELF_REPORT]
     kept, posts, signs = told["status"] == "answered", told[told["kind"] == "post"], told["signs"].str.split()
     counted, limit = Counter(signs.sum()).most_common(), spec["cognition"]["post_words"] or math.inf
@@ -65,7 +67,7 @@ def model_card(results: Results) -> dict[str, Any]:
         "distinct": _share(~posts["message"].duplicated()),
         **_answers(turns[turns["kind"] == SELF_REPORT].sort_values("turn"), scale),
         **{f"refused_{name}": _share(refused[side == sign]) for sign, name in SIDES.items()},
-        "kept": _line(f"{1 / kept.mean():.2f}" if kept.any() else "none is kept", len(told)),
+        "kept": _line(f"{len(told) / kept.sum():.2f}" if kept.any() else "none is kept", len(told)),
     }
     for name, figures in {
         "tokens": calls["output_tokens"].astype(float),
