@@ -51,6 +51,7 @@ def choice_effects(
     chosen, only = analysis.choices or ChoicesSpec(), analysis.deciding
     ((name, contrast),) = only.contrasts.items()
     runs, _ = one_wording(results.ordered_runs, wording)
+    *_, turns = results.counted()
 
     @cache
     def coded(classifier: str | None, cut_off: str | None) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -72,9 +73,8 @@ def choice_effects(
         try:
             used, text = counted(own, metrics, choice["texts"] or kind)
             if (choice["last"] or 1) > 1:
-                last = step_metrics(own, values, text).groupby(_SERIES).tail(choice["last"])
+                last = step_metrics(own, values, text, turns=turns).groupby(_SERIES).tail(choice["last"])
                 used = used.drop(columns=_MOMENTS).merge(last.groupby(_SERIES)[_MOMENTS].mean(), on=_SERIES)
-            used = used[~used["sparse"]] if choice["sparse"] == "left out" else used
             (found,) = declared_effects(own, used, only, text, estimand)
         except SpecError as error:
             found = Effect(name, contrast, "primary", no_estimate(str(error)), str(runs["evidence"].iloc[0]), runs[:0])
@@ -87,5 +87,5 @@ def metrics_of(results: Results, runs: pd.DataFrame, opinions: pd.DataFrame, mea
     metrics = run_metrics(runs, opinions, agents, turns=turns)
     if measure in metrics.columns:
         return metrics
-    named = named_metrics(runs, opinions, results.named_metrics, scale_of(opinions))
+    named = named_metrics(runs, opinions, results.named_metrics, scale_of(opinions), turns)
     return metrics.merge(named, on=METRIC_KEYS)

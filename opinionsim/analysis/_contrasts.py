@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import (
     ANY,
+    BY_MODELS,
     NOT_SET,
     WITHOUT_FINDING,
     in_order,
@@ -35,6 +36,7 @@ from opinionsim.metrics import (
 )
 from opinionsim.registry import part
 from opinionsim.specification import FRAMING, AnalysisSpec, ContrastSpec, Level
+from opinionsim.store import Results
 
 Role = Literal["primary", "secondary", "exploratory"]
 
@@ -63,6 +65,8 @@ class Effect:
         Its value for every topic and block (:func:`differences`).
     smallest : float or None
         Smallest effect of interest.
+    apart : str
+        In what the runs that are compared differ beside their conditions; empty for nothing.
     """
 
     name: str
@@ -72,6 +76,7 @@ class Effect:
     evidence: str
     differences: pd.DataFrame
     smallest: float | None = None
+    apart: str = ""
 
     @property
     def scripted(self) -> bool:
@@ -123,13 +128,16 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
     Returns
     -------
     DataFrame
-        Columns ``topic, block, value, evidence``; a value is NaN where a run of one of the conditions is missing.
+        Columns ``topic, block, value, evidence``, and ``lost_0``, ``lost_1``, ... for the conditions in their order:
+        whether a run of it is withheld, since too few of its agents were measured. A value is NaN where a run of one of
+        the conditions is missing or withheld.
 
     Raises
     ------
     SpecError
         If a condition is unknown or has no value, or conditions differ in more than is named, or share no block.
     """
+    units = units if "withheld" in units.columns else units.assign(withheld=False)
     columns = {path: condition_column(by, path, name) for _, side in contrast.terms for path in side}
     named, value = list(columns.values()), contrast.quantity
     determined = units.groupby(named, dropna=False)[list(by)].nunique(dropna=False).max() if named else units[list(by)]
@@ -137,6 +145,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
     cell = units.groupby(list(by), dropna=False, sort=False).ngroup() if len(by) else pd.Series(0, index=units.index)
     other = [key_of(row) for row in units[others].to_numpy(dtype=object).tolist()]
     sides: list[pd.Series[Any]] = []
+    lost: list[pd.Series[Any]] = []
     compared: list[set[tuple[Any, ...]]] = []
     chosen = np.zeros(len(units), dtype=bool)
     for weight, side in contrast.terms:
@@ -150,9 +159,11 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         part = units[own]
         if part[value].isna().all():
             told = " and ".join(f"{path} = {' or '.join(map(str, levels))}" for path, levels in side.items())
+            why = " (too few agents were measured)" * bool(part["withheld"].any())
             raise SpecError(
-                f"no run has a value of {value} where {told or 'it is asked'}, so that nothing can be paired", name
+                f"no run has a value of {value} where {told or 'it is asked'}{why}, so that nothing can be paired", name
             )
+        lost.append(part.groupby(["topic", "block"], dropna=False)["withheld"].any().rename(f"lost_{len(lost)}"))
         wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
         sides.append(weight * wide.mean(axis=1, skipna=False))
         compared.append({levels for levels, chosen_here in zip(other, own, strict=True) if chosen_here})
@@ -170,7 +181,24 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         )
     kinds = units.loc[chosen, "evidence"].unique()
     evidence = next((each for each in WITHOUT_FINDING if each in kinds), str(kinds[0]))
-    return total.rename("value").reset_index().assign(evidence=evidence)
+    gone = pd.concat(lost, axis=1).reindex(total.index).eq(True)
+    return total.rename("value").to_frame().join(gone).reset_index().assign(evidence=evidence)
+
+
+#: Share of the blocks that a contrast may not lose to withheld runs, and by which one condition may not lose more.
+_LOST, _UNEQUAL = 0.1, 0.05
+
+
+def _withholding(found: pd.DataFrame) -> str:
+    """Why a contrast is withheld, for the blocks that it loses to runs without a value; empty where it is not."""
+    lost = found.filter(like="lost_").to_numpy(bool)
+    n, of_sides = len(lost), lost.sum(axis=0)
+    gone = int(lost.any(axis=1).sum())
+    if not gone or (gone < _LOST * n and np.ptp(of_sides) <= _UNEQUAL * n):
+        return ""
+    each = ", ".join(map(str, of_sides))
+    why = f"a tenth of its {n} blocks or more" if gone >= _LOST * n else f"its {n} blocks unequally"
+    return f"withheld: it loses {why}, since too few agents were measured ({gone} in all; by condition {each})"
 
 
 def condition_column(columns: Iterable[str], path: str, name: str) -> str:
@@ -224,10 +252,13 @@ def effect(
     design = design_of(units["topic"], units["block"])
     chosen = estimand or usual_estimand(units["topic"])
     one = units.attrs.get("limits", {}).get(contrast.quantity, ANY)
+    least = contrast.smallest if contrast.smallest is not None else smallest
+    evidence = str(found["evidence"].iloc[0])
+    if why := _withholding(found):
+        return Effect(name, contrast, role, no_estimate(why), evidence, found.drop(columns="value"), least)
     ends = np.sort([np.multiply(weight, one) for weight, _ in contrast.terms], axis=1).sum(axis=0)
     made = estimate(found["topic"], found["block"], found["value"], chosen, level, design, (ends[0], ends[1]))
-    least = contrast.smallest if contrast.smallest is not None else smallest
-    return Effect(name, contrast, role, made, str(found["evidence"].iloc[0]), found, least)
+    return Effect(name, contrast, role, made, evidence, found, least)
 
 
 def declared_effects(
@@ -236,6 +267,7 @@ def declared_effects(
     analysis: AnalysisSpec,
     kind: str | None = None,
     estimand: Estimand | None = None,
+    answers: pd.DataFrame | None = None,
 ) -> list[Effect]:
     """The contrasts of an analysis, the primary one first; without any, those that framings of topics suggest.
 
@@ -243,6 +275,8 @@ def declared_effects(
     ----------
     runs, metrics, analysis, kind, estimand
         As for :func:`contrast_tables`.
+    answers : DataFrame, optional
+        The frame `calls`, which says what models answered.
 
     Returns
     -------
@@ -270,13 +304,36 @@ def declared_effects(
     for name, contrast, role in contrasts:
         options: dict[str, Any] = {"smallest": analysis.smallest, "estimand": estimand or analysis.estimand}
         try:
-            effects.append(effect(units, by, contrast, name=name, role=role, **options))
+            found = effect(units, by, contrast, name=name, role=role, **options)
+            effects.append(replace(found, apart=_apart(usable, contrast, name, answers)))
         except SpecError as error:
             # A condition of a sweep under way may have no run yet.
             if role != "exploratory":
                 reason, evidence = error.unplaced, str(units["evidence"].iloc[0])
                 effects.append(Effect(name, contrast, role, no_estimate(reason), evidence, units[:0]))
     return effects
+
+
+def _apart(usable: pd.DataFrame, contrast: ContrastSpec, name: str, answers: pd.DataFrame | None) -> str:
+    """In what the runs of the conditions of a contrast differ beside these: days and models, where models answer."""
+    if not BY_MODELS & set(usable["evidence"]):
+        return ""
+    days = pd.to_datetime(usable.get("begun_at", pd.Series(np.nan, usable.index)), unit="s").dt.strftime("%Y-%m-%d")
+    told = {"the days on which their runs were begun": days.set_axis(usable["run_id"])}
+    if answers is not None and not any(path.startswith("model") for _, side in contrast.terms for path in side):
+        told["the models that answered"] = answers.set_index("run_id")["model"]
+    sides = []
+    for _, side in contrast.terms:
+        own = usable
+        for path, levels in side.items():
+            own = own[named_levels(own[condition_column(usable.columns, path, name)]).isin(set(map(str, levels)))]
+        sides.append(set(own["run_id"]))
+    found = []
+    for what, known in told.items():
+        texts = [", ".join(sorted(set(known[known.index.isin(side)].dropna()))) for side in sides]
+        if len(set(texts)) > 1:
+            found.append(f"{what} ({' against '.join(dict.fromkeys(texts))})")
+    return " and ".join(found)
 
 
 def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str, ContrastSpec, Role]]:
@@ -306,6 +363,7 @@ def contrast_tables(
     kind: str | None = None,
     wording: str | None = None,
     estimand: Estimand | None = None,
+    results: Results | None = None,
 ) -> list[Table]:
     """The table of contrasts that a specification declares.
 
@@ -318,6 +376,8 @@ def contrast_tables(
         both framings, as exploratory ones.
     values : DataFrame, optional
         From :func:`opinionsim.metrics.named_metrics`.
+    results : Results, optional
+        The results, whose calls say what models answered.
 
     Returns
     -------
@@ -339,7 +399,9 @@ def contrast_tables(
     runs, _ = one_wording(runs, wording)
     if values is not None:
         metrics = metrics.merge(values, on=METRIC_KEYS)
-    effects = declared_effects(runs, metrics, analysis, kind, estimand)
+    # Calls are read with their texts, and only where several models answered under one name.
+    several = results and any(len(models) > 1 for models in results.answered.values())
+    effects = declared_effects(runs, metrics, analysis, kind, estimand, results.calls if results and several else None)
     if not effects:
         return []
     p = np.array([each.p_value for each in effects])

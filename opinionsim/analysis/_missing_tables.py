@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from opinionsim.analysis._means import Estimand
 from opinionsim.analysis._printed_table import Table, cell_text, finished, headings, level_text
-from opinionsim.analysis._units import counted, default_axes, measured, own_metrics
+from opinionsim.analysis._units import MEASURES, counted, default_axes, measured, units_of, with_intervals
 from opinionsim.errors import SpecError
 from opinionsim.metrics import (
     SIDES,
     TO_MEASURE,
-    condition_metrics,
     exposure,
     in_order,
     one_wording,
@@ -21,6 +22,9 @@ from opinionsim.metrics import (
     usable_runs,
 )
 from opinionsim.registry import part
+
+#: What names a turn.
+_TURN = ["run_id", "turn"]
 
 
 @part("table", name="missing", fits=lambda asked: asked.stance)
@@ -32,6 +36,7 @@ def missing_tables(
     metrics: pd.DataFrame,
     kind: str | None = None,
     wording: str | None = None,
+    estimand: Estimand | None = None,
 ) -> list[Table]:
     """Tables of what the numbers are without what is doubtful, and of who was not heard.
 
@@ -39,15 +44,15 @@ def missing_tables(
     ----------
     runs, opinions, agents, turns : DataFrame
         Frames of a store.
-    metrics, kind, wording
+    metrics, kind, wording, estimand
         As for :func:`opinionsim.analysis.tables`.
 
     Returns
     -------
     list of Table
-        Mean opinion and diversity with and without cut-off texts, runs with few measured agents, and ambiguous texts,
-        where they differ; and, if anything that was to be read was refused, refusals by side of their author with the
-        mean opinions of intended and delivered speakers. Empty for runs of which nothing is doubtful or refused.
+        Mean opinion and diversity without flagged texts, where there are any, and with and without cut-off and
+        ambiguous ones, where these differ; and, if anything that was to be read was refused, the mean opinions of
+        intended and delivered speakers. Empty for runs of which nothing is doubtful or refused.
 
     Raises
     ------
@@ -60,80 +65,78 @@ def missing_tables(
     axes = default_axes(runs)
     _, chosen = counted(runs, metrics, kind)
     return [
-        *_sensitivity(runs, opinions, agents, metrics, axes, chosen),
+        *_sensitivity(runs, opinions, agents, turns, metrics, axes, chosen, estimand),
         *_exposure(runs, opinions, turns, axes, chosen),
     ]
 
 
-def _variants(
-    runs: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame, metrics: pd.DataFrame, kind: str
-) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Metrics of runs with and without what is doubtful, each with its heading; only those that can differ."""
-    ddof = int(metrics["ddof"].max()) if len(metrics) else 0
+#: What the numbers are of beside all that counts, by their names in tables.
+_FLAGGED = "flagged texts left out"
+_DOUBTS = {
+    _FLAGGED: "texts with a sign of conduct, or that are cut off",
+    "cut-off texts counted": "texts that were cut off, as they were coded",
+    "cut-off texts left out": "texts that were cut off",
+    "ambiguous texts left out": "opinions with a probability of at least 0.25 on each side of neutral",
+}
+#: Share of the width of an interval by which a mean may differ before it is said.
+_NOTABLE = 0.1
 
-    def read_as(values: pd.Series[float]) -> pd.DataFrame:
-        return run_metrics(runs, own.assign(value=values), agents, ddof)
 
-    own = opinions[opinions["run_id"].isin(set(runs["run_id"])) & (opinions["kind"] == kind)]
+def _variants(own: pd.DataFrame, turns: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
+    """Values of texts with and without what is doubtful, each with its name; only those that can differ."""
+    doubtful = turns[(turns["signs"] != "") | (turns["status"] != "answered")]
+    flagged = pd.MultiIndex.from_frame(own[_TURN]).isin(pd.MultiIndex.from_frame(doubtful[_TURN]))
+    if (flagged & own["value"].notna()).any():
+        yield _FLAGGED, own["value"].mask(flagged)
     if "coded" in own.columns:
         cut = (own["status"] == "truncated") & own["coded"].notna()
         if (cut & own["value"].isna()).any():
-            yield "cut-off counted", read_as(own["value"].where(~cut, own["coded"]))
+            yield "cut-off texts counted", own["value"].where(~cut, own["coded"])
         if (cut & own["value"].notna()).any():
-            yield "cut-off left out", read_as(own["value"].where(~cut))
-    if metrics.loc[metrics["kind"] == kind, "sparse"].any():
-        yield "without sparse runs", metrics[~metrics["sparse"]]
+            yield "cut-off texts left out", own["value"].mask(cut)
     if "ambiguous" in own.columns and (own["ambiguous"] & own["value"].notna()).any():
-        yield "without ambiguous", read_as(own["value"].where(~own["ambiguous"]))
-
-
-#: Variants of the numbers, by their headings: what they leave out or count.
-_DOUBTS = {
-    "cut-off counted": "texts that were cut off, as they were coded",
-    "cut-off left out": "texts that were cut off",
-    "without sparse runs": "runs with an opinion of fewer than half of their agents",
-    "without ambiguous": "opinions with a probability of at least 0.25 on each side of neutral",
-}
+        yield "ambiguous texts left out", own["value"].mask(own["ambiguous"])
 
 
 def _sensitivity(
     runs: pd.DataFrame,
     opinions: pd.DataFrame,
     agents: pd.DataFrame,
+    turns: pd.DataFrame,
     metrics: pd.DataFrame,
-    axes: Sequence[str],
+    axes: list[str],
     kind: str,
+    estimand: Estimand | None,
 ) -> Iterator[Table]:
     """One table of mean opinion and diversity as tabulated, and of each variant that differs; none without these."""
-    numbers = pd.DataFrame()
-    variants: list[str] = []
-    for name, other in _variants(runs, opinions, agents, metrics, kind):
-        if numbers.empty:
-            numbers = measured(runs, metrics, axes, kind)[0][[*axes, "kind", "evidence", "bias", "diversity", "n_runs"]]
-        used = usable_runs(runs)
-        found = condition_metrics(used, own_metrics(used, other[other["kind"] == kind]), axes)
-        columns = {column: f"{column} {name}" for column in ("bias", "diversity", "n_runs")}
-        renamed = found[[*axes, "evidence", *columns]].rename(columns=columns)
-        both = numbers.merge(renamed, on=[*axes, "evidence"], how="left")
-        pairs = [both[[column, columns[column]]].to_numpy(float).T for column in ("bias", "diversity")]
-        if not all(np.allclose(old, new, rtol=0, atol=0.005, equal_nan=True) for old, new in pairs):
-            numbers, variants = both, [*variants, name]
-    if not variants:
-        return
-    names = ["", *(f" {name}" for name in variants)]
-    header = (
-        (*("",) * len(axes), *(name.strip() or "as tabulated" for name in names for _ in range(2))),
-        (*headings(axes), *("mean opinion", "diversity") * len(names)),
-    )
-    rows = [
-        (
-            *(level_text(row[axis]) for axis in axes),
-            *(cell_text(row[f"{column}{name}"]) for name in names for column in ("bias", "diversity")),
-        )
-        for row in numbers.to_dict("records")
-    ]
-    notes = [f"{name[0].upper()}{name[1:]}: {_DOUBTS[name]}." for name in variants]
-    yield finished("With and without what is doubtful", numbers, header, rows, len(axes), notes, "doubtful")
+    ddof = int(metrics["ddof"].max()) if len(metrics) else 0
+    own = opinions[opinions["run_id"].isin(set(runs["run_id"])) & (opinions["kind"] == kind)]
+
+    def numbers(name: str, found: pd.DataFrame) -> pd.DataFrame:
+        frame, rows, _ = measured(runs, found, axes, kind)
+        return with_intervals(frame, units_of(rows, axes), axes, estimand, MEASURES)[0].assign(texts=name)
+
+    main = numbers("as tabulated", metrics)
+    keys, frames, notes = [*axes, "evidence"], [main], list[str]()
+    for name, values in _variants(own, turns):
+        frame = numbers(name, run_metrics(runs, own.assign(value=values), agents, ddof, turns))
+        usual = frame[keys].merge(main, on=keys, how="left")
+        if name == _FLAGGED or not np.allclose(
+            frame[[*MEASURES]], usual[[*MEASURES]], rtol=0, atol=0.005, equal_nan=True
+        ):
+            frames.append(frame)
+            notes.append(f"{name[0].upper()}{name[1:]}: {_DOUBTS[name]}.")
+        moved = (frame["bias"] - usual["bias"]).abs() > _NOTABLE * (usual["bias_ci_high"] - usual["bias_ci_low"])
+        if name == _FLAGGED and moved.any():
+            rows = f"{moved.sum()} of {len(frame)} rows"
+            notes.append(f"In {rows} they move the mean opinion by more than a tenth of the width of its interval.")
+    if len(frames) > 1:
+        frame = in_order(pd.concat(frames, ignore_index=True), axes, usable_runs(runs))
+        few = ["n_withheld"] if frame["n_withheld"].any() else []
+        columns = [f"{name}{end}" for name in MEASURES for end in ("", "_ci_low", "_ci_high")]
+        frame = frame[[*axes, "texts", "n_runs", *few, *columns, "evidence"]]
+        made = Table.of("With and without what is doubtful", frame, [*axes, "texts"], notes, "doubtful")
+        yield replace(made, header=((*made.header[0][:-2], "mean opinion [95 % CI]", "diversity [95 % CI]"),))
 
 
 def _exposure(

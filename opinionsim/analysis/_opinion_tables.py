@@ -31,6 +31,7 @@ from opinionsim.foundation.templates import sentences
 from opinionsim.messages import MISSING
 from opinionsim.metrics import (
     BELIEF,
+    LEAST_MEASURED,
     condition_axes,
     none_complete,
     one_wording,
@@ -63,6 +64,14 @@ _MISSING = {
         "so does who is heard, and the mean opinion with it: see docs/missing.md",
     ),
     "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
+}
+#: The same in numbers, of turns of all kinds.
+_OF_RUNS = {
+    "n_failed_reflections": (
+        "forgotten",
+        "reflections, of all turns, that were refused or empty, so that the memory kept its past summary",
+    ),
+    "n_stripped": ("stripped", "replies, of all turns, of which readers got less than came: see docs/conduct.md"),
 }
 
 
@@ -187,9 +196,9 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
     for column, (name, told) in _MISSING.items():
         if frame[column].fillna(0).any():
             yield name, [_percent(share) for share in frame[column]], told
-    if frame["n_failed_reflections"].fillna(0).any():
-        told = "reflections, of all turns, that were refused or empty, so that the memory kept its past summary"
-        yield "forgotten", [f"{n:.0f}" for n in frame["n_failed_reflections"]], told
+    for column, (name, told) in _OF_RUNS.items():
+        if frame[column].fillna(0).any():
+            yield name, [f"{n:.0f}" for n in frame[column]], told
     if (frame["bias_low"] < frame["bias_high"]).any():
         ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
         told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"
@@ -197,9 +206,9 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
     if (frame["off_scale_mass"] > 0.5).any():
         told = "mean probability of what is no answer; the numbers are those of answers alone"
         yield "off scale", [f"{mass:.2f}" for mass in frame["off_scale_mass"]], told
-    if frame["n_sparse"].any():
-        told = "runs with an opinion of fewer than half of their agents; they count"
-        yield "sparse", frame["n_sparse"].astype(str).tolist(), told
+    if frame["n_withheld"].any():
+        told = "runs without a mean and a diversity, since too few of their agents were measured"
+        yield "withheld", frame["n_withheld"].astype(str).tolist(), told
 
 
 def _expected(metrics: pd.DataFrame) -> bool:
@@ -370,7 +379,7 @@ def _notes(
     complete = runs[runs["status"] == "complete"]
     read = usable_runs(runs)
     of_kind = metrics[metrics["kind"] == kind]
-    n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
+    n = used[["n_never", "n_agents", "n_missing", "n_texts", "n_skipped", *_CAUSES]].sum().astype(int)
     every = read[read["every_report"].astype(bool)] if "every_report" in read.columns else read[:0]
     eventful = read.dropna(subset="event_steps") if "event_steps" in read.columns else read[:0]
     return sentences(
@@ -393,5 +402,6 @@ def _notes(
         outdated=len(used.merge(complete[complete["error"].fillna("") != ""][["run_id", "cell"]])),
         silent=len(complete) - len(used),
         further=len(of_kind.merge(read[["run_id", "cell"]])) - len(used),
-        undefined=int(used["bias"].isna().sum()),
+        withheld=int(used["withheld"].sum()),
+        least=sorted({f"{100 * share:g} %" for share in read.get("least_measured", pd.Series([LEAST_MEASURED]))}),
     )

@@ -25,6 +25,8 @@ from opinionsim.metrics import ANY, evidence_statement, spell_mean
 Form = Literal["text", "csv", "markdown", "latex"]
 #: Columns of a printed table, and the share of them that labels have where a table is wider.
 _WIDTH, _LABELS = 100, 0.54
+#: What stands where there is no number; notes say why.
+NONE = "\N{EN DASH}"
 #: Longest word in the heading of labels that is not broken, in columns.
 _WORD = 14
 #: What LaTeX reads as commands, and signs that its fonts do not have outside of formulas.
@@ -232,7 +234,7 @@ def finished(
     return Table(f"{statement} | {heading}", header, tuple(shown), n_labels, frame, said, name)
 
 
-def cell_text(mean: float, error: float = math.nan, none: str = "undefined") -> str:
+def cell_text(mean: float, error: float = math.nan, none: str = NONE) -> str:
     """A mean with its standard error as printed, with two decimals where it has none; `none` where there is no mean."""
     return spell_mean(mean, error, ".2f") if pd.notna(mean) else none
 
@@ -257,7 +259,7 @@ def interval_text(mean: float, low: float, high: float, alone: str = ".2f") -> s
     It has two decimals, and more where the half-width would vanish.
     """
     if math.isnan(mean):
-        return "undefined"
+        return NONE
     if not high > low:
         return spell_mean(mean, alone=alone)
     half = (high - low) / 2
@@ -265,7 +267,7 @@ def interval_text(mean: float, low: float, high: float, alone: str = ".2f") -> s
     return "{} [{}, {}]".format(*(spell_mean(each, alone=f".{places}f") for each in (mean, low, high)))
 
 
-def number_text(row: Mapping[Any, Any], name: str, none: str = "undefined") -> str:
+def number_text(row: Mapping[Any, Any], name: str, none: str = NONE) -> str:
     """A cell of a row: a number with the interval beside it, NAME_ci_low and NAME_ci_high; other things as they are."""
     value = row[name]
     if not isinstance(value, float):

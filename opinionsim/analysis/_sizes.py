@@ -138,7 +138,7 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     runs, opinions, agents, turns = pilot.counted()
     metrics = run_metrics(runs, opinions, agents, turns=turns)
     if named := experiment.spec.measurement.metrics:
-        metrics = metrics.merge(named_metrics(runs, opinions, named, scale_of(opinions)), on=METRIC_KEYS)
+        metrics = metrics.merge(named_metrics(runs, opinions, named, scale_of(opinions), turns), on=METRIC_KEYS)
     size, design = (topics, max(1, len(pairs) // topics)), None if topics == 1 else design_of(*zip(*pairs, strict=True))
     name, own, sizes = study_sizes(runs, metrics, analysis, half_width, size, design=design)
     money = math.nan if forecast.cost is None else forecast.cost

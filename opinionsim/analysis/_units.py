@@ -104,7 +104,8 @@ def unit_frame(
     Returns
     -------
     DataFrame
-        Columns `by`, ``evidence, topic, block``, and one a measure. Runs that share a condition, a topic and a block
+        Columns `by`, ``evidence, topic, block``, one a measure, and ``withheld``, whether a run has no value since too
+        few of its agents were measured. Runs that share a condition, a topic and a block
         are redraws of one another and averaged: a block is what runs have in common, so they are no further units.
         What the mean opinion and the diversity can be stands in ``attrs["limits"]``.
 
@@ -124,7 +125,8 @@ def unit_frame(
 def units_of(rows: pd.DataFrame, axes: Sequence[str], measures: Sequence[str] = MEASURES) -> pd.DataFrame:
     """The frame of :func:`unit_frame` from rows of metrics with their conditions."""
     keys = [*dict.fromkeys([*axes, "evidence", "topic", "block"])]
-    units = rows.groupby(keys, dropna=False, sort=False)[list(measures)].mean().reset_index()
+    grouped = rows.assign(withheld=rows.get("withheld", False)).groupby(keys, dropna=False, sort=False)
+    units = grouped[list(measures)].mean().assign(withheld=grouped["withheld"].any()).reset_index()
     shares = rows.filter(regex=r"^share_-?[0-9.]+$").dropna(axis=1, how="all")
     points = [float(str(name).removeprefix("share_")) for name in shares]
     if len(points) > 1:

@@ -12,7 +12,7 @@ import pandas as pd
 from opinionsim.analysis import Estimand, Table, estimate, finished, interval_notes, no_estimate, number_text, p_text
 from opinionsim.comparison._updates import events
 from opinionsim.errors import MeasurementError
-from opinionsim.metrics import WITHOUT_FINDING, condition_axes, one_wording, stance_rows
+from opinionsim.metrics import WITHOUT_FINDING, condition_axes, final_opinions, one_wording, stance_rows
 from opinionsim.store import Results
 
 #: What tells conditions apart in how agents interact, or how topics are put.
@@ -186,8 +186,12 @@ def _numbers(
 ) -> pd.DataFrame:
     """One row a run: cell, topic and block; mean opinion, slopes on assigned opinions and messages, first speaker."""
     own = stance.merge(runs[["run_id", "instrument_id"]], on=["run_id", "instrument_id"])
+    heads, finals = final_opinions(runs, own, turns)
+    # Runs in which too few were measured have no mean.
+    enough = heads.loc[heads["kind"].eq(kind) & pd.Series(map(len, finals)).gt(0), "run_id"]
     own = own.sort_values(["run_id", "turn"], kind="stable").dropna(subset=["value"])
-    last = own[own["kind"] == kind].drop_duplicates(["run_id", "agent"], keep="last")
+    last = own[(own["kind"] == kind) & own["run_id"].isin(enough)]
+    last = last.drop_duplicates(["run_id", "agent"], keep="last")
     if last.empty:
         raise MeasurementError(f"no text of kind {kind!r} was measured; present are {', '.join(set(own['kind']))}")
     speaker = turns.sort_values("turn").drop_duplicates("run_id").set_index("run_id")["agent"]

@@ -101,7 +101,12 @@ if TYPE_CHECKING:
         find_metric as find_metric,
         takes_delta as takes_delta,
     )
-    from opinionsim.metrics._missing import SIDES as SIDES, exposure as exposure, readings as readings
+    from opinionsim.metrics._missing import (
+        LEAST_MEASURED as LEAST_MEASURED,
+        SIDES as SIDES,
+        exposure as exposure,
+        readings as readings,
+    )
     from opinionsim.metrics._moments import (
         extreme_share as extreme_share,
         extremeness as extremeness,
@@ -161,6 +166,7 @@ if TYPE_CHECKING:
         regions as regions,
     )
     from opinionsim.metrics._run_metrics import (
+        final_opinions as final_opinions,
         run_metrics as run_metrics,
         step_metrics as step_metrics,
         trajectories as trajectories,

@@ -54,8 +54,8 @@ _LEVELS = (
 #: Counts that are averaged over replicates and topics; never a condition.
 _COUNTS = (
     "n_texts", "n_missing", *(f"n_{status}" for status in MISSING), "n_off_scale", "n_ambiguous", "n_skipped",
-    "n_refused_at_first", "n_flagged", "n_agents", "n_never", "n_failed_reflections", "n_readings", "n_unheard",
-    "sparse",
+    "n_refused_at_first", "n_flagged", "n_agents", "n_never", "n_failed_reflections", "n_stripped", "n_readings",
+    "n_unheard", "withheld", "n_with_turn",
 )  # fmt: skip
 #: Shares of texts and skipped turns.
 _CAUSES = ("refused_at_first", *MISSING, "off_scale", "skipped", "ambiguous", "flagged")
@@ -295,12 +295,13 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
     -------
     DataFrame
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
-        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_sparse, n_agents, n_measured,
-        never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, missing_rate, refused_at_first_rate,
-        refused_rate, empty_rate, truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate,
-        unheard_rate, n_failed_reflections, validation, ddof``. ``n`` is the number of units with a bias. ``n_sparse``
-        of the ``n_runs`` runs measured fewer than half of their agents; they count. ``unheard_rate`` is the share of
-        the messages to be read that nobody received; the rates from ``missing_rate`` to ``flagged_rate`` are shares of
+        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_withheld, n_agents, n_measured,
+        n_with_turn, never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, missing_rate,
+        refused_at_first_rate, refused_rate, empty_rate, truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate,
+        flagged_rate, unheard_rate, n_failed_reflections, n_stripped, validation, ddof``. ``n`` is the number of units
+        with a bias. ``n_withheld`` of the ``n_runs`` runs have none, since too few of their participants were measured
+        (:func:`run_metrics`); ``bias_low`` and ``bias_high`` are of all runs. ``unheard_rate`` is the share of the
+        messages to be read that nobody received; the rates from ``missing_rate`` to ``flagged_rate`` are shares of
         texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made without turns and only these
         tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units: the published convention, and
         no ground for an interval (:func:`opinionsim.analysis.estimate`).
@@ -343,7 +344,8 @@ def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
             "n": n["bias"],
             "over": unit,
             "n_runs": conditions.size(),
-            "n_sparse": counts["sparse"].astype(int),
+            "n_withheld": counts["withheld"].astype(int),
+            "n_with_turn": counts["n_with_turn"],
             **({} if "n_agents" in axes else {"n_agents": counts["n_agents"]}),
             "n_measured": counts["n_agents"] - counts["n_never"],
             "never_measured_rate": counts["n_never"] / counts["n_agents"],
@@ -351,7 +353,7 @@ def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
             "missing_rate": (counts["n_missing"] + counts["n_skipped"].fillna(0)) / turns,
             **{f"{cause}_rate": counts[f"n_{cause}"] / turns for cause in _CAUSES},
             "unheard_rate": counts["n_unheard"] / counts["n_readings"].where(counts["n_readings"] > 0),
-            "n_failed_reflections": counts["n_failed_reflections"],
+            **{name: counts[name] for name in ("n_failed_reflections", "n_stripped")},
             "validation": conditions["validation"].agg(validation_statement),
         }
     ).reset_index()
@@ -381,7 +383,7 @@ def _check_scales(joined: pd.DataFrame, keys: Sequence[str]) -> None:
     """Refuse conditions whose runs were coded on different scales, as their columns of shares show."""
     shares = [str(column) for column in joined.columns if str(column).startswith("share_")]
     points = np.array([share.removeprefix("share_") for share in shares])
-    measured = joined[joined["n_measured"] > 0]
+    measured = joined[joined["bias"].notna()]
     on_scale = measured[shares].notna().to_numpy()
     scales = pd.Series([", ".join(points[row]) for row in on_scale], index=measured.index, dtype=object)
     if scales.nunique() < 2:

@@ -15,6 +15,7 @@ from opinionsim.metrics._opinion_rows import OPINION_COLUMNS, require, stance_ro
 TURN_COLUMNS = (
     "run_id",
     "turn",
+    "step",
     "agent",
     "kind",
     "reads",
@@ -22,9 +23,45 @@ TURN_COLUMNS = (
     "first_status",
     "failed_reflections",
     "signs",
+    "taken",
 )
 #: Sides of neutral, by the sign of an author's last measured opinion.
 SIDES = {-1.0: "negative", 0.0: "neutral", 1.0: "positive"}
+
+
+#: Least share of the participants with a turn that must be measured, where runs do not say.
+LEAST_MEASURED = 0.5
+
+
+def with_skipped(
+    stance: pd.DataFrame, runs: pd.DataFrame, cells: pd.DataFrame, turns: pd.DataFrame | None
+) -> pd.DataFrame:
+    """Stance with a row for each skipped turn, a text that nobody was asked for, of the kinds that instruments read.
+
+    A participant whose turn was skipped, since all that it was to read was refused, had a turn and was not measured.
+    """
+    columns = ["run_id", "turn", "step", "agent", "kind", "status"]
+    # A user's frame that says less is taken for figures.
+    if turns is None or not set(columns) <= set(turns.columns):
+        return stance
+    skipped = turns.loc[turns["status"] == "skipped", columns]
+    if skipped.empty:
+        return stance
+    known = stance[["instrument_id", "classifier", "kind"]].drop_duplicates()
+    keys = ["row", "instrument_id"]
+    named = pd.concat([cells[cells["instrument_id"].notna()][keys], stance[keys]]).drop_duplicates()
+    named = named.merge(cells.drop(columns="instrument_id"), on="row").merge(skipped, on="run_id")
+    # An instrument reads the kinds of text that it has read in other runs; without any, the first that was skipped.
+    if known.empty:
+        known = runs.reindex(columns=["instrument_id", "classifier"]).drop_duplicates()
+        known = known.assign(kind=chosen_kind(None, named["kind"], runs))
+    named = named.merge(known)
+    rows = named[named["agent"] < named["n_agents"]].assign(variable="stance", value=np.nan)
+    if rows.empty:
+        return stance
+    return pd.concat([stance, rows.reindex(columns=stance.columns)], ignore_index=True).sort_values(
+        ["row", "turn"], kind="stable", ignore_index=True
+    )
 
 
 def counts_of_kind(turns: pd.DataFrame) -> pd.DataFrame:
@@ -51,14 +88,16 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Indexed by ``run_id``: ``n_failed_reflections``; ``n_readings``, messages of the run that turns were to read;
+        Indexed by ``run_id``: ``n_failed_reflections``; ``n_stripped``, turns of which something was taken out;
+        ``n_readings``, messages of the run that turns were to read;
         ``n_unheard``, those of them that were refused, empty, skipped or silent.
     """
-    failed = turns.groupby("run_id")["failed_reflections"].sum().rename("n_failed_reflections")
+    own = turns.assign(n_failed_reflections=turns["failed_reflections"], n_stripped=turns["taken"] != "")
     pairs = readings(turns)
     unheard = pairs["status"].isin(UNHEARD)
     read = unheard.groupby(pairs["run_id"]).agg(n_readings="size", n_unheard="sum")
-    return failed.to_frame().join(read).fillna(0).astype(int)
+    counted = own.groupby("run_id")[["n_failed_reflections", "n_stripped"]].sum()
+    return counted.join(read).fillna(0).astype(int)
 
 
 def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:

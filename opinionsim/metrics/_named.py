@@ -19,7 +19,11 @@ from opinionsim.registry import NamedPart, blamed
 
 
 def named_metrics(
-    runs: pd.DataFrame, opinions: pd.DataFrame, named: Sequence[Any], scale: OpinionScale
+    runs: pd.DataFrame,
+    opinions: pd.DataFrame,
+    named: Sequence[Any],
+    scale: OpinionScale,
+    turns: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Metrics of the final opinions of every run: each participant's last measured value.
 
@@ -31,12 +35,14 @@ def named_metrics(
         Metrics, as a specification names them: a name, an import path, or a mapping with name and options.
     scale : OpinionScale
         Its ends are the range passed to the metrics.
+    turns : DataFrame, optional
+        As for :func:`opinionsim.metrics.run_metrics`.
 
     Returns
     -------
     DataFrame
         One row a run, cell, instrument of stance and kind of text: ``run_id, cell, instrument_id, kind``, and a column
-        a metric, called by its name; NaN where no agent was measured.
+        a metric, called by its name; NaN where no agent was measured, or too few were.
 
     Raises
     ------
@@ -47,7 +53,7 @@ def named_metrics(
         number.
     """
     parts = [each if isinstance(each, NamedPart) else NamedPart.model_validate(each) for each in named]
-    heads, finals = final_opinions(runs, opinions)
+    heads, finals = final_opinions(runs, opinions, turns)
     known = dict(zip(runs["run_id"], runs["truth"], strict=True)) if "truth" in runs.columns else {}
     truths = [known.get(run, np.nan) for run in heads["run_id"]]
     return heads.assign(

@@ -7,16 +7,13 @@ measured nor counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import numpy as np
 import pandas as pd
 
 from opinionsim.messages import MISSING
 from opinionsim.metrics._arrays import ratio
 from opinionsim.metrics._evidence import chosen_kind, instrument_validation, validation_statement
-from opinionsim.metrics._missing import TURN_COLUMNS, counts_of_kind, counts_of_run
+from opinionsim.metrics._missing import LEAST_MEASURED, TURN_COLUMNS, counts_of_kind, counts_of_run, with_skipped
 from opinionsim.metrics._opinion_rows import (
     OPINION_COLUMNS,
     by_participants,
@@ -32,28 +29,29 @@ from opinionsim.opinions import OpinionScale
 _RUN_COLUMNS = ("run_id", "cell", "n_agents", "steps", "instrument_id", "evidence", "validation")
 _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
-#: Counts of texts without a value, with the status of the text; of any status for None.
-_MISSING: Mapping[str, str | None] = MappingProxyType(
-    {"n_missing": None, **{f"n_{status}": status for status in MISSING}, "n_off_scale": "answered"}
-)
-#: Runs with a smaller share of measured agents are marked.
-_ENOUGH = 0.5
-
 
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
     """One row a (run, cell) with the columns that metrics need, numbered in column `row`."""
     require(runs, "runs", _RUN_COLUMNS)
     cells = runs.drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
-    every = cells["every_report"] if "every_report" in runs.columns else False
-    return cells[list(_RUN_COLUMNS)].assign(row=np.arange(len(cells)), every_report=every)
+    usual = {"every_report": False, "least_measured": LEAST_MEASURED}
+    own = {name: cells[name] if name in runs.columns else each for name, each in usual.items()}
+    return cells[list(_RUN_COLUMNS)].assign(row=np.arange(len(cells)), **own)
 
 
-def _stance(cells: pd.DataFrame, opinions: pd.DataFrame, *more: str) -> pd.DataFrame:
-    """Stance of participants in the given cells in turn order, each with the `row` of its cell, and columns `more`."""
+def _stance(
+    runs: pd.DataFrame, opinions: pd.DataFrame, turns: pd.DataFrame | None, *more: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The cells of runs, and the stance of their participants in turn order with the `row` of its cell.
+
+    It has columns `more`, and rows for skipped turns.
+    """
+    cells = _cells(runs)
     stance = stance_rows(cells, opinions)[[*OPINION_COLUMNS, *more]]
-    own = ["run_id", "cell", "row", "n_agents", "every_report"]
+    own = ["run_id", "cell", "row", "n_agents", "every_report", "least_measured"]
     stance = stance.merge(cells[own], on=["run_id", "cell"], how="inner")
-    return stance.sort_values(["row", "turn"], kind="stable", ignore_index=True)
+    stance = stance.sort_values(["row", "turn"], kind="stable", ignore_index=True)
+    return cells, with_skipped(stance, runs, cells, turns)
 
 
 def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +69,7 @@ def _heads(cells: pd.DataFrame, stance: pd.DataFrame) -> pd.DataFrame:
 
 
 def _carried(
-    runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None
+    runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None, turns: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The measured opinions of one kind of text at every step, each carried forward.
 
@@ -80,30 +78,37 @@ def _carried(
     heads : DataFrame
         One row a series, which is a (run, cell, instrument), from :func:`_heads`.
     opinions : DataFrame
-        One row a series, agent and step: ``group, agent, step, value, measured, age``.
+        One row a series, agent and step: ``group, agent, step, value, measured, age, n_with_turn, withheld``.
     texts : DataFrame
         One row a text, with the `group` of its series.
     """
-    cells = _cells(runs)
-    stance = _stance(cells, opinions)
+    cells, stance = _stance(runs, opinions, turns)
     stance = stance[stance["kind"] == chosen_kind(kind, stance["kind"], runs)]
     heads = _heads(cells, stance)
     texts = stance.merge(heads[["row", "instrument_id", "group"]], on=["row", "instrument_id"], how="left")
-    grid = heads.loc[heads.index.repeat(heads["n_agents"] * heads["length"]), ["group", "length"]]
+    grid = heads.loc[heads.index.repeat(heads["n_agents"] * heads["length"]), ["group", "length", "least_measured"]]
     place = grid.groupby("group").cumcount()
     grid = grid.assign(agent=place // grid["length"], step=place % grid["length"])
     keys = ["group", "agent", "step"]
     # Texts are in turn order: the last of several of one step stays.
     last = texts.dropna(subset="value").drop_duplicates(keys, keep="last").astype(dict.fromkeys(keys, int))
-    grid = grid[keys].merge(last[[*keys, "value"]], on=keys, how="left")
+    first = texts.groupby(["group", "agent"])["step"].min().rename("first").reset_index()
+    grid = grid.drop(columns="length").merge(last[[*keys, "value"]], on=keys, how="left")
+    grid = grid.merge(first, on=["group", "agent"], how="left")
     grid = grid.assign(value=grid["value"].astype(float), measured=grid["value"].notna())
     grid["age"] = grid["step"].where(grid["measured"])
     grid[["value", "age"]] = grid.groupby(["group", "agent"])[["value", "age"]].ffill()
-    return heads, grid.assign(age=grid["step"] - grid["age"]), texts
+    grid = grid.assign(age=grid["step"] - grid["age"], known=grid["value"].notna(), due=grid["first"] <= grid["step"])
+    n = grid.groupby(["group", "step"])[["known", "due"]].transform("sum")
+    return heads, grid.assign(n_with_turn=n["due"], withheld=n["known"] < grid["least_measured"] * n["due"]), texts
 
 
 def trajectories(
-    runs: pd.DataFrame, agents: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None
+    runs: pd.DataFrame,
+    agents: pd.DataFrame,
+    opinions: pd.DataFrame,
+    kind: str | None = None,
+    turns: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Opinion of every participant at every step, the last measured value carried forward.
 
@@ -113,16 +118,19 @@ def trajectories(
         Frames of a store; only runs in `runs` are used.
     kind : str, optional
         Kind of text; default the first that is measured, in the order of the column `texts` of `runs`.
+    turns : DataFrame, optional
+        As for :func:`run_metrics`.
 
     Returns
     -------
     DataFrame
         One row a run, cell, instrument of stance, participant and step 0..T, in this order: ``run_id, cell,
-        instrument_id, agent, step, value, measured, age, assigned_opinion, evidence``. A cell without such texts has
-        one row a participant and step. ``value`` is NaN until the agent is first measured; of several values at one
-        step the last turn's stays. ``measured`` is True where a value was measured at this step; ``age`` is the
-        number of steps since then. A text without a value changes nothing. ``assigned_opinion`` is the opinion the
-        agent was told to hold at the start; it never enters ``value``.
+        instrument_id, agent, step, value, measured, age, withheld, assigned_opinion, evidence``. A cell without such
+        texts has one row a participant and step. ``value`` is NaN until the agent is first measured; of several values
+        at one step the last turn's stays. ``measured`` is True where a value was measured at this step; ``age`` is the
+        number of steps since then. A text without a value changes nothing. ``withheld`` is True at the steps by which
+        too few participants were measured for a number of all (:func:`run_metrics`). ``assigned_opinion`` is the
+        opinion the agent was told to hold at the start; it never enters ``value``.
 
     Raises
     ------
@@ -134,15 +142,21 @@ def trajectories(
     Chuang et al. 2023, Algorithm 1 (A1): agents that do not listen keep their opinion.
     """
     require(agents, "agents", _AGENT_COLUMNS)
-    heads, grid, _ = _carried(runs, opinions, kind)
+    heads, grid, _ = _carried(runs, opinions, kind, turns)
     frame = heads[["group", "run_id", "cell", "instrument_id", "evidence"]].merge(grid, on="group")
     assigned = agents[list(_AGENT_COLUMNS)].drop_duplicates(["run_id", "agent"])
     frame = frame.merge(assigned, on=["run_id", "agent"], how="left")
-    columns = ["run_id", "cell", "instrument_id", "agent", "step", "value", "measured", "age", "assigned_opinion"]
-    return frame[[*columns, "evidence"]].astype({"assigned_opinion": float})
+    columns = ["run_id", "cell", "instrument_id", "agent", "step", "value", "measured", "age", "withheld"]
+    return frame[[*columns, "assigned_opinion", "evidence"]].astype({"assigned_opinion": float})
 
 
-def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None, ddof: int = 0) -> pd.DataFrame:
+def step_metrics(
+    runs: pd.DataFrame,
+    opinions: pd.DataFrame,
+    kind: str | None = None,
+    ddof: int = 0,
+    turns: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """Bias and diversity after every step, over the participants measured so far.
 
     Parameters
@@ -153,14 +167,17 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = 
         Kind of text; default the first that is measured, in the order of the column `texts` of `runs`.
     ddof : int
         Correction of the standard deviation (:func:`diversity`).
+    turns : DataFrame, optional
+        As for :func:`run_metrics`.
 
     Returns
     -------
     DataFrame
         One row a run, cell, instrument of stance and step 0..T: ``run_id, cell, instrument_id, step, bias,
-        diversity, n_measured, n_never, mean_age, n_missing, n_refused, n_empty, n_truncated, n_off_scale, ddof,
-        evidence``. By this step, ``n_measured`` agents have been measured, on average ``mean_age`` steps ago, and
-        ``n_never`` have not. So far ``n_missing`` texts had no value: those that are refused, empty, cut off and not
+        diversity, n_measured, n_never, n_with_turn, withheld, mean_age, n_missing``, a count for each cause of missing
+        texts, ``ddof, evidence``. By this step, ``n_with_turn`` agents had a turn, ``n_measured`` have been measured,
+        on average ``mean_age`` steps ago, and ``n_never`` have not; bias and diversity are NaN where ``withheld``
+        (:func:`run_metrics`). So far ``n_missing`` texts had no value: those that are no answer, cut off and not
         counted, and answers in which no opinion was found (``n_off_scale``).
 
     Raises
@@ -169,7 +186,7 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = 
         If a frame lacks a column or an agent has a negative number.
     """
     check_ddof(ddof)
-    heads, grid, texts = _carried(runs, opinions, kind)
+    heads, grid, texts = _carried(runs, opinions, kind, turns)
     frame = heads.loc[heads.index.repeat(heads["length"])]
     frame = frame.assign(step=frame.groupby("group").cumcount()).reset_index(drop=True)
     places = pd.MultiIndex.from_frame(frame[["group", "step"]])
@@ -177,13 +194,14 @@ def step_metrics(runs: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = 
     place = places.get_indexer(pd.MultiIndex.from_frame(known[["group", "step"]]))
     n, frame["bias"], frame["diversity"] = _moments(place, known["value"].to_numpy(), len(frame), ddof)
     _, frame["mean_age"], _ = _moments(place, known["age"].to_numpy(), len(frame), 0)
-    without = texts[texts["value"].isna()]
-    causes = {name: without["status"].eq(cause) if cause else True for name, cause in _MISSING.items()}
-    fresh = without[["group", "step"]].assign(**causes).groupby(["group", "step"])[list(_MISSING)].sum()
+    told = grid.drop_duplicates(["group", "step"]).set_index(["group", "step"])[["n_with_turn", "withheld"]]
+    frame = frame.join(told, on=["group", "step"])
+    frame[["bias", "diversity"]] = frame[["bias", "diversity"]].mask(frame["withheld"])
+    fresh = _counts(texts[texts["value"].isna()], ["group", "step"]).drop(columns=["n_texts", "n_ambiguous"])
     so_far = fresh.reindex(places, fill_value=0).groupby(level="group").cumsum().astype(int)
     frame = frame.assign(n_measured=n, n_never=frame["n_agents"] - n, ddof=ddof, **so_far.reset_index(drop=True))
-    columns = ["run_id", "cell", "instrument_id", "step", "bias", "diversity", "n_measured", "n_never", "mean_age"]
-    return frame[[*columns, *_MISSING, "ddof", "evidence"]]
+    columns = ["run_id", "cell", "instrument_id", "step", "bias", "diversity", "n_measured", "n_never", "n_with_turn"]
+    return frame[[*columns, "withheld", "mean_age", *so_far, "ddof", "evidence"]]
 
 
 def _moments(group: np.ndarray, value: np.ndarray, size: int, ddof: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -206,6 +224,13 @@ def _grouped(stance: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     known = texts.dropna(subset="value").sort_values(["group", "agent"], kind="stable")
     last = ~known.duplicated(["group", "agent"], keep="last")
     return texts, known[last | known["every_report"].astype(bool)]
+
+
+def _people(texts: pd.DataFrame, finals: pd.DataFrame) -> pd.DataFrame:
+    """Participants of each group who had a turn and who were measured, and whether they are too few for a number."""
+    n = texts.groupby("group").agg(n_with_turn=("agent", "nunique"), least=("least_measured", "first"))
+    n["n_measured"] = finals.groupby("group")["agent"].nunique().reindex(n.index, fill_value=0)
+    return n.assign(withheld=n["n_measured"] < n.pop("least") * n["n_with_turn"])
 
 
 def _own_points(texts: pd.DataFrame, heads: pd.DataFrame, scale: OpinionScale) -> np.ndarray:
@@ -238,7 +263,9 @@ def _validation(cells: pd.DataFrame, heads: pd.DataFrame) -> list[str]:
     ]
 
 
-def final_opinions(runs: pd.DataFrame, opinions: pd.DataFrame) -> tuple[pd.DataFrame, list[np.ndarray]]:
+def final_opinions(
+    runs: pd.DataFrame, opinions: pd.DataFrame, turns: pd.DataFrame | None = None
+) -> tuple[pd.DataFrame, list[np.ndarray]]:
     """The measured opinions that count in tables, by run, cell, instrument of stance and kind of text.
 
     The last one of every participant; all of them where no report depends on another (column `every_report`).
@@ -248,45 +275,20 @@ def final_opinions(runs: pd.DataFrame, opinions: pd.DataFrame) -> tuple[pd.DataF
     heads : DataFrame
         One row for each: ``run_id, cell, instrument_id, kind``.
     finals : list of ndarray
-        Opinions, one array a row of `heads`.
+        Opinions, one array a row of `heads`; empty where they are too few for a number (:func:`run_metrics`).
     """
-    texts, finals = _grouped(_stance(_cells(runs), opinions))
+    texts, finals = _grouped(_stance(runs, opinions, turns)[1])
     heads = texts.drop_duplicates("group").sort_values("group")[["run_id", "cell", "instrument_id", "kind"]]
-    values = dict(list(finals.groupby("group")["value"]))
+    few = _people(texts, finals)["withheld"]
+    values = dict(list(finals[~finals["group"].map(few).astype(bool)].groupby("group")["value"]))
     none = np.zeros(0)
     found = [values[group].to_numpy(float) if group in values else none for group in range(len(heads))]
     return heads.reset_index(drop=True), found
 
 
-def _with_silent(
-    stance: pd.DataFrame, runs: pd.DataFrame, cells: pd.DataFrame, turns: pd.DataFrame | None
-) -> pd.DataFrame:
-    """Stance with one row for each kind of text whose turns were all skipped in a run: a text nobody was asked for."""
-    if turns is None or "classifier" not in runs.columns:
-        return stance
-    skipped = turns.loc[turns["status"] == "skipped", ["run_id", "kind"]].drop_duplicates()
-    if skipped.empty:
-        return stance
-    own = runs[["run_id", "cell", "classifier"]].drop_duplicates(["run_id", "cell"])
-    named = cells[cells["instrument_id"].notna()].merge(own, on=["run_id", "cell"]).merge(skipped, on="run_id")
-    # An instrument reads the kinds of text that it has read in other runs; without any, the first that was skipped.
-    known = stance[["instrument_id", "kind"]].drop_duplicates()
-    named = named[named["kind"] == chosen_kind(None, named["kind"], runs)] if known.empty else named.merge(known)
-    there = stance[["row", "instrument_id", "kind"]].drop_duplicates()
-    silent = named.merge(there, how="left", indicator="there")
-    silent = silent[silent["there"] == "left_only"]
-    if silent.empty:
-        return stance
-    columns = ["run_id", "cell", "instrument_id", "classifier", "kind", "row", "n_agents", "every_report"]
-    rows = silent[columns].assign(variable="stance", turn=-1, step=0, agent=-1, status="skipped", value=np.nan)
-    return pd.concat([stance, rows.reindex(columns=stance.columns)], ignore_index=True).sort_values(
-        ["row", "turn"], kind="stable", ignore_index=True
-    )
-
-
 #: What only turns tell of a run and kind of text, and of a run.
 _TOLD = ("n_skipped", "n_refused_at_first", "n_flagged")
-_TOLD_OF_RUN = ("n_failed_reflections", "n_readings", "n_unheard")
+_TOLD_OF_RUN = ("n_failed_reflections", "n_stripped", "n_readings", "n_unheard")
 
 
 def _with_turns(frame: pd.DataFrame, turns: pd.DataFrame | None) -> pd.DataFrame:
@@ -317,13 +319,15 @@ def run_metrics(
         Correction of the standard deviation (:func:`diversity`); repeated in column ``ddof``.
     turns : DataFrame, optional
         Frame of the same store. Without it, what only turns tell is NaN: skipped turns, first replies, flags, failed
-        reflections, readings.
+        reflections, readings; and participants whose every turn was skipped had none.
 
     Returns
     -------
     DataFrame
         One row a run, cell, instrument of stance and kind of text present, with the columns of the frame ``metrics``
-        (docs/frames.md). A neutral opinion is a value; bias and diversity are NaN where no agent was measured.
+        (docs/frames.md). A neutral opinion is a value. Bias, diversity and shares are NaN where the run is
+        ``withheld``, since fewer participants were measured than the share ``least_measured`` of `runs` (default one
+        half) of those that had a turn; and where none was measured.
 
     Raises
     ------
@@ -336,10 +340,8 @@ def run_metrics(
     scripts (A10), and reported.
     """
     check_ddof(ddof)
-    cells = _cells(runs)
     told = [column for column in ("scale", "ambiguous", "off_scale") if column in opinions.columns]
-    stance = _stance(cells, opinions, *told, *point_columns(opinions))
-    stance = _with_silent(stance, runs, cells, turns)
+    cells, stance = _stance(runs, opinions, turns, *told, *point_columns(opinions))
     # Without a measurement there may be no columns to read a scale from.
     scale = OpinionScale() if stance.empty else scale_of(stance)
     texts, finals = _grouped(stance)
@@ -347,29 +349,32 @@ def run_metrics(
     head_cells = cells.iloc[heads["row"].to_numpy(int)]
     size, group, values = len(heads), finals["group"].to_numpy(int), finals["value"].to_numpy(float)
     n_values, mean, spread = _moments(group, values, size, ddof)
-    n = finals.groupby("group")["agent"].nunique().reindex(range(size), fill_value=0).to_numpy(int)
+    people = _people(texts, finals)
+    n, withheld = people["n_measured"].to_numpy(int), people["withheld"].to_numpy(bool)
     every = heads["every_report"].to_numpy(bool)
     steps = runs.drop_duplicates("run_id").set_index("run_id")["steps"]
     age = finals["run_id"].map(steps).to_numpy(float) - finals["step"].to_numpy(float)
-    counts = _counts(texts)
+    counts = _counts(texts, ["group"]).reset_index(drop=True)
     n_agents = head_cells["n_agents"].to_numpy(int)
     own = _own_points(texts, heads, scale)
     low, high = np.where(own, scale.values, np.inf).min(axis=1), np.where(own, scale.values, -np.inf).max(axis=1)
     total = np.bincount(group, weights=values, minlength=size)
     whole = np.where(every, counts["n_texts"], n_agents)
     at_points = np.bincount(group * len(scale) + nearest_points(values, scale), minlength=size * len(scale))
-    shares = np.where(own, ratio(at_points.reshape(size, len(scale)), n_values[:, None]), np.nan)
+    shares = ratio(at_points.reshape(size, len(scale)), n_values[:, None])
+    shares = np.where(own & ~withheld[:, None], shares, np.nan)
     frame = pd.DataFrame(
         {
             **{column: heads[column].array for column in ("run_id", "cell", "instrument_id", "classifier", "kind")},
-            "bias": mean,
-            "diversity": spread,
+            "bias": np.where(withheld, np.nan, mean),
+            "diversity": np.where(withheld, np.nan, spread),
             "ddof": ddof,
             "n_agents": n_agents,
             "n_measured": n,
             "n_never": n_agents - n,
             "never_measured_rate": (n_agents - n) / n_agents,
-            "sparse": n < _ENOUGH * n_agents,
+            "n_with_turn": people["n_with_turn"].to_numpy(int),
+            "withheld": withheld,
             "mean_age": np.where(every, np.nan, _moments(group, age, size, 0)[1]),
             "bias_low": (total + (whole - n_values) * low) / whole,
             "bias_high": (total + (whole - n_values) * high) / whole,
@@ -394,12 +399,12 @@ def _off_scale_mass(texts: pd.DataFrame) -> pd.Series[float]:
     return mass.where(texts["value"].notna()).groupby(texts["group"].to_numpy()).mean()
 
 
-def _counts(texts: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of texts of each group: in all, without a value, by cause, and ambiguous ones."""
+def _counts(texts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Numbers of texts by some columns: in all, without a value, by cause, and ambiguous ones."""
     is_text = texts["status"] != "skipped"
     missing = texts["value"].isna() & is_text
     split = texts["ambiguous"].fillna(False).astype(bool) if "ambiguous" in texts.columns else False
     flags = {"n_texts": is_text, "n_missing": missing}
     flags |= {f"n_{cause}": texts["status"] == cause for cause in MISSING}
     flags |= {"n_off_scale": missing & (texts["status"] == "answered"), "n_ambiguous": ~missing & split}
-    return pd.DataFrame(flags).groupby(texts["group"].to_numpy()).sum().astype(int)
+    return pd.DataFrame(flags).groupby([texts[name] for name in by]).sum().astype(int)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,8 @@ class FinalData:
     counts : ndarray (k,)
         Number of agents at each point of `scale`.
     bias, diversity : float
-        Mean and standard deviation of the final opinions; NaN where undefined.
+        Mean and standard deviation of the final opinions; NaN where there are none, or too few
+        (:func:`opinionsim.metrics.run_metrics`).
     ddof : int
         Correction of the standard deviation.
     n_agents, n_never : int
@@ -55,8 +57,8 @@ class FinalData:
 
 
 def _printed(value: float) -> str:
-    """A metric with two decimals, or a word where it has no value."""
-    return "undefined" if np.isnan(value) else signed(value)
+    """A metric with two decimals, or a dash where it has no value."""
+    return "\N{EN DASH}" if np.isnan(value) else signed(value)
 
 
 def from_trajectories(data: TrajectoryData, ddof: int = 0) -> FinalData:
@@ -65,8 +67,8 @@ def from_trajectories(data: TrajectoryData, ddof: int = 0) -> FinalData:
     found = metrics.distribution(final, data.scale)
     return FinalData(
         counts=found.counts,
-        bias=metrics.bias(final),
-        diversity=metrics.diversity(final, ddof),
+        bias=math.nan if data.withheld else metrics.bias(final),
+        diversity=math.nan if data.withheld else metrics.diversity(final, ddof),
         ddof=ddof,
         n_agents=len(final),
         n_never=found.n_missing,

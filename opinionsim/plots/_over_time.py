@@ -206,7 +206,10 @@ def of_runs(
     found: dict[tuple[str, str], pd.DataFrame] = {}
     for chosen in dict.fromkeys(kinds.values()):
         own = runs[runs["cell"].map(kinds) == chosen]
-        frame = metrics.trajectories(own, results.agents, opinions[opinions["cell"].isin(own["cell"])], chosen)
+        texts, turns = opinions[opinions["cell"].isin(own["cell"])], getattr(results, "turns", None)
+        frame = metrics.trajectories(own, results.agents, texts, chosen, turns)
+        # A figure of one run draws agents; others are of numbers, which a run with few measured ones lacks.
+        frame["value"] = frame["value"].mask(frame["withheld"] & (among is None))
         found.update(((str(run_id), str(cell)), part) for (run_id, cell), part in frame.groupby(["run_id", "cell"]))
     cells: dict[str, list[Trajectory]] = {}
     for _, run in runs.iterrows():
@@ -217,13 +220,15 @@ def of_runs(
         times = np.arange(len(values))
         trajectory = Trajectory(run_id, name, times, values, measured, evidence, block, None, events, held)
         cells.setdefault(name, []).append(trajectory)
+    few = sum(bool(part["withheld"].iloc[-1]) for part in found.values())
+    withheld = [f"{few} of {len(runs)} runs withheld at the end: too few agents measured"] if few else []
     scale = metrics.scale_of_all(opinions)
     return TrajectorySet(
         cells,
         (scale.lowest, scale.highest),
         scale,
         metrics.evidence_statement(runs["evidence"]),
-        (*_told(runs, [kinds[cell] for cell in runs["cell"]], among), *notes),
+        (*_told(runs, [kinds[cell] for cell in runs["cell"]], among), *withheld, *notes),
     )
 
 

@@ -92,6 +92,8 @@ class TrajectoryData:
         where there is a turns frame.
     events : tuple of Mark
         Steps at which events of the run begin, and their names.
+    withheld : bool
+        Whether too few agents were measured at the end for a number of all (:func:`opinionsim.metrics.run_metrics`).
     """
 
     steps: np.ndarray
@@ -107,6 +109,7 @@ class TrajectoryData:
     evidence: str
     lost: pd.DataFrame
     events: tuple[Mark, ...] = ()
+    withheld: bool = False
 
     @property
     def drawn(self) -> np.ndarray:
@@ -159,7 +162,8 @@ def trajectory_data(
     own = pick_run(results, run)
     chosen = pick_kind(kind, own.opinions["kind"], own.runs)
     row = own.runs.iloc[0]
-    frame = metrics.trajectories(own.runs, own.agents, own.opinions, chosen)
+    turns = getattr(results, "turns", None)
+    frame = metrics.trajectories(own.runs, own.agents, own.opinions, chosen, turns)
     n_agents = int(row["n_agents"])
     by_agent = (n_agents, len(frame) // n_agents)
     replicates = results.runs.loc[results.runs["cell"] == row["cell"], "replicate"].nunique()
@@ -188,7 +192,8 @@ def trajectory_data(
         instrument=instrument,
         validation=validation,
         evidence=metrics.evidence_statement([str(row["evidence"])]),
-        lost=_lost(own, getattr(results, "turns", None), chosen),
+        lost=_lost(own, turns, chosen),
+        withheld=bool(frame["withheld"].iloc[-1]),
         events=marks_of(row.to_dict()),
     )
 

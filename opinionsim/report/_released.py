@@ -116,7 +116,7 @@ class Released(Results):
         self._patterns = [*_delimited(row.manifest, {block for kind in kinds for block in _BLOCKS[kind]})]
         if short := "|".join(re.escape(each) for each in whole if each not in self._long):
             self._patterns.append(re.compile(f'(?m)((?:^|[\n>:"\u201c])[ \t]*)({short})(?=\\s*(?:$|[<"\u201d]))'))
-        self._design = replace(row, spec=self._json(row.spec), manifest=self._json(row.manifest))
+        self.design_row = replace(row, spec=self._json(row.spec), manifest=self._json(row.manifest))
 
     def _take(self, kind: str, node: Mapping[str, Any]) -> None:
         """Take in the texts of a file, and the columns of agents that tell of its persons."""

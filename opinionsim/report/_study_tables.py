@@ -81,7 +81,7 @@ class Asked:
         beside, further = variable_means(self._runs, self.opinions), self.results.named_metrics
         if not (further or len(beside)):
             return None
-        found = named_metrics(self._runs, self.opinions, further, scale_of(cut(self.opinions)))
+        found = named_metrics(self._runs, self.opinions, further, scale_of(cut(self.opinions)), self.turns)
         return found.merge(beside, on=["run_id", "cell"], how="left")
 
     @property

@@ -86,6 +86,7 @@ class Registration:
                 {each.instrument_id: tuple(sorted(each.kinds)) for each in planned.cell.instruments},
                 planned.spec.interaction.every_report,
                 planned.spec.uncounted,
+                planned.spec.measurement.least_measured,
                 topics[id(planned.cell)].title,
                 planned.spec.interaction.declared,
                 planned.redraw,

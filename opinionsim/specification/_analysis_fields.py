@@ -92,8 +92,6 @@ class ChoicesSpec(DocumentModel):
     """Numbers of last steps: 1 takes the opinions at the end, and k the mean over the last k steps."""
     truncated: Chosen[Literal["missing", "measure"]] = ()
     """Whether texts that were cut off count."""
-    sparse: Chosen[Literal["kept", "left out"]] = ()
-    """Whether runs with an opinion of fewer than half of their agents count."""
 
 
 class VariantSpec(DocumentModel):

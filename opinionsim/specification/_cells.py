@@ -342,7 +342,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
                     break
                 continue
             measured = [[each.instrument_id, sorted(each.kinds)] for each in cell.instruments]
-            read = [cell.spec.uncounted, cell.spec.interaction.declared]
+            read = [cell.spec.uncounted, cell.spec.measurement.least_measured, cell.spec.interaction.declared]
             key = canonical_json([cell.spec.seed, cell.fields, measured, *read])
             shared = failing.setdefault(canonical_json([cell.spec.seed, cell.fields]), cell)
             twice = []

@@ -146,6 +146,9 @@ class MeasurementSpec(DocumentModel):
     """Off-record questions to every agent, answered in its own words; answers are coded like other texts."""
     self_report: ProbeSpec = Field(default_factory=ProbeSpec)
     """Off-record questions to every agent, answered with a point of the scale; no classifier codes the answers."""
+    least_measured: float = Field(0.5, ge=0, le=1)
+    """Least share, of the agents that had a turn of a kind of text, whose opinion must be measured for a run to have
+    a mean, a diversity and other numbers of them; 0 takes any. It changes no run."""
     metrics: Annotated[tuple[NamedPart, ...], Field(strict=False)] = ()
     """Metrics of final opinions in tables, beside bias and diversity; `opinionsim list metrics` lists them."""
 

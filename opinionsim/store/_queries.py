@@ -144,6 +144,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
         "question": _schema.read_json(_schema.runs, run, "fields").get("topic", {}).get("question"),
         "topic_title": cell.topic_title,
         "every_report": cell.every_report,
+        "least_measured": cell.least_measured,
         "texts": ",".join(cell.declared.get("texts", ())),
         "instrument_id": cell.instrument_id,
         "classifier": None if stance is None else stance.classifier,

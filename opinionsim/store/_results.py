@@ -143,7 +143,7 @@ class Results:
         self.own_parts = own_parts
         self.failed: dict[str, str] = {}
         self.withheld: tuple[str, ...] = ()
-        self._design = design
+        self.design_row = design
         # Frames that are given are not read.
         self._frames: dict[str, pd.DataFrame] = dict(frames or {})
 
@@ -174,22 +174,17 @@ class Results:
     @property
     def name(self) -> str:
         """Name of the experiment."""
-        return self._design.name
+        return self.design_row.name
 
     @property
     def spec(self) -> dict[str, Any]:
         """The resolved specification."""
-        return dict(self._design.spec)
+        return dict(self.design_row.spec)
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The manifest."""
-        return dict(self._design.manifest)
-
-    @property
-    def design_row(self) -> DesignRow:
-        """The design as the store keeps it."""
-        return self._design
+        return dict(self.design_row.manifest)
 
     def shown(self, run_id: str, value: Any) -> Any:
         """A text of a run, or JSON values with its turns, as it is shown to others: here as it is."""
@@ -198,7 +193,7 @@ class Results:
     @property
     def swept(self) -> bool:
         """Whether these are results of a classic sweep, which are in `points`, and in no other frame."""
-        return "points" in self._design.manifest
+        return "points" in self.design_row.manifest
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -243,7 +238,7 @@ class Results:
     @property
     def declared(self) -> dict[str, Mapping[str, Any]]:
         """By cell, what its way of interacting says of itself."""
-        return {run.cell: run.declared for run in self._design.runs}
+        return {run.cell: run.declared for run in self.design_row.runs}
 
     def extras(self, what: str) -> list[str]:
         """Names of the further tables or figures that the ways of interacting bring and that are shown, each once."""
@@ -324,7 +319,7 @@ class Results:
         from opinionsim.store import _sweep_rows
 
         with open_store(self.url, write=False) as store, store.reading() as connection:
-            return _sweep_rows.frame(connection, self._design)
+            return _sweep_rows.frame(connection, self.design_row)
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
@@ -387,14 +382,14 @@ class Results:
     @property
     def run_ids(self) -> tuple[str, ...]:
         """Ids of the runs, each once, in the order of the design."""
-        return tuple(dict.fromkeys(run.run_id for run in self._design.runs))
+        return tuple(dict.fromkeys(run.run_id for run in self.design_row.runs))
 
     @property
     def ordered_runs(self) -> pd.DataFrame:
         """The frame `runs` in the order of the specification: ``cell`` is an ordered categorical of all its cells."""
         import pandas as pd
 
-        cells = pd.CategoricalDtype(list(dict.fromkeys(run.cell for run in self._design.runs)), ordered=True)
+        cells = pd.CategoricalDtype(list(dict.fromkeys(run.cell for run in self.design_row.runs)), ordered=True)
         return self.runs.astype({"cell": cells}).sort_values("cell", kind="stable")
 
     def _frame(self, name: str) -> pd.DataFrame:
@@ -414,7 +409,7 @@ class Results:
             from opinionsim.store._frames import read_frames
 
             with open_store(self.url, write=False) as store, store.reading() as connection:
-                found = read_frames(connection, self._design, None if self.under_way else new)
+                found = read_frames(connection, self.design_row, None if self.under_way else new)
                 self._frames.update({name: self._passed_on(name, frame) for name, frame in found.items()})
         return [self._frames[name] for name in names]
 

@@ -50,6 +50,8 @@ class ExperimentRun:
         Whether all reports of an agent count in tables of the cell, because none depends on another.
     uncounted : tuple of str
         Statuses and signs of conduct of texts whose opinions count in no table or figure of the cell.
+    least_measured : float
+        Least share of the participants with a turn that must be measured for a run to have a mean.
     topic_title : str
         What figures call the topic; a change of it changes no run.
     declared : dict of JSON values
@@ -67,6 +69,7 @@ class ExperimentRun:
     instruments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     every_report: bool = False
     uncounted: tuple[str, ...] = ("truncated",)
+    least_measured: float = 0.5
     topic_title: str = ""
     declared: Mapping[str, Any] = field(default_factory=dict)
     redraw: int = 0

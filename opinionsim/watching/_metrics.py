@@ -75,6 +75,13 @@ class _Measured:
         name = "" if chosen is None else chosen.instrument_id
         kind = one.kind(name, kind)
         self.values = values_by_step(one.columns, run.n_agents, run.steps, one.cell, name, kind)
+        n, steps = self.values.shape
+        turns = [each for each in one.columns.turns if kind in (None, each.kind) and each.agent < n]
+        first = np.full(n, np.inf)
+        np.minimum.at(first, [each.agent for each in turns], [each.step for each in turns])
+        due = (first[:, None] <= np.arange(steps)).sum(axis=0)
+        #: Steps by which too few agents were measured for a number of all.
+        self._withheld = (~np.isnan(self.values)).sum(axis=0) < one.cell.least_measured * due
         self._edges = one.reader.edges(one.run_id)
         given = {"truth"} if run.truth is not None else set()
         given |= {"range"} | ({"network"} if self._edges or run.network == "complete" else set())
@@ -97,7 +104,7 @@ class _Measured:
             if (opinions := self.values[:, max(begin, first) : end].T).size:
                 found = compute_metrics(opinions, name, range=self._span, network=network, truth=truth)
                 parts.append(found[name])
-        return np.concatenate(parts)
+        return np.where(self._withheld[first:], np.nan, np.concatenate(parts))
 
     def told(self, name: str) -> dict[str, Any]:
         """A metric by step as JSON values; without a name, what could be asked for."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: What is told of a run, of the columns of the frame ``runs``.
 _RUN = (
     "cell replicate block evidence validation interaction network claim task question topic model n_agents steps "
-    "every_report"
+    "every_report least_measured"
 )
 #: What cannot change while a run goes on.
 _LASTING = ("about", "agents", "instruments", "edges", "directed", "events", "siblings")

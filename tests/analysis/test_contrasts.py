@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,16 @@ def test_a_unit_frame_has_one_value_a_condition_topic_and_block() -> None:
     again = pd.concat([runs, runs.assign(run_id=runs["run_id"] + "'")])
     twice = pd.concat([metrics, metrics.assign(run_id=metrics["run_id"] + "'", bias=metrics["bias"] + 2)])
     units = unit_frame(again, twice)
-    assert list(units) == ["framing", "confirmation_bias", "evidence", "topic", "block", "bias", "diversity"]
+    assert list(units) == [
+        "framing",
+        "confirmation_bias",
+        "evidence",
+        "topic",
+        "block",
+        "bias",
+        "diversity",
+        "withheld",
+    ]
     assert len(units) == len(runs)
     # Redraws of a block are averaged.
     np.testing.assert_allclose(units["bias"], unit_frame(runs, metrics)["bias"] + 1)
@@ -212,9 +222,55 @@ def test_of_a_sweep_under_way_a_declared_contrast_says_why_it_has_no_value() -> 
     runs.loc[runs["confirmation_bias"] == "strong", "status"] = "pending"
     runs.loc[runs["framing"] == "falsehood", "status"] = "pending"
     (made,) = contrast_tables(runs, metrics, AnalysisSpec(contrasts={"D rises": RISES}))
-    assert made.rows == (("D rises", "secondary", "undefined"),)
+    assert made.rows == (("D rises", "secondary", "\N{EN DASH}"),)
     assert any("no complete run has confirmation_bias = strong" in note for note in made.notes)
     assert contrast_tables(runs, metrics) == []
+
+
+@pytest.mark.parametrize(
+    ("few", "why"),
+    [
+        # Of 100 blocks.
+        ({"none": 0, "strong": 0}, ""),
+        ({"none": 4, "strong": 4}, ""),
+        ({"none": 0, "strong": 5}, ""),
+        ({"none": 0, "strong": 6}, "loses its 100 blocks unequally"),
+        ({"none": 5, "strong": 5}, "loses a tenth of its 100 blocks or more"),
+        ({"none": 100, "strong": 0}, "no run has a value of diversity"),
+    ],
+)
+def test_a_contrast_that_loses_blocks_is_withheld(few: dict[str, int], why: str) -> None:
+    """The first blocks of strong bias, and the last ones of none, have too few measured agents."""
+    rows = []
+    for level, block in product(few, range(100)):
+        withheld = block < few[level] if level == "strong" else block >= 100 - few[level]
+        value = math.nan if withheld else 0.5 + (level == "strong") + 0.001 * (block % 7)
+        rows.append({"topic": "t", "block": str(block), "confirmation_bias": level, "diversity": value})
+    runs, metrics = measured_runs(rows)
+    metrics = metrics.assign(withheld=metrics["diversity"].isna())
+    (made,) = contrast_tables(runs, metrics, AnalysisSpec(contrasts={"D rises": RISES}))
+    assert (made.rows[0][2] == "\N{EN DASH}") == bool(why)
+    assert why in " ".join(made.notes)
+    kept = 100 - sum(few.values())
+    assert why or made.frame["left_out"].iloc[0] == 100 - kept
+
+
+def test_conditions_carried_out_on_other_days_or_answered_by_other_models_are_named() -> None:
+    runs, metrics = _frames()
+    strong = runs["confirmation_bias"] == "strong"
+    runs["begun_at"] = 1.7e9 + 86_400 * strong
+    calls = pd.DataFrame({"run_id": runs["run_id"], "model": strong.map({True: "m-0613", False: "m-0301"})})
+
+    answered = SimpleNamespace(answered={"m": ["m-0301", "m-0613"]}, calls=calls)
+    by_framing = ContrastSpec(of={"framing": "truth"}, less={"framing": "falsehood"})
+    analysis = AnalysisSpec(contrasts={"D rises": RISES, "truth": by_framing})
+    (made,) = contrast_tables(runs, metrics, analysis, results=answered)  # type: ignore[arg-type]
+    (note,) = (each for each in made.notes if "its conditions differ in" in each)
+    days, models = "(2023-11-15 against 2023-11-14)", "(m-0613 against m-0301)"
+    told = f"the days on which their runs were begun {days} and the models that answered {models}"
+    assert note.startswith(f"D rises: its conditions differ in {told} too")
+    (made,) = contrast_tables(runs.assign(evidence="scripted"), metrics.assign(evidence="scripted"), analysis)
+    assert not any("its conditions differ in" in each for each in made.notes)
 
 
 def test_a_fork_is_compared_with_its_source_and_a_control_beside_it(tmp_path: Path) -> None:

@@ -130,8 +130,8 @@ def test_counts_of_what_is_missing_stand_in_the_notes() -> None:
     made = table1(frames.runs, _metrics(frames))
     notes = "\n".join(made.notes)
     assert "Agents never measured: 3 of 4. Texts without an opinion: 3 of 4 (3 off scale)." in notes
-    assert "no agent was ever measured, which add nothing to the means: 1." in notes
-    assert made.rows[1][2:] == ("undefined", "undefined")
+    assert "Runs without a mean and a diversity: 1 of 2, in which opinions of less than 50 % of the agents" in notes
+    assert made.rows[1][2:] == ("\N{EN DASH}", "\N{EN DASH}")
 
 
 def test_the_causes_of_missing_values_are_told_apart_and_neutral_is_none_of_them() -> None:
@@ -139,7 +139,9 @@ def test_the_causes_of_missing_values_are_told_apart_and_neutral_is_none_of_them
     texts = [(turn, 1, turn, math.nan if turn else 0.0, "report", why) for turn, why in enumerate(conditions)]
     frames = one_run(texts, [0] * 6)
     made = table(frames.runs, _metrics(frames))
-    assert _ends(made) == ["0.00"]
+    # One of six is too few for a mean, and the bounds are of all.
+    assert _ends(made) == ["\N{EN DASH}"]
+    assert _cells(made, "withheld") == ["1"]
     counted = "Texts without an opinion: 5 of 6 (2 refused, 1 empty, 1 cut off, 1 off scale)."
     assert any(note.endswith(counted) for note in made.notes)
     causes = {"refused": "33.3%", "empty": "16.7%", "cut off": "16.7%", "off scale": "16.7%", "unmeasured": "83.3%"}

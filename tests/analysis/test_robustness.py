@@ -91,7 +91,7 @@ def test_variants_are_compared_by_block_and_scripted_ones_have_no_finding(study:
     notes = " ".join(robustness_table(study).notes)
     assert "each at 98.75 % (Bonferroni)" in notes
     assert "Share of prompts.variant in the variance over its 5 levels and 3 topics" in notes
-    assert "Not varied: model, memory, temperature, order, network, classifiers, sparse." in notes
+    assert "Not varied: model, memory, temperature, order, network, classifiers." in notes
 
 
 def test_a_wording_that_is_asked_for_is_that_of_choices_and_variants_without_it_keep_their_own(

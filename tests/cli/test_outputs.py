@@ -140,7 +140,7 @@ def test_what_a_command_reads_is_not_replaced_either(invoke: Invoke, place: Path
 
 
 def test_a_dash_and_devices_are_no_files(invoke: Invoke, place: Path) -> None:
-    assert ",n_runs,n_sparse," in invoke("table", "s.sqlite", "--csv", "-").stdout
+    assert ",n_runs,n_withheld," in invoke("table", "s.sqlite", "--csv", "-").stdout
     assert invoke("table", "s.sqlite", "--csv", "/dev/null").exit_code == 0
     assert "/dev/null is no file" in refused("report", "s.sqlite", "--out", "/dev/null")
     assert not (place / "-").exists()

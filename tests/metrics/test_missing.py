@@ -10,7 +10,8 @@ import pytest
 
 from opinionsim.errors import MeasurementError
 from opinionsim.messages import MISSING
-from opinionsim.metrics import condition_metrics, exposure, run_metrics, step_metrics, trajectories
+from opinionsim.metrics import condition_metrics, exposure, named_metrics, run_metrics, step_metrics, trajectories
+from opinionsim.opinions import OpinionScale
 from tests.support.frames import final, one_run
 
 NAN = math.nan
@@ -18,8 +19,8 @@ NAN = math.nan
 
 def turns_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """A turns frame of run r0: turn, agent, kind, reads and status of each row, and what else it states."""
-    usual = {"run_id": "r0", "reads": (), "status": "answered", "signs": "", "failed_reflections": 0}
-    made = [usual | {"turn": place} | row for place, row in enumerate(rows)]
+    usual = {"run_id": "r0", "reads": (), "status": "answered", "failed_reflections": 0, "signs": "", "taken": ""}
+    made = [usual | {"turn": place, "step": place + 1} | row for place, row in enumerate(rows)]
     return pd.DataFrame([{"first_status": row["status"]} | row for row in made])
 
 
@@ -53,17 +54,17 @@ def test_every_cause_is_counted_where_it_belongs() -> None:
     (row,) = run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS).to_dict("records")
     counts = {name: row[name] for name in row if name.startswith("n_")}
     assert counts == {
-        **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_texts": 5, "n_missing": 2},
+        **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_with_turn": 4, "n_texts": 5, "n_missing": 2},
         **{f"n_{status}": int(status in ("empty", "truncated")) for status in MISSING},
         **{"n_off_scale": 0, "n_ambiguous": 0},
-        **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1},
+        **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1, "n_stripped": 0},
         # Turn 6 is read twice; the refused post and the empty one reach nobody.
         **{"n_readings": 5, "n_unheard": 2},
     }
     assert row["missing_rate"] == pytest.approx(3 / 6)
     assert row["mean_age"] == pytest.approx((4 + 4 + 3) / 3)
     assert (row["bias"], row["bias_low"], row["bias_high"]) == (pytest.approx(2 / 3), 0.0, 1.0)
-    assert not row["sparse"]
+    assert not row["withheld"]
 
 
 def test_posts_that_were_refused_at_first_or_flagged_are_counted_among_posts() -> None:
@@ -97,13 +98,52 @@ def test_without_turns_nothing_is_made_up() -> None:
     assert made["truncated_rate"] == 1 / 5
 
 
-@pytest.mark.parametrize(("values", "sparse"), [([1, NAN, NAN, NAN], True), ([1, 1, NAN, NAN], False)])
-def test_runs_with_fewer_than_half_of_their_agents_are_marked_and_count(values: list[float], sparse: bool) -> None:
+@pytest.mark.parametrize(
+    ("values", "skipped", "least", "withheld"),
+    [
+        ([1, NAN, NAN, NAN], [], 0.5, True),
+        ([1, NAN, NAN, NAN], [], 0.25, False),
+        ([1, 1, NAN, NAN], [], 0.5, False),
+        # Whoever had no turn of this kind does not count; whoever was left nothing to read had one.
+        ([1, NAN], [], 0.5, False),
+        ([1, NAN], [2], 0.5, True),
+        ([1, NAN], [2, 3], 0.25, False),
+    ],
+)
+def test_a_run_with_too_few_measured_agents_has_no_mean(
+    values: list[float], skipped: list[int], least: float, withheld: bool
+) -> None:
     frames = one_run(final(values), [0] * 4)
-    measured = run_metrics(frames.runs, frames.opinions, frames.agents)
-    assert measured["sparse"].tolist() == [sparse]
-    made = condition_metrics(frames.runs, measured).iloc[0]
-    assert (made["n_sparse"], made["n_runs"], made["bias"]) == (int(sparse), 1, 1.0)
+    runs = frames.runs.assign(least_measured=least)
+    turns = turns_frame([{"agent": agent, "kind": "report", "status": "skipped", "step": 1} for agent in skipped])
+    turns = turns.reindex(columns=TURNS.columns)
+    measured = run_metrics(runs, frames.opinions, frames.agents, turns=turns)
+    (row,) = measured.to_dict("records")
+    assert row["n_with_turn"] == len(values) + len(skipped)
+    assert row["withheld"] == withheld
+    numbers = [row["bias"], row["diversity"], row["share_1"]]
+    assert all(math.isnan(each) for each in numbers) if withheld else row["bias"] == 1.0
+    # The bounds are of everybody.
+    n = values.count(1)
+    assert (row["bias_low"], row["bias_high"]) == ((n - 2 * (4 - n)) / 4, (n + 2 * (4 - n)) / 4)
+    made = condition_metrics(runs, measured).iloc[0]
+    assert (made["n_withheld"], made["n_runs"], math.isnan(made["bias"])) == (int(withheld), 1, withheld)
+    last = step_metrics(runs, frames.opinions, turns=turns).iloc[-1]
+    assert (last["withheld"], math.isnan(last["bias"])) == (withheld, withheld)
+    tracks = trajectories(runs, frames.agents, frames.opinions, turns=turns)
+    assert tracks.loc[tracks["step"] == tracks["step"].max(), "withheld"].tolist() == [withheld] * 4
+    named = named_metrics(runs, frames.opinions, ["median"], OpinionScale(), turns)
+    assert math.isnan(named["median"].iloc[0]) == withheld
+
+
+def test_opportunities_come_with_time() -> None:
+    # One of four has had a turn by step 1, and is measured; all have by step 4, and one is.
+    texts = [(0, 1, 0, 2), (1, 2, 1, NAN), (2, 3, 2, NAN), (3, 4, 3, NAN)]
+    frames = one_run(texts, [0] * 4, steps=4)
+    made = step_metrics(frames.runs, frames.opinions)
+    assert made["n_with_turn"].tolist() == [0, 1, 2, 3, 4]
+    assert made["withheld"].tolist() == [False, False, False, True, True]
+    assert made["bias"].isna().tolist() == [True, False, False, True, True]
 
 
 def test_all_reports_count_where_none_depends_on_another() -> None:

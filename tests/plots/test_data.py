@@ -102,7 +102,7 @@ def test_final_counts_bias_and_diversity() -> None:
 
 def test_nobody_measured_has_no_bias() -> None:
     data = final_data(one_run([(0, 1, 0, math.nan)], assigned=[2], steps=1))
-    assert data.moments == ("B undefined", "D undefined")
+    assert data.moments == ("B \N{EN DASH}", "D \N{EN DASH}")
     assert data.counts.sum() == 0
 
 

@@ -78,14 +78,17 @@ def test_tables_stand_with_and_without_what_was_cut_off() -> None:
     main, doubtful = made
     assert [each.name for each in made] == ["", "doubtful"]
     assert 0 < main.frame["truncated_rate"].iloc[0] < 1
-    assert doubtful.header[0] == ("as tabulated", "as tabulated", "cut-off counted", "cut-off counted")
-    assert doubtful.frame["bias"].iloc[0] == main.frame["bias"].iloc[0] == 2.0
-    assert doubtful.frame["bias cut-off counted"].iloc[0] < 2.0
+    by_texts = doubtful.frame.set_index("texts")["bias"]
+    assert [*by_texts.index] == [row[0] for row in doubtful.rows] == ["as tabulated", "cut-off texts counted"]
+    assert by_texts.iloc[0] == main.frame["bias"].iloc[0] == 2.0
+    assert by_texts.iloc[1] < 2.0
     counting = changed(SPEC, model__replies={"truncated": {"then": "measure"}})
     _, results = carry_out(counting, "s.sqlite", GivenReplies([]))
     main, doubtful = _tabulated(results)
-    assert doubtful.header[0][3] == "cut-off left out"
-    assert main.frame["bias"].iloc[0] < doubtful.frame["bias cut-off left out"].iloc[0] == 2.0
+    # Where they count, they are flagged texts too.
+    by_texts = doubtful.frame.set_index("texts")["bias"]
+    assert [*by_texts.index] == ["as tabulated", "flagged texts left out", "cut-off texts left out"]
+    assert main.frame["bias"].iloc[0] < by_texts.iloc[1] == by_texts.iloc[2] == 2.0
 
 
 def test_a_run_that_fails_of_a_cut_off_reply_goes_on_when_the_rule_is_changed() -> None:
@@ -190,6 +193,8 @@ def test_a_remark_of_the_model_is_taken_out_and_stays_on_record() -> None:
     assert set(asked["reply"]) == {NOTED}
     assert [*map(json.loads, set(asked["signs"]))] == [[[OWN, len(TRUE), len(NOTED), True]]]
     assert set(results.turns.loc[results.turns["kind"] == "report", "signs"]) == {""}
+    assert set(results.metrics["n_stripped"]) == {len(posts)}
+    assert "stripped" in _tabulated(results)[0].header[-1]
     (shown,) = {each for each in transcript(results).splitlines() if "a note" in each}
     assert shown == f"(as it came: {NOTED})"
 
@@ -239,7 +244,7 @@ def test_runs_in_which_everything_was_skipped_stand_in_the_tables() -> None:
     by_framing = main.frame.set_index("framing")
     assert by_framing["skipped_rate"].to_dict() == {"falsehood": 0.0, "truth": 1.0}
     assert by_framing["n_measured"].to_dict() == {"falsehood": by_framing.loc["falsehood", "n_measured"], "truth": 0}
-    assert by_framing["n_sparse"].to_dict()["truth"] == 2
+    assert by_framing["n_withheld"].to_dict() == {"falsehood": 0, "truth": 2}
     assert by_framing.loc["truth", ["bias_low", "bias_high"]].tolist() == [-2.0, 2.0]
     assert by_framing["unheard_rate"].to_dict() == {"falsehood": 0.0, "truth": 1.0}
 

@@ -95,9 +95,11 @@ function axes(pen, width, height, last, low, high, values = ticks(low, high, 4),
 function summary(run, step) {
   const held = run.values.map((row) => row[step]).filter((value) => !Number.isNaN(value));
   if (!held.length) return run.scaled ? `At step ${step} nobody is measured yet.` : "";
+  const told = `At step ${step}, ${held.length} of ${run.n} agents are measured`;
+  if (run.few(step)) return `${told}, too few for a mean.`;
   const mean = held.reduce((sum, value) => sum + value, 0) / held.length;
   const ends = `${signed(Math.min(...held))} to ${signed(Math.max(...held))}`;
-  return `At step ${step}, ${held.length} of ${run.n} agents are measured: mean ${signed(mean)}, from ${ends}.`;
+  return `${told}: mean ${signed(mean)}, from ${ends}.`;
 }
 
 export function trajectories(run, view) {

@@ -94,6 +94,11 @@ export class Run {
       for (let step = 0, value = NaN; step <= this.span; step++) row[step] = value = own.get(step)?.[0] ?? value;
       return row;
     });
+    const first = agents.map((agent) => Math.min(...turns
+      .filter((turn) => turn.agent === agent && turn.kind === this.kind).map(({ step }) => step)));
+    // Whether too few of the agents that had a turn by a step are measured for a number of all.
+    this.few = (step) => this.values.filter((row) => !Number.isNaN(row[step])).length
+      < this.about.least_measured * first.filter((begun) => begun <= step).length;
     this.assigned = agents.map((agent) => this.cast.get(agent)?.assigned ?? NaN);
     this.changes = this.measured.map(largest);
     this.range([...found.map(({ value }) => value), ...this.assigned.filter((value) => !Number.isNaN(value))]);
