@@ -69,12 +69,13 @@ def model_card(results: Results) -> dict[str, Any]:
         **{f"refused_{name}": _share(refused[side == sign]) for sign, name in SIDES.items()},
         "kept": _line(f"{len(told) / kept.sum():.2f}" if kept.any() else "none is kept", len(told)),
     }
-    for name, figures in {
-        "tokens": calls["output_tokens"].astype(float),
-        "reasoning": calls["reasoning_tokens"].astype(float).fillna(0),
-        "latency": calls["latency_s"],
+    written = calls[calls["act"] != SELF_REPORT]
+    for name, figure in {
+        "tokens": written["output_tokens"].astype(float).mean(),
+        "reasoning": written["reasoning_tokens"].astype(float).fillna(0).mean(),
+        "latency": written["latency_s"].median(),
     }.items():
-        lines[name] = _line(f"{figures.median():.2g}", len(calls), figures.median())
+        lines[name] = _line(f"{figure:.2g}", len(written), figure)
     return {
         "model": spec["model"]["name"],
         "settings": {name: value for name, value in spec["model"].items() if name not in ("name", "replies")},
@@ -93,7 +94,7 @@ def _answers(asked: pd.DataFrame, scale: OpinionScale) -> dict[str, Any]:
     nth = asked.groupby([_PART, "agent"]).cumcount()
     asked = asked.assign(point=pd.Series(read, asked.index, dtype=float), nth=nth)
     points = asked.pivot(index="agent", columns=[_PART, "nth"], values="point")
-    twice, usual = points["posts"].dropna(), points["posts"].mean(axis=1)
+    twice, usual = points["posts"].dropna(), points[["posts"]].mean(axis=1)
     ranks = pd.concat([usual, asked.groupby("agent")["assigned_opinion"].first()], axis=1).dropna().rank()
     known = len(ranks) >= _ENOUGH and (ranks.nunique() > 1).all()
     ends = pearsonr(*ranks.to_numpy().T).confidence_interval() if known else ()

@@ -178,9 +178,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
 def caveats(results: Results) -> list[str]:
     """What a reader must keep in mind that no table says."""
     made, contents = results.manifest.get("environment", {}), contents_of(results)
-    played: Iterable[str] = (
-        [] if results.swept else results.agents.loc[results.agents["evidence"] == "model", "model"].astype(str)
-    )
+    played = set() if results.swept else set(results.agents.loc[results.agents["evidence"] == "model", "model"])
     return sentences(
         "caveats.txt",
         authors={"equation"} if results.swept else set("+".join(results.runs["evidence"]).split("+")),
@@ -189,5 +187,5 @@ def caveats(results: Results) -> list[str]:
         personas=contents.get("personas", {}),
         topics=[topic for file in contents.get("topics", {}).values() for topic in file.values()],
         dirty=(made.get("git") or {}).get("dirty"),
-        cards=[card for name in sorted(set(played)) if (card := card_of(name.partition(" (")[0], results.url))],
+        cards=[card for name in sorted(map(str, played)) if (card := card_of(name.partition(" (")[0], results.url))],
     )
