@@ -100,7 +100,7 @@ def _answers(asked: pd.DataFrame, scale: OpinionScale) -> dict[str, Any]:
     ends = pearsonr(*ranks.to_numpy().T).confidence_interval() if known else ()
     found = {
         "readable": _share(asked["point"].notna()),
-        "follows": _pairs(len(ranks), ranks.corr().iloc[0, 1], ends),
+        "follows": _pairs(len(ranks), float(ranks.corr().to_numpy()[0, 1]), ends),
         "retest": _share(twice[0] == twice[1]),
     }
     for name, more, less in (
