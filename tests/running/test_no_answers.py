@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 import opinionsim as osim
-from opinionsim.analysis import missing_tables, tables
+from opinionsim.analysis import missing_tables, reply_table, tables
 from opinionsim.errors import SpecError
 from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
@@ -122,13 +122,15 @@ def test_a_question_refused_at_first_is_asked_again_and_counted() -> None:
     assert set(posts["status"]) == {"answered"}
     first = (posts["first_status"] == "refused").sum()
     assert first == len(refused) == (results.calls["status"] == "refused").sum()
-    main, heard = _tabulated(results)
+    (main,) = _tabulated(results)
     assert "refused at first" not in main.header[-1]
-    assert heard.name == "heard"
-    sides = ("negative", "neutral", "positive", "unmeasured")
-    assert sum(heard.frame[f"n_{side}_at_first"].iloc[0] for side in sides) == first
-    assert sum(heard.frame[f"n_{side}_refused"].iloc[0] for side in sides) == 0
-    assert heard.frame["intended"].iloc[0] == heard.frame["delivered"].iloc[0] == 2.0
+    # Posts are not tabulated, and their refusals are, by side.
+    made = reply_table(results.runs, results.opinions, results.agents, results.turns)
+    assert made is not None
+    assert made.header[-1] == ("kind", "side", "replies", "refused at first")
+    assert set(made.frame["kind"]) == {"post"}
+    assert made.frame["replies"].sum() == len(posts)
+    assert (made.frame["replies"] * made.frame["refused at first"]).sum() == pytest.approx(first)
 
 
 def test_unequal_exposure_stands_in_the_row_of_each_condition() -> None:
