@@ -154,6 +154,21 @@ def test_opportunities_come_with_time() -> None:
     assert made["bias"].isna().tolist() == [True, False, False, True, True]
 
 
+def test_a_change_is_among_agents_with_an_opinion_at_both_ends() -> None:
+    # The agent at -2 is never measured: the others start at 0.5 in the mean, and end there.
+    frames = one_run(final([NAN, 0, 0, 1, 1]), [-2, 0, 0, 1, 1])
+    (row,) = run_metrics(frames.runs, frames.opinions, frames.agents).to_dict("records")
+    assert (row["assigned_bias"], row["bias"]) == (0.0, 0.5)
+    assert (row["change"], row["n_both"]) == (0.0, 4)
+    assert (row["change_low"], row["change_high"]) == (0.0, 4 / 5)
+    # What was measured before the first step is the start where anybody was asked then.
+    asked = [(0, 0, 0, 1), (1, 0, 1, NAN), (2, 0, 2, 0), (3, 1, 0, 2), (4, 1, 1, 2), (5, 1, 3, 2)]
+    frames = one_run(asked, [-2] * 4, steps=1)
+    (row,) = run_metrics(frames.runs, frames.opinions, frames.agents).to_dict("records")
+    assert (row["change"], row["n_both"]) == (1.0, 1)
+    assert (row["change_low"], row["change_high"]) == ((1 + 0 - 2 + 0) / 4, (1 + 4 + 2 + 4) / 4)
+
+
 def test_all_reports_count_where_none_depends_on_another() -> None:
     texts = [(0, 1, 0, 2), (1, 1, 1, -2), (2, 2, 0, 1), (3, 2, 1, NAN)]
     frames = one_run(texts, [0, 0], steps=2, interaction="independent", every_report=True)
