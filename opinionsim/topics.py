@@ -60,6 +60,11 @@ class Claim:
         return scale.highest if self.framing == self.accepted else scale.lowest
 
 
+#: Words that begin sentences and are no names: before a claim that follows "that" they lose their capital.
+_OPENING = re.compile(
+    r"(?:A|All|An|As|At|Each|Every|Few|For|He|If|In|It|Its|Many|More|Most|No|Nobody|Not|On|Only|Our|People|She|Some|That|"
+    r"The|Their|There|These|They|This|Those|To|Too|We|What|When|Whoever|With|Without|You|Your) "
+)
 #: Name of a side: words joined by hyphens.
 _Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
 
@@ -113,6 +118,8 @@ class Topic(DocumentModel):
         if framing not in self.claims:
             raise SpecError(f"topic {self.name!r} has no framing {framing!r}; valid: {valid}")
         text = self.claims[framing].removesuffix(".")
+        if not self.question and _OPENING.match(text):
+            text = text[0].lower() + text[1:]
         return Claim(text, self.name, framing, self.accepted, self.sensitive, bool(self.masked), self.question or "")
 
 

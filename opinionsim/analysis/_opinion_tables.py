@@ -66,6 +66,14 @@ _MISSING = {
     ),
     "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
 }
+#: The same in numbers, of turns of all kinds.
+_OF_RUNS = {
+    "n_failed_reflections": (
+        "forgotten",
+        "reflections, of all turns, that were refused or empty, so that the memory kept its past summary",
+    ),
+    "n_stripped": ("stripped", "replies, of all turns, of which readers got less than came: see docs/conduct.md"),
+}
 
 
 def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
@@ -189,9 +197,9 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
     for column, (name, told) in _MISSING.items():
         if frame[column].fillna(0).any():
             yield name, [_percent(share) for share in frame[column]], told
-    if frame["n_failed_reflections"].fillna(0).any():
-        told = "reflections, of all turns, that were refused or empty, so that the memory kept its past summary"
-        yield "forgotten", [f"{n:.0f}" for n in frame["n_failed_reflections"]], told
+    for column, (name, told) in _OF_RUNS.items():
+        if frame[column].fillna(0).any():
+            yield name, [f"{n:.0f}" for n in frame[column]], told
     if (frame["bias_low"] < frame["bias_high"]).any():
         ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
         told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"

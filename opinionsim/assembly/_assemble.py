@@ -138,6 +138,10 @@ class RunParts(Casting):
             for actor, role, name, persona, opinion, model in members
         )
 
+    def longest(self, agent: int) -> int | None:
+        """Most tokens of a reply of a member, as its model states them."""
+        return self.models[agent].max_tokens if self.models else None
+
     def acts(self, agent: int) -> Mapping[str, ActSpec]:
         """The acts of a member of the cast as they make calls; those of a person make none."""
         acts, others = self.schedule.acts, len(self.directions)

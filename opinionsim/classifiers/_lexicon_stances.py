@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from opinionsim.classifiers._lexicon_claims import ClaimView, view_of
 from opinionsim.classifiers._lexicon_clauses import Cue, SoFar, read, speaks
 from opinionsim.classifiers._lexicon_text import WORDS, Clause, clauses
@@ -10,14 +12,23 @@ from opinionsim.classifiers._lexicon_text import WORDS, Clause, clauses
 _EARLY, _LAST, _CONCEDED, _LEFT = 0.6, 1.8, 0.15, 0.3
 #: Least weight of a stance that can count as the last one.
 _EXPLICIT = 0.8
+#: What goes before a claim that is named, not stated.
+_NAMED = r"(?:theory|claim|idea|notion|statement|subject|topic|question)(?:\s+(?:that|is|of|whether))?"
 #: Smallest share of common English words in a text of some length that is read at all.
 _ENGLISH, _LENGTH = 0.2, 8
 
 
 def stances(claim: str, text: str) -> tuple[list[Cue], list[Clause]]:
     """The author's present stances towards a claim, with their weights, and the clauses of the text."""
-    parts = clauses(text, claim)
+    parts = clauses(_without_claim(claim, text), claim)
     return _weighed(_stances(parts, view_of(claim))), parts
+
+
+def _without_claim(claim: str, text: str) -> str:
+    """A text in which the claim is called Theory XYZ where it is only named; blank where nothing else is said."""
+    spelled = r"\s+".join(map(re.escape, claim.split()))
+    text = re.sub(rf"(?:\bthe\s+)?\b{_NAMED}[\s:,]*[\"'\u201c<]*{spelled}", "Theory XYZ", text, flags=re.IGNORECASE)
+    return "" if re.fullmatch(rf"(?:\W|theory xyz|{spelled})*", text, re.IGNORECASE) else text
 
 
 def _stances(parts: list[Clause], view: ClaimView) -> list[Cue]:

@@ -157,7 +157,10 @@ def allow(name: str, option: str, allow_parts: bool) -> None:
 
 
 def assignments(texts: list[str] | None, option: str, form: str = "NAME=VALUE") -> dict[str, Any]:
-    """Names and values of an option that may be repeated; names are distinct, values are read as YAML."""
+    """Names and values of an option that may be repeated; names are distinct, values are read as YAML.
+
+    A name with dots in ``--set`` stands for a value inside another, as in ``options.base_url``.
+    """
     from opinionsim.foundation.documents import parse_value
 
     found: dict[str, Any] = {}
@@ -165,7 +168,11 @@ def assignments(texts: list[str] | None, option: str, form: str = "NAME=VALUE") 
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
             raise SpecError(f"{option} {text!r}: must have the form {form}")
-        if name in found:
+        *within, last = name.split(".") if option == "--set" else [name]
+        place: Any = found
+        for part in within:
+            place = place.setdefault(part, {}) if isinstance(place, dict) else place
+        if not isinstance(place, dict) or last in place:
             raise SpecError(f"{option} {name} is given twice")
-        found[name] = parse_value(value, f"{option} {name}")
+        place[last] = parse_value(value, f"{option} {name}")
     return found

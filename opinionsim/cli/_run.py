@@ -123,7 +123,7 @@ def measure(
     context
         Tell it what was read, and who wrote.
     settings : NAME=VALUE
-        An option of the classifier.
+        An option of the classifier, such as model=NAME, or options.base_url=ADDRESS for one of its model.
     """
     from opinionsim.metrics import between_points, cut, none_complete
     from opinionsim.running import Invocation

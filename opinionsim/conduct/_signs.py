@@ -40,17 +40,12 @@ _COMMON, _WORDS = (
 )
 _BLANKS = {**dict.fromkeys(map(ord, _DATA["blanks"]), " "), 0x2019: "'"}
 _PART, _COLON, _JOINED = re.compile(r"[^\W_]+"), re.compile("[:\uff1a]"), re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_HEADED, _MARKED, _WRAPS = (
-    (":", "\uff1a", "]", ">", " - ", "\u2013", "\u2014"),
-    tuple("*<~[`>|\n"),
-    frozenset("`<{\"'\u201c\u201e\xab\u300c"),
-)
-_NAMES = re.compile("\x01(?:[ -]\x01)+")
-_EACH = re.compile(f"{_JOINED.pattern}|[^\\W_]+")
-#: Marks around a first line, pairs of quotes, ends of sentences and brackets, and marks of a label and of a text.
-_AROUND = ' \t*_#>"\u201c\u201d\xab\xbb[]~'
+_EACH, _NAMES = re.compile(f"{_JOINED.pattern}|[^\\W_]+"), re.compile("\x01(?:[ -]\x01)+")
+#: What a text has with words of the model's own in front; marks around a first line; pairs of quotes; marks without one
+#: of which a text has none; ends of sentences and of brackets; marks of a label.
+_HEADED, _AROUND = (":", "\uff1a", "]", ">", " - ", "\u2013", "\u2014"), ' \t*_#>"\u201c\u201d\xab\xbb[]~'
 _QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "'": "'"}
-_ENDS = '.!?\u2026\u3002\uff01\uff1f"\u201d\xbb*'
+_MARKED, _ENDS = tuple("*<~[`>|\n"), '.!?\u2026\u3002\uff01\uff1f"\u201d\xbb*'
 _CLOSED, _MARKS = frozenset(')]\uff09\u3011*_"\u201d'), frozenset("#[<*_")
 
 
@@ -64,16 +59,13 @@ class Sign(NamedTuple):
     """Whether no person would say this in the role, so that a study may take it out."""
 
 
-def _compiled(written: str) -> re.Pattern[str]:
-    while "<" in written and (names := [name for name in _DATA["pieces"] if f"<{name}>" in written]):
-        for name in names:
-            written = written.replace(f"<{name}>", _DATA["pieces"][name])
-    return re.compile(written.replace("\n", ""), re.MULTILINE)
-
-
 @lru_cache(maxsize=32)
 def _pattern(kind: str, name: str) -> re.Pattern[str]:
-    return _compiled(_DATA[kind][name])
+    """A pattern of the data file."""
+    written = _DATA[kind][name]
+    for piece, meant in _DATA["pieces"].items():
+        written = written.replace(f"<{piece}>", meant)
+    return re.compile(written.replace("\n", ""), re.MULTILINE)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -113,15 +105,14 @@ def _joined(text: str) -> bool:
 def words_in(low: str) -> list[str]:
     """The words of a text in lower case, and so the signs of scripts without blanks."""
     # To split takes a third of looking for words by a pattern.
-    return (
-        _EACH.findall(low)
-        if _joined(low)
-        else f" {low.translate(_BLANKS)} ".replace(" '", " ").replace("' ", " ").split()
-    )
+    if _joined(low):
+        return _EACH.findall(low)
+    return f" {low.translate(_BLANKS)} ".replace(" '", " ").replace("' ", " ").split()
 
 
 def wordless(text: str) -> bool:
     """Whether a whole reply is a word for nothing, such as N/A."""
+    text = text.strip()
     return len(text) < 80 and _pattern("empty", "wordless").fullmatch(text.lower()) is not None
 
 
@@ -154,8 +145,7 @@ def signs_in(
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     for _ in range(_ROUNDS):
         before = start, end
-        if text[start] in _WRAPS:
-            start, end = _unwrapped(text, start, end, found)
+        start, end = _unwrapped(text, start, end, found)
         if start < end and (lined or any(each in text for each in _HEADED)):
             # Where it speaks for several, a label in front is one of theirs.
             start = _led(text, start, end, speech.author, found) or (
@@ -219,19 +209,10 @@ def _led(text: str, start: int, end: int, author: str, found: list[Sign]) -> int
             raw.startswith(("#", "[", "**", "__")) and _pattern("preamble", "headed").fullmatch(masked)
         )
         if sure or _pattern("preamble", "perhaps").fullmatch(masked):
-            place = _skipped(text, place, end)
+            place = end - len(text[place:end].lstrip("*_]").lstrip())
             found.append(Sign("preamble", start, place, bool(sure)))
             return place
     return 0
-
-
-def _skipped(text: str, place: int, end: int) -> int:
-    """Where the text goes on behind marks and blanks."""
-    while place < end and text[place] in "*_]":
-        place += 1
-    while place < end and text[place].isspace():
-        place += 1
-    return place
 
 
 def _named(text: str, start: int, end: int, author: str, received: Sequence[Message], found: list[Sign]) -> int:
@@ -240,24 +221,22 @@ def _named(text: str, start: int, end: int, author: str, received: Sequence[Mess
     if not match or not (match.end() == end or _begins(text, match.end(), end)):
         return start
     label, own, labels = match[2].lower(), author.lower(), _pattern("names", "labels")
-    colon, marked = _COLON.search(match[0]), not _MARKS.isdisjoint(match[0])
+    colon, marked = bool(_COLON.search(match[0])), not _MARKS.isdisjoint(match[0])
     alone, behind = not colon and match[0][-1:] == "\n", text[match.end() : match.end() + 60]
     if label == own:
         sure = (colon or (alone and marked)) and not match[1] and (marked or " " in own or bool(labels.fullmatch(own)))
-        shown = bool(colon or not alone or " " in own)
+        shown = colon or not alone or " " in own
     elif label in _called(author):
-        sure, shown = (
-            bool(colon) and (marked or any(sign.name == "preamble" for sign in found)),
-            not alone and not behind[:1].isdigit(),
-        )
+        sure = colon and (marked or any(sign.name == "preamble" for sign in found))
+        shown = not alone and not behind[:1].isdigit()
     else:
         others = {message.author for message in received}
         theirs = labels.fullmatch(label) or (" " in label and label in map(str.lower, others))
         called = any(label in _called(other) for other in others) and _pattern("shape", "spoken").match(behind)
-        shown = bool(colon and (called or theirs) and not _pattern("shape", "spoken_to").match(behind))
+        shown = colon and bool(called or theirs) and not _pattern("shape", "spoken_to").match(behind)
         sure = False
     if shown:
-        found.append(Sign("names", start, match.end(), bool(sure)))
+        found.append(Sign("names", start, match.end(), sure))
     return match.end() if shown else start
 
 
@@ -289,27 +268,23 @@ def _behind(text: str, start: int, end: int, author: str, found: list[Sign]) -> 
 
 def _unwrapped(text: str, start: int, end: int, found: list[Sign]) -> tuple[int, int]:
     """The part of a reply within a fence, a tag, JSON or quotes around all of it."""
-    first, inner = text[start : start + 1], (0, 0)
-    if first == "`" and text.startswith("```", start) and text.endswith("```", start + 6, end):
-        line = text.find("\n", start, end)
-        inner = (line + 1, end - 3) if line > 0 and "```" not in text[line : end - 3] else inner
-    elif (
-        first == "<"
-        and (tag := _pattern("shape", "tagged").match(text, start, end))
-        and text.endswith(f"</{tag[1]}>", tag.end(), end)
-    ):
-        inner = tag.end(), end - len(tag[1]) - 3
-    elif first == "{" and text[end - 1] == "}":
+    first, inner = text[start], (0, 0)
+    if first == "{" and text[end - 1] == "}":
         match = _pattern("shape", "json").fullmatch(text, start, end)
         inner = match.span(1) if match else inner
         if not match and _pattern("shape", "object").match(text, start):
             found.append(Sign("markup", start, end))
-    elif first in _QUOTES and text[end - 1] == _QUOTES[first] and end - start > 2:
+    elif first in "`<" and (match := _pattern("shape", "opens").match(text, start, end)):
+        closes = f"</{match[1]}>" if match[1] else "```"
+        last = end - len(closes)
+        if last >= match.end() and text.find(closes, match.end(), end) == last:
+            inner = match.end(), last
+    elif text[end - 1] == _QUOTES.get(first) and end - start > 2:
         body = text[start + 1 : end - 1]
-        whole = not (first in body or _QUOTES[first] in body)
+        inside = first in body or _QUOTES[first] in body
         if first == "'":
-            whole = body[-1] in ".!?" and not _pattern("shape", "apostrophe").search(body)
-        inner = (start + 1, end - 1) if whole else inner
+            inside = body[-1] not in ".!?" or bool(_pattern("shape", "apostrophe").search(body))
+        inner = inner if inside else (start + 1, end - 1)
     if not inner[1]:
         return start, end
     found += [Sign("markup", start, inner[0], True), Sign("markup", inner[1], end, True)]
@@ -335,13 +310,14 @@ def _lines(text: str, author: str, received: Sequence[Message]) -> Iterator[Sign
     if len(labels) < 2:
         return
     others = {message.author for message in received}.difference((author,))
-    named, own = frozenset().union(*map(_called, others)), _called(author) | _WORDS["me"]
+    full, named = set(map(str.lower, others)), frozenset().union(*map(_called, others))
+    own = _called(author) | _WORDS["me"]
     theirs = any(label in named or _pattern("names", "labels").fullmatch(label) for label in labels.keys() - own)
     several = max(labels.values()) > 1 and (set(labels) in ({"q", "a"}, {"a", "b"}) or not own.isdisjoint(labels))
     for match, label in spoken if theirs or several else ():
         if label not in own:
             stop = text.find("\n", match.end())
-            yield Sign("lines", match.start(), stop if stop > 0 else len(text), label in map(str.lower, others))
+            yield Sign("lines", match.start(), stop if stop > 0 else len(text), label in full)
 
 
 def _whole(

@@ -141,6 +141,8 @@ class ReplyPolicy(DocumentModel):
     @property
     def rules(self) -> str:
         """Names and versions of what looks at replies."""
+        if not self.judge and not self.own:
+            return RULES
         own = [f"{part.kind} {part.identity}" for part in self.parts]
         return " + ".join(own if self.judge else [RULES, *own])
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from opinionsim.engine._contracts import Actor, Publish
@@ -29,8 +29,13 @@ from opinionsim.schedules import (
     n_members,
     outline,
     position,
+    unremembered,
 )
 from opinionsim.topics import Claim
+
+#: Tokens that are left for each word that a prompt asks for. English takes about 4 tokens for 3 words, other languages
+#: take more, and models often write more than they were asked for.
+_TOKENS_A_WORD = 2
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,9 @@ class PersonaActor:
         The schedule's acts by name.
     role : str
         Its role in the run.
+    unread : collection of int
+        Turns that none of its later ones remembers (:func:`opinionsim.schedules.unremembered`): its memory asks nothing
+        after them, and keeps what it can without an answer.
 
     Attributes
     ----------
@@ -178,6 +186,7 @@ class PersonaActor:
         memory: Memory,
         acts: Mapping[str, ActSpec],
         role: str = PARTICIPANT,
+        unread: Collection[int] = (),
     ) -> None:
         self.agent = agent
         self.prompts = prompts
@@ -186,6 +195,7 @@ class PersonaActor:
         self.calls_per_event = memory.calls_per_event
         self._blank = memory
         self._acts = acts
+        self._unread = unread
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
         """Answer the turn's task from memory, hand the answer over, then remember it."""
@@ -201,7 +211,8 @@ class PersonaActor:
         reply = await _draw(spec, asked, self.prompts.said)
         publish(self.message(turn, reply))
         if spec.memory == "keep":
-            self.memory = await memory.remember(spec, received, reply, partial(ask, speech=self.prompts.speech()))
+            asks: Ask = _unasked if turn.index in self._unread else partial(ask, speech=self.prompts.speech())
+            self.memory = await memory.remember(spec, received, reply, asks)
 
     def message(self, turn: Turn, reply: Reply) -> Message:
         """The message made of a reply, which others may read."""
@@ -211,13 +222,18 @@ class PersonaActor:
 
     def fork(self) -> PersonaActor:
         """A copy of this agent as it is now; memories are immutable values, so sharing one is safe."""
-        twin = PersonaActor(self.agent, self.prompts, self.memory, self._acts, self.role)
+        twin = PersonaActor(self.agent, self.prompts, self.memory, self._acts, self.role, self._unread)
         twin._blank = self._blank
         return twin
 
     def preview(self, act: str, received: Sequence[Message] = ()) -> tuple[ChatMessage, ...]:
         """The literal prompt of an act from the present memory, without a call."""
         return tuple(self.memory.prompt().then(self.prompts.task(self._acts[act], received, self.memory.past)))
+
+
+async def _unasked(call: str, messages: Iterable[ChatMessage], **how: Any) -> Reply:
+    """The reply to a question that nobody is asked."""
+    return Reply("", "empty")
 
 
 async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Callable[[Reply], Reply]) -> Reply:
@@ -337,6 +353,11 @@ class Casting:
         found: type[Memory] = self.memory.found("memory").target
         return found
 
+    @cached_property
+    def unread(self) -> frozenset[int]:
+        """Turns that no later turn of their agent remembers, where remembering takes a call."""
+        return unremembered(self.schedule) if self.remembering.calls_per_event else frozenset()
+
     def actors(self) -> list[PersonaActor]:
         """All members of the cast before their first turn, participants first.
 
@@ -357,6 +378,7 @@ class Casting:
         actors = []
         for agent, (persona, opinion) in enumerate(zip(population.personas, population.opinions, strict=True)):
             told = replace(about, persona=persona, opinion=opinion, agent=agent, brief=directions[agent])
+            told = replace(told, answer_words=self._words(agent))
             actors.append(self._actor(wording.for_agent(told), told, directions[agent], leads=agent == leader))
         if schedule.others:
             conditions = conditions_of_others(self.conditions.masked)
@@ -364,9 +386,18 @@ class Casting:
             wording = self._wording((), conditions)
         for agent, role in enumerate(schedule.others, schedule.n_agents):
             direction = self.others.get(role, Direction())
-            told = replace(about, agent=agent, role=role, brief=direction)
+            told = replace(about, agent=agent, role=role, brief=direction, answer_words=self._words(agent))
             actors.append(self._actor(wording.for_agent(told), told, direction))
         return actors
+
+    def longest(self, agent: int) -> int | None:
+        """Most tokens of a reply of a member; None where that is left to the provider."""
+        return None
+
+    def _words(self, agent: int) -> int | None:
+        """Most words that prompts ask a member for, so that its reply is not cut off; None where they say nothing."""
+        longest = None if self.conditions.post_words is None else self.longest(agent)
+        return None if longest is None else max(longest // _TOKENS_A_WORD, 1)
 
     def _wording(self, frames: Sequence[str | Frame], conditions: Conditions) -> PromptPack:
         """The pack, bound to the acts of the schedule, and to the same for persons if there are any."""
@@ -386,7 +417,8 @@ class Casting:
         build: Any = self.remembering if remembers else NoMemory
         options = self.memory.options if remembers else {}
         memory = build(prompts, self.token_budget, start, leads=leads, **options)
-        return PersonaActor(told.agent or 0, prompts, memory, direction.acts(self.schedule.acts), told.role)
+        acts = direction.acts(self.schedule.acts)
+        return PersonaActor(told.agent or 0, prompts, memory, acts, told.role, self.unread if remembers else ())
 
 
 class OnRecord:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,7 @@ def critical_path(
     calls_per_event: int | Sequence[int] = 0,
     acts: Callable[[int], Mapping[str, ActSpec]] | None = None,
     begins: int = 0,
+    unread: Collection[int] = (),
 ) -> CriticalPath:
     """Critical path and width of a schedule.
 
@@ -53,6 +54,8 @@ def critical_path(
         The acts of a member of the cast, as it carries them out; default those of the schedule.
     begins : int
         First step whose turns make calls.
+    unread : collection of int
+        Turns that no later one remembers, so that remembering them takes no call.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def critical_path(
         widths += [1] * judged
         end = start + min(spec.draws, 1) + judged
         published.append(end)
-        if spec.memory == "keep":
+        if spec.memory == "keep" and turn.index not in unread:
             after = calls_per_event[turn.agent] if isinstance(calls_per_event, Sequence) else calls_per_event
             busy_until[turn.agent] = end + after
             starts += range(end, end + after)

@@ -262,7 +262,7 @@ class RunCalls:
                 looked: dict[str, Any] = {}
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
-                    judged = judge(reply, (), None, again, reading, call)
+                    judged = judge(reply.text, reply.status, (), None, again, reading, call)
                     judged = Judgement("rejected", "rejected", unfit) if unfit else judged
                 else:
                     reply, latency_s = await self._reply(turn, question, asked)
@@ -273,8 +273,7 @@ class RunCalls:
                     turn.agent,
                     turn.act,
                     prompt.identity,
-                    **reply._replace(status=judged.status or reply.status)._asdict(),
-                    **looked,
+                    **{**reply._asdict(), **looked, "status": judged.status or reply.status},
                     acceptance=judged.acceptance,
                     cause=judged.cause,
                     reason=judged.reason,

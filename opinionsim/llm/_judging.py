@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from opinionsim.conduct import Looked, ReplyPolicy, Sign, names_of
+from opinionsim.conduct import ReplyPolicy, Sign, names_of
 from opinionsim.errors import JournalMismatch, NothingSaid, Rejected
 from opinionsim.llm._reply import ParsedReply
 from opinionsim.messages import SPOKEN, ChatMessage, Parsing, Prompt, Reply, ReplyStatus, Said
@@ -30,7 +30,8 @@ def reply_of(entry: Entry, decision: Any = None) -> Reply:
     """An entry as a reply."""
     if entry.taken and isinstance(decision, Said):
         decision = decision._replace(text=entry.left_of(decision.text))
-    return Reply(entry.left, entry.status, decision, names_of(entry.signs), entry.taken).as_said()
+    names = names_of(entry.signs) if entry.signs else ()
+    return Reply(entry.left, entry.status, decision, names, entry.taken).as_said()
 
 
 class Judgement(NamedTuple):
@@ -94,42 +95,42 @@ async def treated(
 ) -> tuple[Judgement, dict[str, Any]]:
     """Whether a model's reply is accepted, and what its entry says of its signs, what was taken out, and by what rules.
 
-    Parameters as for :func:`judge`.
+    In a form that no refusal has, it is an answer whatever its words. Parameters as for :func:`judge`.
     """
-    policy = endpoint.replies
-    try:
-        looked = await _looked_at(reply, prompt, reading, call, policy)
-    except RAISED as error:  # a judge and a sign may be the user's own
-        return Judgement("unparsed", reason=raised(error, placed=False), failure=error), {}
-    reply, doubles = reply._replace(status=looked.status), endpoint.max_tokens is not None
-    judged = judge(reply, looked.signs, policy, again, reading, call, doubles=doubles)
-    sure = names_of(sign for sign in looked.signs if sign.sure)
-    taken = " ".join(filter(policy.taken.__contains__, sure)) if sure else ""
-    return judged, {"signs": looked.signs, "taken": taken, "rules": policy.rules}
-
-
-async def _looked_at(reply: ParsedReply, prompt: Prompt, reading: Parsing, call: str, policy: ReplyPolicy) -> Looked:
-    """The status of a reply, and its signs; in a form that no refusal has, it is an answer whatever its words."""
-    speech = None if reading.closed or reading.speech is None or reading.speech.looks == "none" else reading.speech
+    policy, speech = endpoint.replies, reading.speech
+    if speech is not None and (reading.closed or speech.looks == "none"):
+        speech = None
     own = speech is not None and speech.looks == "own"
     shown = {"prompt": None if own else prompt, "received": () if own else reading.received}
-    status, signs = await policy.look(reply.text, reply.status, speech=speech, **shown)
+    try:
+        status, signs = await policy.look(reply.text, reply.status, speech=speech, **shown)
+    except RAISED as error:  # a judge and a sign may be the user's own
+        return Judgement("unparsed", reason=raised(error, placed=False), failure=error), {}
     has_form = (reading.formal or reading.closed) and status not in (reply.status, "empty")
     if has_form and parsed(reading, call, reply.text).acceptance == "accepted":
         status = reply.status
-    return Looked(status, tuple(_unless_asked_for(sign, reply.text, prompt) for sign in signs))
+    signs = tuple(_unless_asked_for(sign, reply.text, prompt, reading) for sign in signs) if signs else ()
+    names = names_of(signs) if signs else ()
+    doubles = endpoint.max_tokens is not None
+    judged = judge(reply.text, status, names, policy, again, reading, call, doubles=doubles)
+    sure = policy.taken.intersection(sign.name for sign in signs if sign.sure) if signs else ()
+    taken = " ".join(name for name in names if name in sure)
+    return judged, {"signs": signs, "taken": taken, "rules": policy.rules}
 
 
-def _unless_asked_for(sign: Sign, text: str, prompt: Prompt) -> Sign:
+def _unless_asked_for(sign: Sign, text: str, prompt: Prompt, reading: Parsing) -> Sign:
     """A sign; one whose words the task asks for, such as "Final answer:", may not be taken out: instruments read it."""
     words = text[sign.start : sign.end].strip().casefold() if sign.sure and sign.name == "preamble" else ""
     asked = words and prompt.message is not None and words in prompt.message.content.casefold()
-    return sign._replace(sure=False) if asked else sign
+    # What others wrote stands in the task too, and asks for nothing.
+    read = asked and any(words in message.text.casefold() for message in reading.received)
+    return sign._replace(sure=False) if asked and not read else sign
 
 
 def judge(
-    reply: ParsedReply,
-    signs: tuple[Sign, ...],
+    text: str,
+    status: ReplyStatus,
+    signs: Sequence[str],
     policy: ReplyPolicy | None,
     again: Mapping[str, int],
     reading: Parsing,
@@ -142,8 +143,8 @@ def judge(
 
     Parameters
     ----------
-    reply, signs
-        The reply with its status, and its signs of conduct.
+    text, status, signs
+        The reply, its status, and the names of its signs of conduct.
     policy : ReplyPolicy or None
         What follows from them; None for a person, whose reply is only parsed.
     again : mapping of str to int
@@ -155,9 +156,8 @@ def judge(
     reason : str
         Why a `parse` has given it its status.
     """
-    status = reply.status
     if policy is not None:
-        cause, then = policy.follows(status, names_of(signs), again, doubles=doubles)
+        cause, then = policy.follows(status, signs, again, doubles=doubles)
         if then in ("again", "fail"):
             told = reason or (f"the reply shows {cause}" if cause != status else f"the reply was {status}")
             return Judgement("rejected", cause, told, ends=then == "fail", status=status)
@@ -165,7 +165,7 @@ def judge(
             return Judgement(status="left_out")
     if status != "answered":
         return Judgement(status=status)
-    found = parsed(reading, call, reply.text)
+    found = parsed(reading, call, text)
     if not found.status or (policy is None and found.status != "empty"):
         return found._replace(status=status)
-    return judge(reply._replace(status=found.status), (), policy, again, reading, call, reason=found.reason)
+    return judge(text, found.status, (), policy, again, reading, call, reason=found.reason)

@@ -54,8 +54,8 @@ _LEVELS = (
 #: Counts that are averaged over replicates and topics; never a condition.
 _COUNTS = (
     "n_texts", "n_missing", *(f"n_{status}" for status in MISSING), "n_off_scale", "n_ambiguous", "n_skipped",
-    "n_refused_at_first", "n_flagged", "n_agents", "n_never", "n_failed_reflections", "n_readings", "n_unheard",
-    "withheld", "n_with_turn", "n_both",
+    "n_refused_at_first", "n_flagged", "n_agents", "n_never", "n_failed_reflections", "n_stripped", "n_readings",
+    "n_unheard", "withheld", "n_with_turn", "n_both",
 )  # fmt: skip
 #: The change of agents with an opinion at both ends, and its bounds with everybody in.
 _CHANGE = ("change", "change_low", "change_high")
@@ -300,9 +300,9 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
         diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_withheld, n_agents, n_measured, n_with_turn,
         never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, change, change_low, change_high, n_both,
         n_not_both, missing_rate, refused_at_first_rate, refused_rate, empty_rate, truncated_rate, off_scale_rate,
-        skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections, validation, ddof``. ``n`` is the
-        number of units with a bias. ``n_withheld`` of the ``n_runs`` runs have none, since too few of their
-        participants were measured (:func:`run_metrics`); ``bias_low`` and ``bias_high`` are of all runs.
+        skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections, n_stripped, validation, ddof``.
+        ``n`` is the number of units with a bias. ``n_withheld`` of the ``n_runs`` runs have none, since too few of
+        their participants were measured (:func:`run_metrics`); ``bias_low`` and ``bias_high`` are of all runs.
         ``unheard_rate`` is the share of the messages to be read that nobody received; the rates from ``missing_rate``
         to ``flagged_rate`` are shares of texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made
         without turns and only these tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units:
@@ -357,7 +357,7 @@ def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
             "missing_rate": (counts["n_missing"] + counts["n_skipped"].fillna(0)) / turns,
             **{f"{cause}_rate": counts[f"n_{cause}"] / turns for cause in _CAUSES},
             "unheard_rate": counts["n_unheard"] / counts["n_readings"].where(counts["n_readings"] > 0),
-            "n_failed_reflections": counts["n_failed_reflections"],
+            **{name: counts[name] for name in ("n_failed_reflections", "n_stripped")},
             "validation": conditions["validation"].agg(validation_statement),
         }
     ).reset_index()

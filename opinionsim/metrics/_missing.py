@@ -21,6 +21,7 @@ TURN_COLUMNS = (
     "first_status",
     "failed_reflections",
     "signs",
+    "taken",
 )
 #: Sides of neutral, by the sign of an author's last opinion.
 SIDES = {-1.0: "negative", 0.0: "neutral", 1.0: "positive"}
@@ -85,14 +86,16 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Indexed by ``run_id``: ``n_failed_reflections``; ``n_readings``, messages of the run that turns were to read;
+        Indexed by ``run_id``: ``n_failed_reflections``; ``n_stripped``, turns of which something was taken out;
+        ``n_readings``, messages of the run that turns were to read;
         ``n_unheard``, those of them that were refused, empty, skipped or silent.
     """
-    failed = turns.groupby("run_id")["failed_reflections"].sum().rename("n_failed_reflections")
+    own = turns.assign(n_failed_reflections=turns["failed_reflections"], n_stripped=turns["taken"] != "")
     pairs = readings(turns)
     unheard = pairs["status"].isin(UNHEARD)
     read = unheard.groupby(pairs["run_id"]).agg(n_readings="size", n_unheard="sum")
-    return failed.to_frame().join(read).fillna(0).astype(int)
+    counted = own.groupby("run_id")[["n_failed_reflections", "n_stripped"]].sum()
+    return counted.join(read).fillna(0).astype(int)
 
 
 def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:

@@ -315,7 +315,7 @@ def final_opinions(
 
 #: What only turns tell of a run and kind of text, and of a run.
 _TOLD = ("n_skipped", "n_refused_at_first", "n_flagged")
-_TOLD_OF_RUN = ("n_failed_reflections", "n_readings", "n_unheard")
+_TOLD_OF_RUN = ("n_failed_reflections", "n_stripped", "n_readings", "n_unheard")
 
 
 def _with_turns(frame: pd.DataFrame, turns: pd.DataFrame | None) -> pd.DataFrame:

@@ -15,8 +15,10 @@ from opinionsim.errors import SpecError
 from opinionsim.llm import REFLECT, CallName, Entry, Price
 from opinionsim.specification import Experiment
 
-#: Assumptions: a reply of a few sentences, a quarter of a token a character (English), a second a call.
-_REPLY_TOKENS = 200.0
+#: Assumptions: a reply of a few sentences, or of as many words as are asked for; a number, a letter or a word where a
+#: question is closed; tokens of an English word, with its space, and of a character; a second a call.
+_REPLY_TOKENS, _CLOSED_TOKENS = 200.0, 6.0
+TOKENS_PER_WORD = 1.4
 _TOKENS_PER_CHARACTER = 0.25
 _LATENCY_S = 1.0
 #: Mean tokens of the scripted model's replies by kind of call: its sentences are known. Other kinds are one sentence.
@@ -52,8 +54,8 @@ class SeenCalls:
     prompts: list[tuple[int, int]] = field(default_factory=list)
 
 
-def check_assumptions(reply_tokens: float | None, latency: float | None) -> None:
-    """Refuse impossible lengths and latencies.
+def check_assumptions(reply_tokens: float | None, latency: float | None, calls_per_reply: float | None) -> None:
+    """Refuse impossible lengths, latencies and numbers of calls.
 
     Raises
     ------
@@ -62,6 +64,8 @@ def check_assumptions(reply_tokens: float | None, latency: float | None) -> None
     """
     if reply_tokens is not None and not 1 <= reply_tokens < math.inf:
         raise SpecError(f"reply_tokens must be a number of tokens of at least 1; got {reply_tokens}")
+    if calls_per_reply is not None and not 1 <= calls_per_reply < math.inf:
+        raise SpecError(f"calls_per_reply must be a number of calls of at least 1; got {calls_per_reply}")
     if latency is not None and not 0 <= latency < math.inf:
         raise SpecError(f"latency must be a finite number of seconds of at least 0; got {latency}")
 
@@ -76,10 +80,12 @@ class Rates:
     seen : SeenCalls
         Stored calls to the model.
     reply_tokens : float or None
-        Length of every reply of an agent; None takes the stored mean, else 200, of the scripted model its own mean. A
-        judge's replies have the stored mean length, else 200 or the model's limit.
+        Length of every reply of an agent; None takes the stored mean, of the scripted model its own mean, else what
+        prompts ask for, else 200. A judge's replies have the stored mean length, else 200 or the model's limit.
     latency : float or None
         Seconds of every call; None takes the stored mean, else 1.
+    calls_per_reply : float or None
+        Calls of an agent for each reply that is kept; None takes the stored mean, else 1.
 
     Attributes
     ----------
@@ -89,26 +95,44 @@ class Rates:
         Tokens for each character of a prompt.
     latency_s : float
         Seconds of a call.
+    calls_per_reply : float
+        Calls for each reply that is kept.
     """
 
-    def __init__(self, model: Model, seen: SeenCalls, reply_tokens: float | None, latency: float | None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        seen: SeenCalls,
+        reply_tokens: float | None,
+        latency: float | None,
+        calls_per_reply: float | None = None,
+    ) -> None:
         entries = [entry for each in seen.calls.values() for entry in each]
         latencies = [entry.latency_s for entry in entries if entry.latency_s is not None]
         tokens, characters = (sum(each) for each in zip(*(seen.prompts or [(0, 0)]), strict=True))
         self.calls = len(entries)
+        kept = sum(not entry.key.attempt for entry in entries)
+        given = None if model.judges else calls_per_reply
+        self.calls_per_reply = given or (len(entries) / kept if kept else 1.0)
         self.latency_s = latency if latency is not None else fmean(latencies) if latencies else _LATENCY_S
         self.tokens_per_character = tokens / characters if tokens and characters else _TOKENS_PER_CHARACTER
         stated = None if model.judges else reply_tokens
         known = _SCRIPTED if model.name == "scripted" and stated is None else {}
         limit = float(model.max_tokens or math.inf)
+        self._limit = None if stated or known else limit
         self._any = _size(stated or (_SCRIPTED_SENTENCE if known else _REPLY_TOKENS), limit)
         self._replies = {kind: _size(tokens, limit) for kind, tokens in known.items()}
         if stated is None:
             self._replies |= {kind: _mean_size(each) for kind, each in seen.calls.items()}
 
-    def reply(self, kind: str) -> ReplySize:
-        """Size of replies of a kind: the name of the act, or ``reflect``."""
-        return self._replies.get(kind, self._any)
+    def reply(self, kind: str, words: int | None = None) -> ReplySize:
+        """Size of replies of a kind: the name of the act, or ``reflect``.
+
+        `words` are those that its prompt asks for, 0 where the question is closed, and None where it states no number.
+        """
+        if self._limit is None or words is None or kind in self._replies:
+            return self._replies.get(kind, self._any)
+        return _size(TOKENS_PER_WORD * words or _CLOSED_TOKENS, self._limit)
 
 
 def _size(tokens: float, limit: float) -> ReplySize:

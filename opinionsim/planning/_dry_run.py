@@ -12,7 +12,7 @@ import numpy as np
 
 from opinionsim.assembly import RunParts
 from opinionsim.classifiers import Context, Item, asks
-from opinionsim.engine import critical_path, relayed
+from opinionsim.engine import PersonaActor, critical_path, relayed
 from opinionsim.errors import SpecError
 from opinionsim.llm import REFLECT, REPLY, SELECT, CallName
 from opinionsim.measurement import Instrument
@@ -78,7 +78,7 @@ class CountedTurns:
         self.models: Mapping[str, ModelSpec] = dict(zip(parts.model_labels, parts.models, strict=True))
         self.needs: Collection[str] = parts.schedule.needs
         self._schedule, self._after, self._acts = parts.schedule, parts.calls_per_event, parts.acts
-        self._begins = parts.begins
+        self._begins, self._unread = parts.begins, parts.unread
         self.dropped = dropped_turns(parts.schedule)
         self._turns, self._reads = Counter[str](), Counter[str]()
         labels, kept = parts.model_labels, _Kept(parts.schedule.acts)
@@ -91,7 +91,7 @@ class CountedTurns:
                 continue
             found[labels[turn.agent], turn.act] += [before] * act.draws
             found[labels[turn.agent], SELECT] += [0] * (act.calls - act.draws)
-            if self._after and act.memory == "keep":
+            if self._after and act.memory == "keep" and turn.index not in self._unread:
                 found[labels[turn.agent], REFLECT] += [before] * self._after
             self._turns[turn.act] += 1
             for ref in turn.reads:
@@ -108,8 +108,9 @@ class CountedTurns:
         """Length of the longest chain of dependent calls of agents; None for adaptive schedules."""
         if isinstance(self._schedule, AdaptiveSchedule):
             return None
-        begins = self._begins
-        return critical_path(self._schedule, calls_per_event=self._after, acts=self._acts, begins=begins).length
+        return critical_path(
+            self._schedule, calls_per_event=self._after, acts=self._acts, begins=self._begins, unread=self._unread
+        ).length
 
     @property
     def awaited(self) -> set[str]:
@@ -165,11 +166,14 @@ class DryRun:
     asked : dict of (str, str) to list of (int, int, int)
         For each call, by sort: turns that the agent remembered, characters of the prompt, and those of its longest
         beginning that an earlier prompt had. Judges remember nothing, and their prompts share no beginning.
+    words : dict of (str, str) to int or None
+        Words that the prompts of a sort ask for: 0 where the question is closed, None where they state no number.
     """
 
     parts: RunParts
     reply: Callable[[Sort], str]
     asked: defaultdict[Sort, list[_Asked]] = field(default_factory=lambda: defaultdict(list))
+    words: dict[Sort, int | None] = field(default_factory=dict)
     _lengths: dict[tuple[Sort, bool], _Lengths] = field(default_factory=dict)
     _beginnings: set[str] = field(default_factory=set)
     _prompt: Prompt = field(default_factory=Prompt)
@@ -219,6 +223,8 @@ class DryRun:
         published: list[Message] = []
         for turn in outline(schedule):
             member, act = cast[turn.agent], self.parts.acts(turn.agent)[turn.act]
+            if isinstance(member.actor, PersonaActor):
+                self.words[labels[turn.agent], turn.act] = 0 if act.closed else member.actor.prompts.words(act)
             if turn.act in acted and (turn.agent not in chosen or most <= 0):
                 text = self.reply((labels[turn.agent], turn.act))
                 published.append(Message(text, member.name, turn.agent, role=member.role, act=turn.act))

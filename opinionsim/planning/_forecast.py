@@ -41,6 +41,8 @@ class ModelForecast:
         Tokens of prompts that an earlier prompt of the run began with: what a provider's cache can hold at most.
     rebate : float or None
         Money that they would save; None where no price is known.
+    calls_per_reply : float
+        Calls for each reply that is kept, by which tokens, money and time are multiplied; 1 if none is rejected.
     """
 
     name: str
@@ -57,6 +59,12 @@ class ModelForecast:
     observed: int
     shared_tokens: int
     rebate: float | None
+    calls_per_reply: float = 1.0
+
+    @property
+    def attempts(self) -> int:
+        """Calls, those for replies that are rejected included."""
+        return round(self.calls * self.calls_per_reply)
 
     @property
     def label(self) -> str:
@@ -132,6 +140,11 @@ class Forecast:
     notes: tuple[str, ...] = ()
     missing: Forecast | None = None
     lacking: tuple[str, ...] = ()
+
+    @property
+    def attempts(self) -> int:
+        """Calls of all runs, those for replies that are rejected included."""
+        return sum(model.attempts for model in self.models)
 
     @property
     def speedup(self) -> float:

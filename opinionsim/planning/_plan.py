@@ -52,6 +52,7 @@ def plan(
     only: Collection[str] | None = None,
     reply_tokens: float | None = None,
     latency: float | None = None,
+    calls_per_reply: float | None = None,
     store: str | None = None,
     loaded: LoadedParts | None = None,
 ) -> Forecast:
@@ -71,11 +72,15 @@ def plan(
     only : collection of str, optional
         Ids of the runs to forecast; default all.
     reply_tokens : float, optional
-        Length of every reply of an agent, >= 1, four characters a token. Default the mean in `store`, else 200. A
+        Length of every reply of an agent, >= 1, four characters a token. Default the mean in `store`, else 1.4 tokens
+        for each word that the prompt asks for, 6 where the question is closed, and 200 where it states no length. A
         reply is never longer than the model's `max_tokens`. A judge's replies have the mean length in `store`, else
         200 or its `max_tokens`, whichever is less.
     latency : float, optional
         Seconds of a call, >= 0. Default the mean in `store`, else 1.
+    calls_per_reply : float, optional
+        Calls of an agent for each reply that is kept, >= 1: 1 where none is rejected. Default the mean in `store`,
+        else 1.
     store : str, optional
         Address of a store. Length of replies, tokens a character and latency are those of the experiment's calls in
         it, if there are any; the forecast includes the work that the store lacks.
@@ -100,12 +105,13 @@ def plan(
     slots = experiment.spec.execution.max_concurrency if max_concurrency is None else max_concurrency
     if slots < 1:
         raise SpecError(f"max_concurrency must be at least 1; got {slots}")
-    check_assumptions(reply_tokens, latency)
+    check_assumptions(reply_tokens, latency, calls_per_reply)
     planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, only))
 
     def work(seen: Mapping[tuple[str, bool], SeenCalls]) -> dict[str, _Work]:
         def rates(model: Model) -> Rates:
-            return Rates(model, seen.get((model.name, model.judges), SeenCalls()), reply_tokens, latency)
+            own = seen.get((model.name, model.judges), SeenCalls())
+            return Rates(model, own, reply_tokens, latency, calls_per_reply)
 
         return planning.work({model: rates(model) for model in planning.models})
 
@@ -181,6 +187,8 @@ class _Work:
     ----------
     calls, characters : Counter of (Model, str)
         Number of calls, and characters of their prompts, by model and kind of call.
+    written : Counter of (Model, str)
+        Tokens of their replies.
     chains : (int, int)
         Length of the chain of dependent calls of agents, and of that of judges.
     texts : int
@@ -197,6 +205,7 @@ class _Work:
     texts: int
     adaptive: bool = False
     shared: Counter[tuple[Model, str]] = field(default_factory=Counter)
+    written: Counter[tuple[Model, str]] = field(default_factory=Counter)
 
     @property
     def width(self) -> float:
@@ -365,7 +374,7 @@ class _Planning:
         def reply(sort: Sort) -> str:
             rates = self._rates.get(models[sort[0]])
             # What persons write is assumed to be as long as what most models do.
-            return "x" * (_WRITTEN if rates is None else rates.reply(sort[1]).characters)
+            return "x" * (_WRITTEN if rates is None else rates.reply(sort[1], dry.words.get(sort)).characters)
 
         judges = {each.instrument_id: each for other in alike for each in self._instruments[other]}
         asking = [each for identity, each in judges.items() if identity in self.judges]
@@ -386,18 +395,20 @@ class _Planning:
         if dry is None or run_id not in self._turns:
             return _Work(Counter(), Counter(), (0, 0), 0)
         turns, models = self._turns[run_id], self._models(run_id)
-        calls, characters, shared = (Counter[tuple[Model, str]]() for _ in range(3))
+        calls, characters, shared, written = (Counter[tuple[Model, str]]() for _ in range(4))
         for sort, remembered in self.asked(run_id).items():
             key = models[sort[0]], sort[1]
             calls[key] += len(remembered)
             characters[key] += dry.characters(sort, remembered)
             shared[key] += dry.characters(sort, remembered, shared=True)
+            size = self._rates[key[0]].reply(sort[1], dry.words.get(sort))
+            written[key] += len(remembered) * size.tokens  # type: ignore[assignment]
         judged = [self._questions[each] for each in self._awaited(run_id) if each in self.judges]
         awaited = max(judged, default=0) * sum(turns.items(turns.awaited).values())
         path = turns.calls if turns.path is None else turns.path
         texts = sum(sum(turns.items(each.coded, each.about).values()) for each in self._instruments[run_id])
         chain = max(awaited, int(any(model.judges for model, _ in calls)))
-        return _Work(calls, characters, (path, chain), texts, turns.path is None, shared)
+        return _Work(calls, characters, (path, chain), texts, turns.path is None, shared, written)
 
     def missing(self, whole: Mapping[str, _Work], store: stores.Store, complete: Collection[str]) -> dict[str, _Work]:
         """The work that a store lacks: runs that are not complete, and texts of complete runs that are not coded."""
@@ -418,6 +429,8 @@ class _Planning:
                         sum(each[key] for key in own) for each in (whole[run_id].calls, whole[run_id].characters)
                     )
                     work.calls[own[0]] += calls
+                    size = self._rates[own[0][0]].reply(own[0][1])
+                    work.written[own[0]] += calls * size.tokens  # type: ignore[assignment]
                     work.characters[own[0]] += round(calls * characters / asked)
         return found
 
@@ -427,7 +440,7 @@ class _Planning:
         models = self._by_model(work.values())
         calls = sum(model.calls for model in models)
         chain = max((sum(each.chains) for each in work.values()), default=0)
-        work_s = sum(model.calls * model.latency_s for model in models)
+        work_s = sum(model.attempts * model.latency_s for model in models)
         chain_s = max((each.chain_s(self._rates) for each in work.values()), default=0.0)
         found = Forecast(
             cells=len({cell for run_id, cell in self._cells if run_id in work}),
@@ -451,34 +464,31 @@ class _Planning:
 
     def _by_model(self, work: Iterable[_Work]) -> tuple[ModelForecast, ...]:
         """The forecast for each model."""
-        calls, characters, shared = (Counter[tuple[Model, str]]() for _ in range(3))
+        counted: dict[Model, np.ndarray] = {model: np.zeros(4) for model in self._rates}
         for each in work:
-            calls.update(each.calls)
-            characters.update(each.characters)
-            shared.update(each.shared)
-        found = []
-        for model in self._rates:
-            own = {kind: n for (of, kind), n in calls.items() if of == model}
-            prompts, begun = (sum(each[model, kind] for kind in own) for each in (characters, shared))
-            found.append(self._model_forecast(model, own, prompts, begun))
-        return tuple(found)
+            for place, counter in enumerate((each.calls, each.characters, each.shared, each.written)):
+                for (model, _), n in counter.items():
+                    counted[model][place] += n
+        return tuple(self._model_forecast(model, *figures.tolist()) for model, figures in counted.items())
 
-    def _model_forecast(self, model: Model, calls: Mapping[str, int], prompts: int, begun: int) -> ModelForecast:
-        rates, n = self._rates[model], sum(calls.values())
-        received = round(prompts * rates.tokens_per_character)
-        cached = round(begun * rates.tokens_per_character)
-        written = round(sum(own * rates.reply(kind).tokens for kind, own in calls.items()))
+    def _model_forecast(self, model: Model, n: float, prompts: float, begun: float, replies: float) -> ModelForecast:
+        rates, n = self._rates[model], round(n)
+        asked = rates.calls_per_reply
+        received = round(prompts * rates.tokens_per_character * asked)
+        cached = round(begun * rates.tokens_per_character * asked)
+        written = round(replies * asked)
         return ModelForecast(
             name=model.name,
             judges=model.judges,
             calls=n,
-            input_characters=prompts,
+            input_characters=round(prompts),
+            calls_per_reply=asked,
             input_tokens=received,
             output_tokens=written,
             cost=None if model.price is None else model.price.cost(received, written),
             price=spell_price(model.price, self._loaded.prices.currency),
             tokens_per_character=rates.tokens_per_character,
-            reply_tokens=written / n if n else rates.reply("").tokens,
+            reply_tokens=replies / n if n else rates.reply("").tokens,
             latency_s=rates.latency_s,
             observed=rates.calls,
             shared_tokens=cached,
@@ -488,13 +498,14 @@ class _Planning:
     def _notes(self, forecast: Forecast) -> list[str]:
         """Notes on the basis of the figures, on the agents and on the models."""
         limits, tokens = self._loaded.limits, forecast.input_tokens + forecast.output_tokens
-        exceeded = limits.exceeded_by(Usage(forecast.calls, tokens, forecast.cost or 0.0))
+        exceeded = limits.exceeded_by(Usage(forecast.attempts, tokens, forecast.cost or 0.0))
         return sentences(
             "opinionsim.planning",
             "notes.txt",
             f=forecast,
             exceeded=[(name, getattr(limits, name)) for name in exceeded],
             missing=self._loaded.missing,
+            read_by={each.classifier.name for run_id in self.runs for each in self._instruments[run_id]},
             unset=str(self._unset[0]) if self._unset else "",
             unusual=self._unusual,
             scales={each.scale: _sampled(each.scale) for each in self._of_authors.values()},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -106,6 +106,8 @@ class Wording:
         ISO 639-1 code of the language that the templates are in.
     own : mapping of (str, str) to Template
         Texts that acts bring themselves, by name of the act and text.
+    stated : mapping of str to collection of str
+        Variables of each task template.
     """
 
     place: str
@@ -115,6 +117,7 @@ class Wording:
     defang: Callable[[str], str]
     language: str = "en"
     own: Mapping[tuple[str, str], Template] = field(default_factory=lambda: MappingProxyType({}))
+    stated: Mapping[str, Collection[str]] = field(default_factory=lambda: MappingProxyType({}))
 
     def frame(self, name: str) -> Template:
         """The template of a frame.
@@ -209,12 +212,20 @@ class AgentPrompts:
 
     def speech(self, act: Act | None = None) -> Speech:
         """In whose name, and how, the replies to an act are to be said; a reflection without one."""
-        told = "" if act is None else act.values.get("words", "")
-        posts = act is not None and act.template == "write"
-        words = int(told) if told.isdecimal() else self._shared.get("post_words") if posts else None
+        words = None if act is None else self.words(act)
         system, again = "" if self._system is None else self._system.content, partial(self._again, words)
         author, language = self.name or self.author, self._wording.language
         return Speech(author, language, words, system, "own" if act is None else "all", again)
+
+    def words(self, act: Act) -> int | None:
+        """Most words that an act asks for; None where it states no number, or only what the limit of replies allows."""
+        told, stated = act.values.get("words", ""), self._wording.stated.get(act.template, ())
+        if told.isdecimal():
+            return int(told)
+        posts = "post_words" in stated and (not act.answers or self._shared["claim"])
+        found = "post_words" if posts else "report_words" if "report_words" in stated else ""
+        words: int | None = self._shared.get(found)
+        return words
 
     def _again(self, words: int | None, cause: str, reason: str) -> str:
         """What is added to a task that is asked again, saying what was wrong."""

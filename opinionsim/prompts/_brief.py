@@ -80,6 +80,8 @@ class Addressee:
         Its number in the cast, which marks its own among received messages; None marks none.
     role : str
         Its role in the run.
+    answer_words : int or None
+        Most words that the limit of its model's replies leaves room for; None where prompts say nothing of it.
     brief : Brief
         Named texts of the pack that address it, or texts in their place; by default those named ``default``, if the
         pack has named texts.
@@ -95,6 +97,7 @@ class Addressee:
     writes: bool = True
     agent: int | None = None
     role: str = "participant"
+    answer_words: int | None = None
     brief: Brief = field(default_factory=Brief)
 
     def varied(self, name: str, value: Any) -> Addressee:

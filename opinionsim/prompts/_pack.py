@@ -33,6 +33,8 @@ _DECLARATION, _TEXTS = "pack.yaml", "texts.yaml"
 _CUES, _BELOW = "cues.yaml", "cues:\n"
 #: The wording of a pack's own files; others are folders inside the one named here.
 USUAL, _WORDINGS = "usual", "wordings"
+#: Most words of a report, where the limit of replies leaves room for more.
+_REPORT_WORDS = 150
 #: What stands between a pack and a wording in its name.
 _MARK = "::"
 
@@ -261,8 +263,12 @@ class PromptPack:
         safe = {
             name: defang(text) if isinstance(text, str) else tuple(map(defang, text)) for name, text in texts.items()
         }
+        room, posts = told.answer_words, told.conditions.post_words
         variables = {
             **dict(told.conditions),
+            "post_words": posts if posts is None or room is None else min(posts, room),
+            "answer_words": room,
+            "report_words": None if room is None else min(_REPORT_WORDS, room),
             **safe,
             "role_play": role_play,
             "truth": claim is not None and claim.accepted is not None,
@@ -308,7 +314,9 @@ def _build(origin: _Origin) -> PromptPack:
     check_names(library)
     frames = {name: template for name, template in library.templates.items() if name in FRAMES}
     tasks = {name: template for name, template in library.templates.items() if name not in FRAMES}
-    wording = Wording(place, MappingProxyType(frames), MappingProxyType(tasks), marks, defang, declared.language)
+    shown = MappingProxyType(frames), MappingProxyType(tasks)
+    stated = {name: library.sources[f"{name}{SUFFIX}"].names.keys() for name in tasks}
+    wording = Wording(place, *shown, marks, defang, declared.language, stated=MappingProxyType(stated))
     return PromptPack(declared.name, contents, marks, MappingProxyType({}), named, origin, library, wording)
 
 

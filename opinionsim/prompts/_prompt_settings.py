@@ -22,7 +22,8 @@ class CognitionFields(DocumentModel):
     belief_tense: Literal["present", "past"] = "present"
     """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
     post_words: int | None = Field(60, ge=1, le=MAX_INT)
-    """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length."""
+    """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length in
+    any prompt, whatever `max_tokens` of the model is."""
 
 
 class Conditions(CognitionFields):
@@ -38,7 +39,7 @@ class Conditions(CognitionFields):
 
 _SHARED = (
     "name", "role", "role_play", "claim", "question", "truth", "task", *Conditions.model_fields, "reads", "writes",
-    "scale", "instructions", "automatic",
+    "scale", "instructions", "automatic", "answer_words", "report_words",
 )  # fmt: skip
 #: Variables of a task template, unless an act declares others; `opinionsim/prompts/default/README.md` explains each.
 TASK_VARIABLES = (

@@ -102,6 +102,7 @@ if TYPE_CHECKING:
         named as named,
         outline as outline,
         tie_changes as tie_changes,
+        unremembered as unremembered,
         with_own as with_own,
     )
     from opinionsim.schedules._yoked import Yoked as Yoked

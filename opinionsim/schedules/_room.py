@@ -166,7 +166,7 @@ class RoomInteraction(Interaction):
             found[_speakers(reader)] = "\n".join(["These take part in the discussion:", *told])
         for agent, name in names.items():
             found[_NEXT.format(agent)] = f"{name} is next by the rules of the room, so that all are heard in time."
-            found[_LAST.format(agent)] = f"{name} has just spoken and cannot be next."
+            found[_LAST.format(agent)] = f"{name} had the last turn and cannot be next."
         found |= {_CLOCK.format(n): f"Turn {n} of at most {self.steps} comes next." for n in range(1, self.steps + 1)}
         found |= {_ENDED.format(each): each for each in ENDINGS}
         return found | ({} if self.debriefing is None else {_DEBRIEFING: self.debriefing})

@@ -507,6 +507,15 @@ def first_keeper(schedule: AnySchedule) -> int | None:
     return next((turn.agent for turn in turns if schedule.acts[turn.act].memory == "keep"), None)
 
 
+def unremembered(schedule: AnySchedule) -> frozenset[int]:
+    """Turns that keep memory which no later turn of their agent reads; none where turns are decided as it goes on."""
+    last: dict[int, tuple[int, str]] = {}
+    for turn in schedule.turns() if isinstance(schedule, StaticSchedule) else ():
+        if (memory := schedule.acts[turn.act].memory) != "none":
+            last[turn.agent] = turn.index, memory
+    return frozenset(index for index, memory in last.values() if memory == "keep")
+
+
 def _without_waiting(schedule: AdaptiveSchedule) -> Iterator[Turn]:
     """The turns an adaptive schedule yields before it waits for any outcome."""
     decided = schedule.decide(_Silent())

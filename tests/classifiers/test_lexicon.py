@@ -204,3 +204,21 @@ def test_the_words_load_fast() -> None:
     )
     took = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=_ROOT)
     assert float(took.stdout) < 0.2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{x}",
+        "Theory XYZ, the theory that {x}.",
+        'Post: the claim "{x}"',
+        "I'm here to discuss the claim that {x}.",
+        "Today I want to talk about Theory XYZ, the theory that {x}",
+        "I am not ready to share anything about Theory XYZ.",
+    ],
+)
+@pytest.mark.parametrize("claim", ["fire is cold", "the Earth is flat", "US astronauts never landed on the moon"])
+def test_a_text_that_only_names_the_claim_has_no_value(claim: str, text: str) -> None:
+    assert code(claim, text.format(x=claim)) is None
+    assert code(claim, f"{text.format(x=claim)} I believe that {claim}.") == 2
+    assert code(claim, f"{text.format(x=claim)} I reject the idea that {claim}.") == -2

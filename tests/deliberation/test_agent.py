@@ -11,7 +11,7 @@ import opinionsim as osim
 from opinionsim.deliberation import Agent, Chain
 
 #: How every request for a response ends.
-ALONE = "Write the response alone, with nothing before or after it.\n\nYour response:"
+ALONE = "Write only the response itself, with nothing before or after it.\n\nYour response:"
 TASK = "Where should the library stand?"
 
 

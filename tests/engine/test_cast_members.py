@@ -26,7 +26,7 @@ from opinionsim.opinions import OpinionScale
 from opinionsim.personas import Persona, Population
 from opinionsim.prompts import load_pack
 from opinionsim.registry import NamedPart
-from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, Schedule, Turn, n_members, named
+from opinionsim.schedules import PROBE, REVIEW, WRITE, ActSpec, Schedule, Turn, n_members, named, unremembered
 from opinionsim.testing import run_virtual
 from opinionsim.topics import Claim
 from tests.support.desk import AT_ONCE
@@ -194,7 +194,7 @@ def test_reflections_are_not_what_the_act_parses(memory: str) -> None:
 
     acts = named(ActSpec("speak", "write", "post", parse=brief))
     turns = [Turn(0, 1, 0, "speak"), Turn(1, 2, 0, "speak")]
-    model = Script("Rain.", "I said that it rained, at length.", "Snow.", "And then that it snowed, at length.")
+    model = Script("Rain.", "I said that it rained, at length.", "Snow.")
     messages, journal = carried_out(Listed(acts, *turns), model, memory=memory)
     assert [message.decision for message in messages] == ["Rain.", "Snow."]
     assert told == ["reply", "reply"]
@@ -202,7 +202,6 @@ def test_reflections_are_not_what_the_act_parses(memory: str) -> None:
         (0, "reply", 0),
         (0, "reflect", 0),
         (1, "reply", 0),
-        (1, "reflect", 0),
     ]
     assert {record.acceptance for record in journal.records} == {"accepted"}
     assert "at length" in model.prompts[2]
@@ -215,9 +214,9 @@ def test_everything_an_agent_is_asked_begins_with_its_system_message(memory: str
     system = ann.prompts.system()
     assert system is not None
     assert ann.preview("write")[0] == system
-    _, journal = carried_out(schedule, Script(*["Rain."] * 6), memory=memory)
+    _, journal = carried_out(schedule, Script(*["Rain."] * 5), memory=memory)
     prompts = [record.prompt for record in journal.records]
-    assert len(prompts) == (6 if "reflective" in memory else 3)
+    assert len(prompts) == (5 if "reflective" in memory else 3)
     for prompt in prompts:
         assert [message.role for message in prompt] == ["system", *["user"] * (len(prompt) - 1)]
         assert prompt[0] == system
@@ -334,9 +333,9 @@ def test_what_later_prompts_hold_of_each_kind_of_reply(at: int | None, reply: AI
 
 def test_a_refused_reflection_leaves_what_the_agent_has_been_through() -> None:
     turns = (Turn(index, 1 + index, 0, "write") for index in range(4))
-    model = Script("Rain.", "It rained.", "Snow.", _REFUSED, "Hail.", "It hailed.", "Sun.", "It was sunny.")
+    model = Script("Rain.", "It rained.", "Snow.", _REFUSED, "Hail.", "It hailed.", "Sun.")
     carried_out(Listed(named(WRITE), *turns), model, memory="reflective")
-    _, _, second, failed, third, later, fourth, _ = model.prompts
+    _, _, second, failed, third, later, fourth = model.prompts
     assert "It rained." in second
     for prompt in (failed, third, later):
         assert "It rained." in prompt
@@ -344,6 +343,18 @@ def test_a_refused_reflection_leaves_what_the_agent_has_been_through() -> None:
     assert "It hailed." in fourth
     assert "Snow." not in fourth
     assert not any("I am a model." in prompt for prompt in model.prompts)
+
+
+@pytest.mark.parametrize("memory", ["reflective", "reflective-as-run"])
+@pytest.mark.parametrize("asked_after", [True, False])
+def test_a_reflection_that_no_later_turn_reads_is_not_asked_for(memory: str, asked_after: bool) -> None:
+    turns = [Turn(index, 1, agent, "write") for index, agent in enumerate((0, 1, 0))]
+    turns += [Turn(3, 1, 0, "probe")] * asked_after
+    schedule = Listed(named(WRITE, PROBE), *turns)
+    _, journal = carried_out(schedule, Script(*["Rain."] * 6), memory=memory)
+    reflected = [record.key.turn for record in journal.records if record.key.call == "reflect"]
+    assert reflected == ([0, 2] if asked_after else [0])
+    assert unremembered(schedule) == {1, *([] if asked_after else [2])}
 
 
 def test_a_member_beside_the_participants_has_a_role_and_no_persona() -> None:
@@ -366,10 +377,14 @@ def test_members_say_what_it_costs_them_to_remember(memory: str, calls: int) -> 
 
 def test_of_a_run_the_agent_of_its_first_lasting_turn_leads() -> None:
     """Bo is probed and writes before Ann: Bo's first reflection alone has the wording of a first one."""
-    schedule = Listed(named(WRITE, PROBE), Turn(0, 0, 0, "probe"), Turn(1, 1, 1, "write"), Turn(2, 2, 0, "write"))
+    schedule = Listed(
+        named(WRITE, PROBE),
+        Turn(0, 0, 0, "probe"),
+        *(Turn(index, index, agent, "write") for index, agent in enumerate((1, 0, 1, 0), 1)),
+    )
     ann, bo, _ = cast_of(schedule, "reflective-as-run")
     assert (ann.memory.leads, bo.memory.leads) == (False, True)
-    model = Script("No.", "Rain.", "It rained.", "Snow.", "It snowed.")
+    model = Script("No.", "Rain.", "It rained.", "Snow.", "It snowed.", "Hail.", "Sun.")
     carried_out(schedule, model, memory="reflective-as-run")
     first, later = (prompt for prompt in model.prompts if "a moment to reflect" in prompt)
     assert "sum it up" in first

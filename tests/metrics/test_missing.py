@@ -27,7 +27,7 @@ NAN = math.nan
 
 def turns_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """A turns frame of run r0: turn, agent, kind, reads and status of each row, and what else it states."""
-    usual = {"run_id": "r0", "reads": (), "status": "answered", "signs": "", "taken": "", "failed_reflections": 0}
+    usual = {"run_id": "r0", "reads": (), "status": "answered", "failed_reflections": 0, "signs": "", "taken": ""}
     made = [usual | {"turn": place, "step": place + 1} | row for place, row in enumerate(rows)]
     return pd.DataFrame([{"first_status": row["status"]} | row for row in made])
 
@@ -65,7 +65,7 @@ def test_every_cause_is_counted_where_it_belongs() -> None:
         **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_with_turn": 4, "n_texts": 5, "n_missing": 2},
         **{f"n_{status}": int(status in ("empty", "truncated")) for status in MISSING},
         **{"n_off_scale": 0, "n_ambiguous": 0},
-        **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1},
+        **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1, "n_stripped": 0},
         # Turn 6 is read twice; the refused post and the empty one reach nobody.
         **{"n_readings": 5, "n_unheard": 2},
     }

@@ -490,7 +490,7 @@ def test_without_a_claim_tasks_are_plain_sentences(agent: Agent) -> None:
     told = bare.task(ACTS["write"], (), _NONE).content.split("\n\n")
     assert told == [
         "Write a post for social media.",
-        "Your post should say what you honestly believe. Write the post alone, with nothing before or after it.",
+        "Your post should say what you honestly believe. Write only the post itself, with nothing before or after it.",
         "Your post:",
     ]
     assert bare.event(ACTS["report"], (), Reply("Mine."), Past("report", 0, 0, 0, 1)).content.splitlines()[1] == (

@@ -200,6 +200,8 @@ def test_a_remark_of_the_model_is_taken_out_and_stays_on_record() -> None:
     assert set(asked["reply"]) == {NOTED}
     assert [*map(json.loads, set(asked["signs"]))] == [[[OWN, len(TRUE), len(NOTED), True]]]
     assert set(results.turns.loc[results.turns["kind"] == "report", "signs"]) == {""}
+    assert set(results.metrics["n_stripped"]) == {len(posts)}
+    assert "stripped" in _tabulated(results)[0].header[-1]
     (shown,) = {each for each in transcript(results).splitlines() if "a note" in each}
     assert shown == f"(as it came: {NOTED})"
 

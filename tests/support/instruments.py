@@ -148,5 +148,6 @@ def turns_of(frames: Frames) -> pd.DataFrame:
             "first_status": rows["status"],
             "failed_reflections": 0,
             "signs": "",
+            "taken": "",
         }
     ).reset_index(drop=True)
