@@ -195,7 +195,8 @@ def reply_table(
     found = replies(complete, turns, opinions, agents).merge(
         complete[["run_id", "cell", *axes]].drop_duplicates(), on=["run_id", "cell"]
     )
-    told = {name: name.removeprefix("n_").replace("_", " ") for name in found if name.startswith("n_")}
+    names = [name for name in map(str, found.columns) if name.startswith("n_") and name not in axes]
+    told = {name: name.removeprefix("n_").replace("_", " ") for name in names}
     frame = found.groupby([*axes, "kind", "side", "evidence"], dropna=False, sort=False)[[*told]].sum()
     frame = frame.rename(columns=told).reset_index()
     shown = [name for name in told.values() if frame[name].any()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -141,12 +143,12 @@ def replies(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, age
     stance = stance_rows(runs, opinions)
     neutral = scale_of(stance).neutral if len(stance) else 0.0
     known = stance.loc[stance["value"].notna(), [*keys, "turn", "value"]].astype({"cell": str})
-    ordered = [frame.sort_values("turn", kind="stable") for frame in (asked, known)]
-    joined = pd.merge_asof(*ordered, on="turn", by=keys, allow_exact_matches=False)
+    asked, known = (frame.sort_values("turn", kind="stable") for frame in (asked, known))
+    joined = pd.merge_asof(asked, known, on="turn", by=keys, allow_exact_matches=False)
     assigned = agents.drop_duplicates(["run_id", "agent"])[["run_id", "agent", "assigned_opinion"]]
     held = joined.merge(assigned, on=["run_id", "agent"], how="left")["assigned_opinion"].astype(float)
     side = np.sign(joined["value"].fillna(held) - neutral).map(SIDES).fillna("unknown")
-    found = {
+    found: dict[str, Any] = {
         "n_replies": 1,
         "n_refused_at_first": joined["first_status"] == "refused",
         **{f"n_{status}": joined["status"] == status for status in ("refused", "filtered")},

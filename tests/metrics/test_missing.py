@@ -62,7 +62,7 @@ def test_every_cause_is_counted_where_it_belongs() -> None:
     (row,) = run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS).to_dict("records")
     counts = {name: row[name] for name in row if name.startswith("n_")}
     assert counts == {
-        **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_with_turn": 4, "n_texts": 5, "n_missing": 2},
+        **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_with_turn": 4, "n_both": 3, "n_texts": 5, "n_missing": 2},
         **{f"n_{status}": int(status in ("empty", "truncated")) for status in MISSING},
         **{"n_off_scale": 0, "n_ambiguous": 0},
         **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1, "n_stripped": 0},
