@@ -392,7 +392,7 @@ def _notes(
     complete = runs[runs["status"] == "complete"]
     read = usable_runs(runs)
     of_kind = metrics[metrics["kind"] == kind]
-    n = used[["n_never", "n_agents", "n_missing", "n_texts", *_CAUSES]].sum()
+    n = used[["n_never", "n_agents", "n_missing", "n_texts", "n_skipped", *_CAUSES]].sum().astype(int)
     every = read[read["every_report"].astype(bool)] if "every_report" in read.columns else read[:0]
     eventful = read.dropna(subset="event_steps") if "event_steps" in read.columns else read[:0]
     return sentences(

@@ -55,7 +55,7 @@ def look(
     # Its patterns take a while to compile, and most commands read no reply.
     from opinionsim.conduct._refusals import read_answer
 
-    answered = read_answer(text).status
+    answered = read_answer(text, known).status
     if answered != "answered":
         return Looked(answered)
     if speech is None or speech.looks == "none":
@@ -64,6 +64,6 @@ def look(
     # Of a prompt, the system message and the last one count: memories cost nothing.
     task = (speech.system, last) if speech.looks == "all" else ()
     found = signs_in(text, words, known, speech, received, task)
-    if found and wordless(remains(text, found)):
+    if found and status == "answered" and wordless(remains(text, found)):
         return Looked("empty")
     return Looked(status, tuple(found))

@@ -223,8 +223,9 @@ def _named(text: str, start: int, end: int, author: str, received: Sequence[Mess
     label, own, labels = match[2].lower(), author.lower(), _pattern("names", "labels")
     colon, marked = bool(_COLON.search(match[0])), not _MARKS.isdisjoint(match[0])
     alone, behind = not colon and match[0][-1:] == "\n", text[match.end() : match.end() + 60]
-    if label == own:
-        sure = (colon or (alone and marked)) and not match[1] and (marked or " " in own or bool(labels.fullmatch(own)))
+    if own and label == own:
+        called = not author[0].islower() and (marked or " " in own or bool(labels.fullmatch(own)))
+        sure = called and not match[1] and (colon or (alone and marked))
         shown = colon or not alone or " " in own
     elif label in _called(author):
         sure = colon and (marked or any(sign.name == "preamble" for sign in found))
@@ -232,8 +233,8 @@ def _named(text: str, start: int, end: int, author: str, received: Sequence[Mess
     else:
         others = {message.author for message in received}
         theirs = labels.fullmatch(label) or (" " in label and label in map(str.lower, others))
-        called = any(label in _called(other) for other in others) and _pattern("shape", "spoken").match(behind)
-        shown = colon and bool(called or theirs) and not _pattern("shape", "spoken_to").match(behind)
+        speaks = any(label in _called(other) for other in others) and _pattern("shape", "spoken").match(behind)
+        shown = colon and bool(speaks or theirs) and not _pattern("shape", "spoken_to").match(behind)
         sure = False
     if shown:
         found.append(Sign("names", start, match.end(), sure))
