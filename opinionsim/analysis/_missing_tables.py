@@ -13,6 +13,7 @@ from opinionsim.analysis._printed_table import Table
 from opinionsim.analysis._units import MEASURES, counted, default_axes, measured, units_of, with_intervals
 from opinionsim.errors import SpecError
 from opinionsim.metrics import (
+    BELIEF,
     SIDES,
     TO_MEASURE,
     condition_axes,
@@ -113,6 +114,8 @@ def _sensitivity(
     """One table of mean opinion and diversity as tabulated, and of each variant that differs; none without these."""
     ddof = int(metrics["ddof"].max()) if len(metrics) else 0
     own = opinions[opinions["run_id"].isin(set(runs["run_id"])) & (opinions["kind"] == kind)]
+    if (own["classifier"] == BELIEF).all():
+        return  # what is doubtful about a text says nothing of an author that was asked anew
 
     def numbers(name: str, found: pd.DataFrame) -> pd.DataFrame:
         frame, rows, _ = measured(runs, found, axes, kind)

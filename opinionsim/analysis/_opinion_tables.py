@@ -167,6 +167,7 @@ def table(
     labels = _label_columns(frame, axes)
     further = list(_missing_columns(frame))
     end = f"end, {_OF}" if _expected(counted) else "end"
+    frame = frame.assign(classifier=BELIEF) if _expected(counted) else frame
     above = (*("" for _ in (*labels, "runs")), *_HEADS[:1] * 2, *_HEADS[1:] * 2, *("" for _ in further))
     names = (*headings(labels), "runs", *("start", f"{end} {behind}") * 2, *(name for name, _, _ in further))
     columns = [
