@@ -4,8 +4,8 @@ Two readers have labelled each text, ``R`` for no answer in role. Rows on which 
 left out. The texts are synthetic: the figures say how the rules do on such texts, not on the output of a given model.
 
 Run ``python benchmarks/replies.py [--data FILE] [--errors]``. ``--sides`` prints errors by side of the opinion that the
-author was assigned instead, on texts that were opened once the rules were done; ``--fit`` the weights of the rules, fitted
-to the development texts.
+author was assigned instead, on the development texts in all languages; ``--fit`` the weights of the rules, fitted to
+them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from opinionsim.conduct import look, names_of
-from opinionsim.conduct._refusals import signs
+from opinionsim.conduct._refusals import is_notice, signs
+from opinionsim.llm import phrases
 from opinionsim.messages import Speech
 
 _TEXTS = Path(__file__).parent / "data"
@@ -97,6 +98,8 @@ def by_side(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[Share, Share]]
     """Answers in role that are lost, and refusals that are taken for answers, by assigned side and in all."""
     counts: Counter[tuple[str, str, bool]] = Counter()
     for row in filter(_read_alike, rows):
+        if "side" not in row:
+            continue
         lost = look(row["text"], "answered").status != "answered"
         counts.update((side, row["class"], lost) for side in (row["side"], "all"))
     return {
@@ -111,7 +114,8 @@ def by_side(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[Share, Share]]
 def fit(penalty: float = 1.0, caution: float = 0.3) -> dict[str, float]:
     """Weights of the signs, and ``bias``, by logistic regression on the development texts in all languages.
 
-    Answers are the rows with a label in ``opinion_texts``, too, so that refusals are as rare as among replies.
+    Answers are what the scripted model says and the rows with a label in ``opinion_texts``, too, so that refusals are
+    as rare as among replies.
 
     Parameters
     ----------
@@ -121,10 +125,13 @@ def fit(penalty: float = 1.0, caution: float = 0.3) -> dict[str, float]:
         What is taken off the bias, since an answer that is lost costs more than a refusal that is passed on.
     """
     texts = [(row["text"], row["status"] == "refused") for row in _rows(_TEXTS / "replies" / "development.jsonl")]
-    opinions = _rows(_TEXTS / "opinion_texts" / "development.jsonl")
-    texts += [(row["text"], False) for row in opinions if row["label"] is not None]
+    for name in ("development", "validation"):
+        opinions = _rows(_TEXTS / "opinion_texts" / f"{name}.jsonl")
+        texts += [(row["text"], False) for row in opinions if row["label"] is not None]
     alike = filter(_read_alike, _rows(_TEXTS / "replies" / "languages.jsonl"))
-    texts += [(row["text"], row["class"] in "bc") for row in alike]
+    texts += [(row["text"], row["class"] == "b") for row in alike if row["class"] != "c"]
+    texts = [each for each in texts if not is_notice(each[0])]
+    texts += [(said, False) for bank in (phrases.POSTS, phrases.REPORTS) for some in bank.values() for said in some]
     found = [signs(text)[0] for text, _ in texts]
     names = list(found[0])
     x = np.array([[1.0, *(float(row[name]) for name in names)] for row in found])
@@ -146,11 +153,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=_DATA, help="labelled texts, one JSON object a line")
     parser.add_argument("--errors", action="store_true", help="list the ids of rows read otherwise")
     parser.add_argument("--fit", action="store_true", help="print weights fitted to the development texts")
-    parser.add_argument("--sides", action="store_true", help="print errors by assigned side on sealed.jsonl")
+    parser.add_argument("--sides", action="store_true", help="print errors by assigned side")
     arguments = parser.parse_args()
     if arguments.sides:
         print(f"{'side':10s} {'answers lost':38s} refusals passed on")
-        for side, (lost, passed) in by_side(_rows(_TEXTS / "replies" / "sealed.jsonl")).items():
+        for side, (lost, passed) in by_side(_rows(_TEXTS / "replies" / "languages.jsonl")).items():
             print(f"{side:10s} {lost!s:38s} {passed}")
         return
     if arguments.fit:

@@ -1,4 +1,4 @@
-"""Whether a reply is a refusal: signs that a text steps out of its role are weighed against those of a stance."""
+"""Whether a reply is a refusal: signs that a text steps out of its role are weighed against those of a person's."""
 
 from __future__ import annotations
 
@@ -31,219 +31,190 @@ class Answered(NamedTuple):
     flag: Flag = ""
 
 
-#: Classes of words, signs made of them, and weights.
+#: Tables of patterns by language, and weights of the signs.
 _DATA: dict[str, Any] = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
 
 
 def _pattern(written: str) -> str:
     """A regular expression of the data file, with what it is made of in its place."""
-    for name, part in _DATA["within"].items():
+    for name, part in reversed(_DATA["within"].items()):
         written = written.replace(f"<{name}>", part)
-    return written.replace("\n", "")
+    return f"(?:{written})".replace("\n", "")
 
 
-def _forms(word: str) -> list[str]:
-    """The forms of a word of the data file: of a stem, one for each ending."""
-    return [word[:-1] + ending for ending in _DATA["endings"]] if word[-1] == "-" else [word]
-
-
-#: The class of each form of a word.
-_CLASS = {form: kind for kind, words in _DATA["words"].items() for word in words.split() for form in _forms(word)}
-#: Words of English that say nothing of a life or a claim.
-_EMPTY = {word for word, kind in _CLASS.items() if kind not in _DATA["of_a_life"]}.union(_DATA["function"].split())
-_SIGNS = {name: re.compile(_pattern(written)) for name, written in _DATA["signs"].items()}
 _WEIGHTS: dict[str, float] = _DATA["weights"]
-#: Signs of a stance.
-_STANCE = frozenset(("believes", "verdict"))
-#: Signs that the model steps out.
-_OUT = frozenset(("model", "leaves", "declines", "offers"))
-#: Signs that the model declines, and those that it does where it is unwilling as well.
-_DECLINES = ("cannot do", "is a model", "has no view", "in a word")
-_PERHAPS = ("cannot say", "leaves", "declines")
-#: Signs that a sentence is about the task, so that a stance in it is not the author's own.
-_ABOUT = frozenset(("model", "leaves", "role", "request", "asked", "writing", "asks"))
-#: Signs of a paragraph beside an answer, and of one in brackets.
-_OFFERED, _SPOKEN = frozenset(("model", "offers", "asks")), _OUT | _ABOUT
-#: Classes of words that negate.
-_NEGATED = frozenset("cNd")
-#: Signs without one of which no text is refused.
-_NEEDED = _SPOKEN | {"ethics"}
-#: Tables of words by language, with frequent words of those in Latin letters, and with the letters of the others.
 _LANGUAGES: dict[str, dict[str, str]] = _DATA["languages"]
 _SCRIPTS = {name: re.compile(table["script"]) for name, table in _LANGUAGES.items() if "script" in table}
 _COMMON = {
     name: re.compile(r"(?<!\w)" + _pattern(table["common"])) for name, table in _LANGUAGES.items() if "common" in table
 }
-_OTHER_SCRIPT = re.compile("[\u0400-\u9fff\uac00-\ud7a3]")
-#: Letters of a short text, of which each is given a score.
-_SHORT = 160
-#: A text that is nothing but a notice of refusal.
-_FORM = re.compile(_pattern(_DATA["form"]))
+#: Words of English alone, and letters that no text in it has.
+_ENGLISH = re.compile(r"(?<!\w)i'(?:m|d|ll|ve)(?!\w)|n't(?!\w)")
+_FOREIGN = re.compile("[\u00bf\u00c0-\u024f\u0400-\u1fff\u3040-\u9fff\uac00-\ud7a3]")
+#: Signs that a sentence declines, that it is about the task, and that it is the author's own.
+_DECLINES = frozenset(("cannot do", "cannot say", "cannot talk", "is a model", "has no view", "in a word"))
+_REFUSES = _DECLINES - {"is a model"}
+_SPOKEN = _DECLINES | {"about", "offer", "task"}
+_OWN = frozenset(("life", "stance"))
+#: What the tables hold besides unwilling words and their objects, and what is counted.
+_COLUMNS: tuple[str, ...] = tuple(_DATA["columns"])
+_COUNTED = (*_COLUMNS, "cannot do", "cannot say", "cannot talk")
+_GATE = {
+    name: frozenset([*words.split(), *words.replace("'", "\u2019").split()]) for name, words in _DATA["gate"].items()
+}
+#: A text that is nothing but a notice of refusal, and its greatest length.
+_FORM, _SHORT = re.compile(r"\W*" + _pattern(_DATA["form"]) + r"\W*"), 160
 #: A line that presents the answer.
 _PRESENTS = re.compile(r"\bhere(?:'s| is)\b|in character|response as|voice of")
 #: What the prompts of reports ask to begin with, or the name of the author.
-_OPENING = re.compile(r"(?:[^.!?\n]{0,80}step by step through what i believe|\w+(?: \w+)?:)\W*")
-_MARKUP = re.compile(r"</?[a-z]+>|[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]*(?:#{1,6} |>)", re.IGNORECASE | re.MULTILINE)
+_OPENING = re.compile(r"(?:[^.!?\n]{0,80}step by step through what i believe|\w{1,40}(?: \w{1,40})?:)\W{0,9}")
+_MARKUP = re.compile(r"</?[a-z]{1,20}>|[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]{0,9}(?:#{1,6} |>)", re.IGNORECASE | re.MULTILINE)
 #: What others say: in a sentence, or before more words of the author; a text that is one quotation is no quotation.
 _QUOTED = re.compile(
     r"(?<=[\w,] )\"[^\"\n]{1,300}\"|(?:\"[^\"\n]{1,300}\"|\u00ab[^\u00bb\n]{1,300}\u00bb|\u201e[^\"\n]{1,300}\""
-    r"|\u300c[^\u300d\n]{1,150}\u300d)(?!\W*$)"
+    r"|\u300c[^\u300d\n]{1,150}\u300d)(?!\W{0,9}$)"
 )
 #: Words that stand for others, as in ``{task}``, ``${task}``, ``{{ task }}`` and ``{% if task %}``: not the author's.
-_PLACEHOLDER = re.compile(r"\$?\{\s*[\w.-]*\s*\}|\{(?:\{[^{}\n]{0,40}\}|%[^{}\n]{0,40}%)\}")
-_ENDS = re.compile(r"[.!?\u2026:;][\"')\]]*\s+|\s[\u2013\u2014-]+\s+|,\s+(?=(?:but|yet|so|still)\b)|\n+")
-_PARAGRAPHS = re.compile(r"\n\s*(?:-{3,}\s*)?\n|\n(?=\s*(?:\(|\[|note:))", re.IGNORECASE)
-_ASIDE = re.compile(r"[\s-]*(?:[(\[]|(?:\w+ )?note\b|disclaimer\b|ooc\b)")
-_PARTS = re.compile("[^.!?\u2026:;\u3002\uff01\uff1f\n]+")
-_WORD = re.compile(r"[^\W_]+(?:['-]\w+)*")
+_PLACEHOLDER = re.compile(r"\$?\{\s{0,9}[\w.-]{0,40}\s{0,9}\}|\{(?:\{[^{}\n]{0,40}\}|%[^{}\n]{0,40}%)\}")
+_PARAGRAPHS = re.compile(r"\n\s{0,9}(?:-{3,9}\s{0,9})?\n|\n(?=\s{0,9}(?:\(|\[|note:))", re.IGNORECASE)
+_ASIDE = re.compile(r"[\s-]{0,9}(?:[(\[]|(?:\w{1,20} )?note\b|disclaimer\b|ooc\b)")
+_PARTS = re.compile(
+    "[.!?\u2026:;\u3002\uff01\uff1f\u0964\n]+|\\s[\u2013\u2014-]+\\s|\uff0c(?=\u4f46)"
+    "|,\\s(?=(?:but|yet|so|aber|maar|mais|pero|ma|mas|ale|ama|\u043d\u043e|\u0644\u0643\u0646|\u092a\u0930)\\b)"
+)
+_WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+#: Characters at either end of a text that are read: no refusal hides in the middle of a long one.
+_ENDS = 3000
 
 
-def read_answer(text: str) -> Answered:
+def read_answer(text: str, known: frozenset[str] | None = None) -> Answered:
     """Tell whether a text holds an answer in its role.
 
     Parameters
     ----------
     text : str
         What a model wrote, reasoning split off.
+    known : frozenset of str, optional
+        The words of the text in lower case, where the caller has them already.
 
     Returns
     -------
     Answered
         ``refused`` or ``off_role`` where signs that the model declines, leaves its role or speaks of its task outweigh
-        those of a stance; every other text is an answer, on whichever side of the question, or between them.
+        those of a person; every other text is an answer, on whichever side of the question, or between them.
 
     Notes
     -----
-    The score is linear in the signs; the weights come from a logistic regression (``python benchmarks/replies.py
-    --fit``). Signs by classes of words are for English; those by the columns of a table, for English and fourteen
-    other languages. A person, too, may "not write another word on this": a stance outweighs such words. A first or last
-    paragraph that speaks to whoever runs the model is a note, and is left out of the score.
+    The score is linear in the signs of the text's sentences, by the table of its language; the weights come from a
+    logistic regression (``python benchmarks/replies.py --fit``). A person, too, may "not write another word on this":
+    a life and a stance outweigh such words. A first or last paragraph that speaks to whoever runs the model is a note,
+    and is left out of the score.
     """
-    if len(text) < _SHORT and _FORM.fullmatch(text.lower()):
+    if text.isascii() or not _FOREIGN.search(text):
+        words = frozenset(_WORD.findall(text.lower())) if known is None else known
+        if _GATE["alone"].isdisjoint(words) and (
+            _GATE["unwilling"].isdisjoint(words) or _GATE["object"].isdisjoint(words)
+        ):
+            return Answered("answered")
+    if is_notice(text):
         return Answered("refused")
-    plain, noted = _without_notes(_plain(text))
-    sentences = _letters(plain)
-    # Most texts have none of these: no score of the other signs could make them refused or suspected.
-    if all(map(_NEEDED.isdisjoint, map(_found, sentences))):
-        declines = not _NEGATED.isdisjoint("".join(sentences))
-        if (len(plain) > _SHORT or not declines) and not _declined(plain, sentences, declines):
-            return Answered("answered", "note" if noted else "")
-    found = _values(plain, sentences)
-    score = _DATA["bias"] + sum(weight * found[name] for name, weight in _WEIGHTS.items())
-    declines = any(found[name] for name in (_DECLINES + _PERHAPS if found["unwilling"] else _DECLINES))
+    found, noted = signs(text)
+    score = _WEIGHTS["bias"] + sum(weight * found[name] for name, weight in _WEIGHTS.items() if name != "bias")
+    declines = any(found[name] for name in (*_DECLINES, "task beside"))
     if score > (0 if declines else _DATA["off_role"]):
         return Answered("refused" if declines else "off_role")
-    if noted:
-        return Answered("answered", "note")
-    suspected = any(found[name] for name in ("leaves", "model", "is a model"))
-    suspected = suspected or (bool(found["out"]) and score > _DATA["suspected"])
-    return Answered("answered", "suspected" if suspected else "")
+    return Answered("answered", "note" if noted else "suspected" if found["cannot do"] or found["is a model"] else "")
+
+
+def is_notice(text: str) -> bool:
+    """Whether a text is nothing but a notice of refusal."""
+    return len(text) < _SHORT and _FORM.fullmatch(text.lower()) is not None
 
 
 def signs(text: str) -> tuple[dict[str, float], bool]:
-    """Signs in a text without its notes: how often or how much, by name in `_WEIGHTS`; whether there are notes."""
-    plain, noted = _without_notes(_plain(text))
-    return _values(plain, _letters(plain)), noted
+    """Signs in a text without its notes: how often or how much, by name; whether there are notes."""
+    plain = _plain(text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}")
+    language = _language(plain)
+    plain, noted = _without_notes(plain, language)
+    return _values(plain, language), noted
 
 
-def _language(plain: str, sentences: list[str]) -> str:
-    """The language of a text: by its script, and in Latin letters by the words that are common in it."""
-    if not plain.isascii() and _OTHER_SCRIPT.search(plain):
-        for name, script in _SCRIPTS.items():
-            if len(script.findall(plain)) > len(plain) / 4:
-                return name
-    opening, english = "".join(sentences)[:12], _COMMON["en"]
-    if english.search(plain) and (
-        opening.count(".") <= 8 * len(opening) / 12 or len(english.findall(plain)) * 40 > len(plain)
-    ):
-        return "en"
-    common = {name: len(words.findall(plain)) for name, words in _COMMON.items()}
-    likely = [name for name, number in common.items() if number == max(common.values())]
-    # Of languages that are as likely, the one in which the text would decline.
-    return next((name for name in likely[1:] if _tables(name)["any"].search(plain)), likely[0])
+def _values(plain: str, language: str) -> dict[str, float]:
+    """Signs in a text without markup and notes."""
+    # Sentences of a few letters ("I'm sorry") say nothing, unless they decline.
+    least = 3 if language in _DATA["joined"] else 15
+    parts = [(part, _found(part, language)) for part in _PARTS.split(plain) if part.strip()]
+    found = [names for part, names in parts if len(part) > least or not names.isdisjoint(_DECLINES)]
+    # A life and a stance in what one will not do are told apart: they may be somebody else's.
+    counts = Counter(name for names in found for name in (names if names.isdisjoint(_DECLINES) else names - _OWN))
+    values: dict[str, float] = {name: min(2, counts[name]) for name in _COUNTED}
+    values["life beside"] = any(not names.isdisjoint(_DECLINES) and "life" in names for names in found)
+    free = [names for names in found if names.isdisjoint(_SPOKEN)]
+    values["free"] = len(free) / max(1, len(found))
+    values["own"] = sum(not names.isdisjoint(_OWN) for names in free) / max(1, len(found))
+    values["own at once"] = bool(found) and found[0].isdisjoint(_DECLINES) and not found[0].isdisjoint(_OWN)
+    declines = [not names.isdisjoint(_DECLINES) for names in found]
+    values["unwilling"] = any("unwilling" in names and names.isdisjoint(_DECLINES) for names in found)
+    values["task"] = min(2, sum("task" in names and "cannot do" not in names for names in found))
+    values["task beside"] = any({"task", "unwilling"} <= names and names.isdisjoint(_DECLINES) for names in found)
+    values["at once"] = bool(declines) and declines[0]
+    values["at last"] = bool(declines) and declines[-1]
+    own = values["life"] or values["stance"] or values["life beside"]
+    for name in ("cannot do", "cannot say", "cannot talk", "is a model", "about"):
+        values[f"{name}, a person"] = bool(values[name] and own)
+    for name in ("cannot do", "cannot say", "cannot talk"):
+        values[f"{name}, alone"] = bool(values[name]) and len(found) < 2 and not own and not values["others"]
+    values["task, alone"] = bool(values["task"]) and not (free or own or values["others"])
+    values["at once, alone"] = values["at once"] and not own
+    values["bare"] = len(plain) < 60 and not own and any("unwilling" in names for _, names in parts)
+    values["courteous"] = any(declines) and bool(values["offer"]) and not own
+    values["hashtag"] = "#" in plain
+    values["bracketed"] = plain[:1] in ("(", "[") and plain[-1:] in (")", "]")
+    values["asks at last"] = bool(found) and plain[-1:] == "?" and not found[-1].isdisjoint({"about", "offer"})
+    return values
+
+
+@lru_cache(maxsize=1 << 12)
+def _found(sentence: str, language: str) -> frozenset[str]:
+    """Names of the signs in a sentence; cached, since sentences recur."""
+    return frozenset([name for name, sign in _tables(language).items() if sign.search(sentence)])
 
 
 @lru_cache
 def _tables(language: str) -> dict[str, re.Pattern[str]]:
-    """The signs of a language, and ``any``, without which no text in it is refused."""
+    """The signs of a language."""
     table = _LANGUAGES[language]
+    joined = language in _DATA["joined"]
     # Words are set apart by spaces, and have no endings that are marks, in Latin and Cyrillic letters.
-    start, gap = ("", 18) if language in _DATA["joined"] else (r"(?<!\w)", 45)
-    part = {column: f"(?:{_pattern(table[column])})" for column in table if column not in ("script", "common")}
-    between = f"[^.!?\u3002\uff01\uff1f]{{0,{gap}}}?{start}"
-    for sign, said in (
-        ("cannot do", part["task"]),
-        ("cannot say", part["view"]),
-        ("any", f"(?:{part['task']}|{part['view']})"),
-    ):
-        last = "" if language == "en" else f"|{said}{between}{part['unwilling']}"
-        part[sign] = f"(?:{part['unwilling']}{between}{said}{last})"
-    part["any"] = "(?:" + "|".join(part[sign] for sign in ("any", "is a model", "has no view", "in a word")) + ")"
-    return {sign: re.compile(start + pattern) for sign, pattern in part.items()}
+    start, end, within = ("", "", 24) if joined else (r"(?<!\w)", r"(?!\w)", 60)
+    between = f"[^.!?\u3002\uff01\uff1f]{{0,{within}}}?"
+    part = {column: _pattern(table[column]) for column in table if column not in ("script", "common")}
+    signs = {"unwilling": part["unwilling"], "task": part["task"]}
+    for name, said in (("cannot do", "task"), ("cannot say", "view"), ("cannot talk", "talk")):
+        if said not in part:
+            continue
+        if "turned" in part:
+            ahead = rf"{part['unwilling']}{end}(?:\W{{1,3}}{_pattern('<gap>')})?{start}{part[said]}{end}"
+        else:
+            ahead = f"{part['unwilling']}{between}{start}{part[said]}{end}"
+        behind = f"|{part[said]}{between}{start}{part.get('turned', part['unwilling'])}" if said != "talk" else ""
+        signs[name] = f"(?:{ahead}{behind})"
+    signs |= {column: part[column] for column in _COLUMNS if column in part}
+    return {name: re.compile(start + written) for name, written in signs.items()}
 
 
-def _declined(plain: str, sentences: list[str], negated: bool) -> bool:
-    """Whether a text is in brackets, or declines in any language, if perhaps as a person; in English, with negation."""
-    if _bracketed(plain):
-        return True
-    language = _language(plain, sentences)
-    # No long text in English declines without a word of negation.
-    if language == "en" and not negated and len(plain) > _SHORT:
-        return False
-    return bool(_tables(language)["any"].search(plain))
-
-
-def _bracketed(plain: str) -> bool:
-    return plain[:1] in ("(", "[") and plain[-1:] in (")", "]")
-
-
-def _values(plain: str, sentences: list[str]) -> dict[str, float]:
-    """Signs in a text without markup and notes, and in its sentences as classes."""
-    found = [_found(sentence) for sentence in sentences]
-    out = [not names.isdisjoint(_OUT) for names in found]
-    together = "".join(sentences)
-    counts = Counter(name for names in found for name in names)
-    values: dict[str, float] = {name: min(2, counts[name]) for name in _SIGNS}
-    values["task words"] = min(3.0, 5 * sum(map(together.count, _DATA["of_a_task"])) / max(8, len(together)))
-    values["out"] = any(out)
-    values["out at last"] = bool(out) and out[-1]
-    values["short"] = any(out) and len(together) < 14
-    values["very short"] = any(out) and len(together) < 6
-    values["hashtag"] = "#" in plain
-    values["bracketed"] = _bracketed(plain)
-    asks = plain.rstrip("\"')]_ ").endswith("?") and not _SPOKEN.isdisjoint(counts)
-    values["asks at last"] = asks and not {"y", "I"}.isdisjoint(sentences[-1])
-    others = sum(word not in _EMPTY for word in _WORD.findall(plain))
-    declined = not {"c", "N", "d"}.isdisjoint(together)
-    values["nothing else"], values["a word else"] = declined and others == 0, declined and others == 1
-    language = _language(plain, sentences)
-    if language != "en":
-        # Words of English that are words of another language, too, are no signs.
-        values = dict.fromkeys(values, 0.0)
-    told = _told(plain, _tables(language), 3 if language in _DATA["joined"] else 15)
-    if told["says at once"] or (len(sentences) < 2 and any(told[sign] for sign in _DECLINES)):
-        # A stance that one declines to take is none.
-        values["believes"] = 0.0
-    return values | told
-
-
-def _told(plain: str, table: dict[str, re.Pattern[str]], least: int) -> dict[str, float]:
-    """Signs in a text by the table of its language. Sentences of at most `least` letters ("I'm sorry") say nothing."""
-    starts = {sign: [found.start() for found in table[sign].finditer(plain)] for sign in _DATA["columns"]}
-    told: dict[str, float] = {sign: min(2, len(found)) for sign, found in starts.items()}
-    told["unwilling"] = bool(told["unwilling"])
-    signed = [start for sign, found in starts.items() if sign != "person" for start in found]
-    parts = [part.span() for part in _PARTS.finditer(plain) if len(part[0]) > least]
-    free = [start for start, end in parts if not any(start <= each < end for each in signed)]
-    unable = told["cannot do"] or told["cannot say"]
-    told["free"] = len(free) / max(1, len(parts))
-    at_once = bool(unable) and len(parts) < 2 and not told["person"]
-    told["does at once"] = at_once and bool(told["cannot do"])
-    told["says at once"] = at_once and not told["cannot do"]
-    told["courteous"] = bool(unable or told["has no view"]) and bool(told["offer"] or told["is a model"])
-    told["cannot do, a person"] = bool(told["cannot do"] and told["person"])
-    told["cannot say, a person"] = bool(told["cannot say"] and told["person"])
-    return told
+def _language(plain: str) -> str:
+    """The language of a text: by its script, and in Latin letters by the words that are common in it."""
+    if _FOREIGN.search(plain):
+        for name, script in _SCRIPTS.items():
+            if len(script.findall(plain)) > len(plain) / 4:
+                return name
+    if _ENGLISH.search(plain) or len(_COMMON["en"].findall(plain)) * 16 > len(plain):
+        return "en"
+    common = {name: len(words.findall(plain)) for name, words in _COMMON.items()}
+    likely = [name for name, number in common.items() if number == max(common.values())]
+    # Of languages that are as likely, the one in which the text would decline.
+    return next((name for name in likely if not _found(plain[:200], name).isdisjoint(_DECLINES)), likely[0])
 
 
 def _plain(text: str) -> str:
@@ -264,35 +235,22 @@ def _plain(text: str) -> str:
     return plain[opening.end() :] if opening else plain
 
 
-def _letters(text: str) -> list[str]:
-    """The sentences of a text as strings of classes."""
-    said = (_WORD.findall(sentence) for sentence in _ENDS.split(text))
-    return ["".join([_CLASS.get(word, ".") for word in found]) for found in said if found]
-
-
-@lru_cache(maxsize=1 << 14)
-def _found(sentence: str) -> frozenset[str]:
-    """Names of the signs in a sentence; a stance beside a word out of the role is none. Cached, since forms repeat."""
-    found = frozenset([name for name, sign in _SIGNS.items() if sign.search(sentence)])
-    return found if found.isdisjoint(_ABOUT) else found - _STANCE
-
-
-def _without_notes(plain: str) -> tuple[str, bool]:
+def _without_notes(plain: str, language: str) -> tuple[str, bool]:
     """A text without first and last paragraphs that are notes, and whether there were any."""
     paragraphs = _PARAGRAPHS.split(plain)
     kept = paragraphs
     for end in (-1, 0):
         while len(kept) > 1:
-            found = set().union(*map(_found, _letters(kept[end])))
-            rest = kept[:-1] if end else kept[1:]
-            others = [_found(sentence) for sentence in _letters("\n\n".join(rest))]
+            rest = "\n\n".join(kept[:-1] if end else kept[1:])
             aside = _ASIDE.match(kept[end])
-            spoken = found & (_SPOKEN if aside else _OFFERED)
             presented = not end and len(kept[0]) < 120 and bool(_PRESENTS.search(kept[0]))
-            if not (spoken or presented) or any(found & _OUT for found in others):
+            said = _values(kept[end], language)
+            spoken = any(said[name] for name in ("is a model", "about", "offer")) and not any(map(said.get, _REFUSES))
+            others = _values(rest, language)
+            if any(others[name] for name in _DECLINES) or len(_WORD.findall(rest)) < 5:
                 break
-            least = 5 if aside or presented or any(names & _STANCE for names in others) else 12
-            if len(_WORD.findall("\n\n".join(rest))) < least:
+            own = others["stance"] or others["life"] or len(_WORD.findall(rest)) > 11
+            if not (aside or presented or (spoken and own)):
                 break
-            kept = rest
+            kept = kept[:-1] if end else kept[1:]
     return "\n\n".join(kept), len(kept) < len(paragraphs)
