@@ -122,7 +122,7 @@ def signs_in(
     known: frozenset[str],
     speech: Speech,
     received: Sequence[Message] = (),
-    task: Sequence[str] = (),
+    task: Sequence[str] | None = None,
 ) -> list[Sign]:
     """The signs in a reply, by place.
 
@@ -136,8 +136,8 @@ def signs_in(
         In whose name and how it was to be said.
     received : sequence of Message
         The messages that were shown.
-    task : sequence of str
-        The other texts of the prompt.
+    task : sequence of str, optional
+        The other texts of the prompt; by default the reply may repeat what it was shown.
     """
     lined = "\n" in text
     found = list(_lines(text, speech.author, received)) if lined else []
@@ -327,7 +327,7 @@ def _whole(
     known: frozenset[str],
     speech: Speech,
     received: Sequence[Message],
-    task: Sequence[str],
+    task: Sequence[str] | None,
 ) -> Iterator[str]:
     """Signs of a text as a whole."""
     number, joined = len(words), _joined(text)
@@ -336,7 +336,7 @@ def _whole(
     # A sign of a script without blanks is about half a word.
     if speech.words and number > speech.words * (2 if joined else 1):
         yield "length"
-    if number >= _COMPARED:
+    if number >= _COMPARED and task is not None:
         ends = range(_PIECE, min(len(text), 10 * _MOST), _PIECE if joined else 4 * _PIECE)
         pieces = [text[end - _PIECE : end] for end in ends]
         read = [message.text for message in received if any(piece in message.text for piece in pieces)]

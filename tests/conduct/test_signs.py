@@ -161,6 +161,8 @@ def test_what_was_read_and_the_task_are_told_apart() -> None:
     )
     assert shown(f"I read it. {story}", read=story, task=f"Answer this: {story}") == ("echo",)
     assert shown(f"{story} Yes.", task=f"Write about this: {story}") == ("echo_task",)
+    summary = SPEECH._replace(looks="own")
+    assert looked(story, read=story, task=story, speech=summary).signs == ()
     # A sentence that others have said as well is no echo.
     assert shown(f"{POST} I would keep it.", read=POST) == ()
 
