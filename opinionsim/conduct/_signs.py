@@ -122,7 +122,7 @@ def signs_in(
     known: frozenset[str],
     speech: Speech,
     received: Sequence[Message] = (),
-    task: Sequence[str] = (),
+    task: Sequence[str] | None = None,
 ) -> list[Sign]:
     """The signs in a reply, by place.
 
@@ -136,8 +136,8 @@ def signs_in(
         In whose name and how it was to be said.
     received : sequence of Message
         The messages that were shown.
-    task : sequence of str
-        The other texts of the prompt.
+    task : sequence of str, optional
+        The other texts of the prompt; by default the reply may repeat what it was shown.
     """
     lined = "\n" in text
     found = list(_lines(text, speech.author, received)) if lined else []
@@ -223,8 +223,9 @@ def _named(text: str, start: int, end: int, author: str, received: Sequence[Mess
     label, own, labels = match[2].lower(), author.lower(), _pattern("names", "labels")
     colon, marked = bool(_COLON.search(match[0])), not _MARKS.isdisjoint(match[0])
     alone, behind = not colon and match[0][-1:] == "\n", text[match.end() : match.end() + 60]
-    if label == own:
-        sure = (colon or (alone and marked)) and not match[1] and (marked or " " in own or bool(labels.fullmatch(own)))
+    if own and label == own:
+        called = not author[0].islower() and (marked or " " in own or bool(labels.fullmatch(own)))
+        sure = called and not match[1] and (colon or (alone and marked))
         shown = colon or not alone or " " in own
     elif label in _called(author):
         sure = colon and (marked or any(sign.name == "preamble" for sign in found))
@@ -232,8 +233,8 @@ def _named(text: str, start: int, end: int, author: str, received: Sequence[Mess
     else:
         others = {message.author for message in received}
         theirs = labels.fullmatch(label) or (" " in label and label in map(str.lower, others))
-        called = any(label in _called(other) for other in others) and _pattern("shape", "spoken").match(behind)
-        shown = colon and bool(called or theirs) and not _pattern("shape", "spoken_to").match(behind)
+        speaks = any(label in _called(other) for other in others) and _pattern("shape", "spoken").match(behind)
+        shown = colon and bool(speaks or theirs) and not _pattern("shape", "spoken_to").match(behind)
         sure = False
     if shown:
         found.append(Sign("names", start, match.end(), sure))
@@ -326,7 +327,7 @@ def _whole(
     known: frozenset[str],
     speech: Speech,
     received: Sequence[Message],
-    task: Sequence[str],
+    task: Sequence[str] | None,
 ) -> Iterator[str]:
     """Signs of a text as a whole."""
     number, joined = len(words), _joined(text)
@@ -335,7 +336,7 @@ def _whole(
     # A sign of a script without blanks is about half a word.
     if speech.words and number > speech.words * (2 if joined else 1):
         yield "length"
-    if number >= _COMPARED:
+    if number >= _COMPARED and task is not None:
         ends = range(_PIECE, min(len(text), 10 * _MOST), _PIECE if joined else 4 * _PIECE)
         pieces = [text[end - _PIECE : end] for end in ends]
         read = [message.text for message in received if any(piece in message.text for piece in pieces)]

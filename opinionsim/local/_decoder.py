@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 #: Longest reply where none is stated, tokens.
 _LONGEST = 1024
 
+#: How many of the likeliest first tokens are told.
+_LIKELIEST = 20
+
 #: Values of each weight tensor that enter a model's identity; any training step changes nearly all of them.
 _PROBED = 64
 
@@ -83,6 +86,8 @@ class Decoded(NamedTuple):
     """Generated tokens, the token that ends the reply included."""
     complete: bool
     """Whether the model ended the reply; False where the limit of its length did."""
+    likeliest: tuple[tuple[str, float], ...] = ()
+    """Of a reply of one token: the likeliest ones, and their log probabilities before anything shapes them."""
 
 
 class Decoder:
@@ -161,18 +166,18 @@ class Decoder:
             # Rows run until the last one ends. A row without room for the longest reply runs alone.
             groups.setdefault((room, -1 if room == longest else index), []).append(index)
         for (room, _), rows in groups.items():
-            ids = self._generated(
+            ids, likeliest = self._generated(
                 [prompts[row][0] for row in rows],
                 [questions[row].seed for row in rows],
                 room,
                 lambda position, rows=rows: abandoned(rows[position]),  # type: ignore[misc]
             )
-            for row, generated in zip(rows, ids, strict=True):
+            for row, generated, likely in zip(rows, ids, likeliest, strict=True):
                 tokens, thinking = prompts[row]
                 complete = generated[-1] in self._stops
                 text = self._tokenizer.decode(generated[:-1] if complete else generated, skip_special_tokens=True)
                 text = (_THINKING if thinking else "") + text
-                answers[row] = Decoded(text, len(tokens), len(generated), complete)
+                answers[row] = Decoded(text, len(tokens), len(generated), complete, likely)
         return answers
 
     def _encoded(self, question: ToDecode) -> tuple[list[int], bool]:
@@ -205,8 +210,11 @@ class Decoder:
 
     def _generated(
         self, prompts: list[list[int]], seeds: list[int | None], room: int, abandoned: Callable[[int], bool]
-    ) -> list[list[int]]:
-        """Token ids generated for each prompt, up to and including the token that ends the reply."""
+    ) -> tuple[list[list[int]], list[tuple[tuple[str, float], ...]]]:
+        """Token ids generated for each prompt, up to and including the token that ends the reply; and the likeliest.
+
+        The latter are :attr:`Decoded.likeliest`.
+        """
         width = max(map(len, prompts))
         device = self._model.device
         padding = self._stops[0] if self._stops else 0
@@ -215,20 +223,27 @@ class Decoder:
         sampling = LogitsProcessorList()
         if self._sampling.temperature:
             sampling.append(SeededSampling(self._sampling, seeds, device))
-        sequences = self._model.generate(
+        found = self._model.generate(
             input_ids=torch.tensor(padded, device=device),
             attention_mask=torch.tensor(mask, device=device),
             generation_config=_generation_settings(
                 max_new_tokens=room, do_sample=False, eos_token_id=self._stops or None, pad_token_id=padding
             ),
             logits_processor=sampling,
+            return_dict_in_generate=True,
+            output_logits=room == 1,
             stopping_criteria=StoppingCriteriaList([_Abandoned(abandoned)]),
         )
         # Up to and including the first token that ends the reply.
-        return [
+        ids = [
             row[: next((place for place, token in enumerate(row, 1) if token in self._stops), len(row))]
-            for row in sequences[:, width:].tolist()
+            for row in found.sequences[:, width:].tolist()
         ]
+        if room > 1:
+            return ids, [()] * len(ids)
+        logs, tokens = found.logits[0].float().log_softmax(-1).topk(min(_LIKELIEST, found.logits[0].shape[-1]))
+        words = [map(self._tokenizer.decode, row) for row in tokens.tolist()]
+        return ids, [tuple(zip(*row, strict=True)) for row in zip(words, logs.tolist(), strict=True)]
 
 
 class SeededSampling(LogitsProcessor):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Characters of an adapter's digest in the name of a model.
 _SHOWN = 12
+#: Options of a call of one token that asks for log probabilities.
+_TOLD = ("logprobs", "top_logprobs", "temperature")
 
 
 class HuggingFaceOptions(LocalOptions):
@@ -61,6 +63,9 @@ class HuggingFaceChatModel(LocalChatModel):
         from opinionsim.local._decoder import ToDecode
 
         seed, max_tokens = options.pop("seed", self.seed), options.pop("max_tokens", None)
+        if max_tokens == 1 and options.get("logprobs"):
+            # They are those before temperature and filters, whatever temperature is asked for.
+            options = {key: value for key, value in options.items() if key not in _TOLD}
         if stop or options:
             raise ValueError(f"a local model takes no {', '.join(options) or 'stop sequences'} with a call")
         prompt = tuple(convert_to_openai_messages(messages, text_format="string"))
@@ -68,7 +73,10 @@ class HuggingFaceChatModel(LocalChatModel):
         return self._batcher.submit(ToDecode(prompt, seed, max_tokens), length)
 
     def _said(self, answer: Decoded) -> tuple[AIMessage, int, int, int]:
-        about = {"finish_reason": "stop" if answer.complete else "length"}
+        about: dict[str, Any] = {"finish_reason": "stop" if answer.complete else "length"}
+        if answer.likeliest:
+            top = [{"token": token, "logprob": log} for token, log in answer.likeliest]
+            about["logprobs"] = {"content": [{"top_logprobs": top}]}
         return AIMessage(answer.text, response_metadata=about), answer.input_tokens, answer.output_tokens, 0
 
 

@@ -62,12 +62,10 @@ def check_assumptions(reply_tokens: float | None, latency: float | None, calls_p
     SpecError
         If one is out of range.
     """
-    if reply_tokens is not None and not 1 <= reply_tokens < math.inf:
-        raise SpecError(f"reply_tokens must be a number of tokens of at least 1; got {reply_tokens}")
-    if calls_per_reply is not None and not 1 <= calls_per_reply < math.inf:
-        raise SpecError(f"calls_per_reply must be a number of calls of at least 1; got {calls_per_reply}")
-    if latency is not None and not 0 <= latency < math.inf:
-        raise SpecError(f"latency must be a finite number of seconds of at least 0; got {latency}")
+    told = (("reply_tokens", reply_tokens, 1), ("latency", latency, 0), ("calls_per_reply", calls_per_reply, 1))
+    for name, value, least in told:
+        if value is not None and not least <= value < math.inf:
+            raise SpecError(f"{name} must be a finite number of at least {least}; got {value}")
 
 
 class Rates:

@@ -138,6 +138,16 @@ def statements(tables: Iterable[Table]) -> Iterator[str]:
             yield from sentences("statements.txt", table=table.name, rows=found, number=number_text, p_text=p_text)
 
 
+def usable(tables: Iterable[Table]) -> str:
+    """How many agents and runs the numbers of opinions rest on; empty without these."""
+    for frame in (table.frame for table in tables if table.name == "" and "n_withheld" in table.frame):
+        n = frame[["n_measured", "n_with_turn", "n_withheld", "n_runs"]].sum()
+        told = f"{n.n_measured:,.0f} of the {n.n_with_turn:,.0f} agents that had a turn"
+        share, kept = f"{n.n_measured / n.n_with_turn:.1%}", n.n_runs - n.n_withheld
+        return f"Usable: opinions of {told} ({share}) were measured, and {kept:.0f} of {n.n_runs:.0f} runs have a mean."
+    return ""
+
+
 def _labels(table: Table) -> Iterator[str]:
     """The condition of each row in words; a cell that is left blank repeats the one above."""
     heads, above = table.header[-1][: table.n_labels], [""] * table.n_labels

@@ -101,13 +101,9 @@ def consent_of(experiment: Experiment) -> Consent | None:
         return None
     document = read_document(named)
     consent = validate(Consent, document)
-    models = [
-        model
-        for cell in experiment.cells
-        for model in cell.spec.chat_models
-        if ":" in model.name and not in_process(model.name)
-    ]
-    asked = {(model.name.partition(":")[0], str(model.options.get("base_url") or "")) for model in models}
+    models = [model for cell in experiment.cells for model in cell.spec.chat_models if not in_process(model.name)]
+    sent = [(model.name.partition(":")[0], model.options.get("base_url")) for model in models if ":" in model.name]
+    asked = {(provider, str(address or "")) for provider, address in sent}
     for provider, address in sorted(each for each in asked if not is_near(each[1])):
         receiver = urlsplit(address).hostname or provider
         if receiver.casefold() not in consent.provider.casefold():

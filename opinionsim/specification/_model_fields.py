@@ -81,7 +81,8 @@ class ModelSpec(DocumentModel, _Agents):
     temperature: float | None = Field(0.7, ge=0, le=2)
     """Sampling temperature; null sends none, which some models require."""
     max_tokens: int | None = Field(1000, ge=1, le=MAX_INT)
-    """Longest reply; null leaves it to the provider."""
+    """Longest reply; null leaves it to the provider. Prompts ask for at most half as many words, unless
+    `cognition.post_words` is null."""
     max_reply_bytes: int = Field(8_000_000, ge=1_000, le=MAX_INT)
     """Longest reply that is read, in bytes without compression; a longer one ends its run."""
     options: Annotated[Options, AfterValidator(_no_fields)] = Field(default_factory=dict)

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Select, Table, select
 from opinionsim.errors import DamagedError
 from opinionsim.llm import REFLECT, REPLY, CallName
 from opinionsim.messages import SPOKEN
+from opinionsim.metrics import BELIEF
 from opinionsim.opinions import ambiguous
 from opinionsim.store import _schema
 from opinionsim.store._counts import require_whole
@@ -236,12 +237,7 @@ def _distributions(rows: Sequence[Any], instrument: InstrumentRow) -> np.ndarray
 
 #: The function that builds each frame.
 FRAMES: Mapping[str, Callable[[_Stored], pd.DataFrame]] = {
-    "runs": runs,
-    "agents": agents,
-    "edges": edges,
-    "turns": turns,
-    "opinions": opinions,
-    "calls": calls,
+    each.__name__: each for each in (runs, agents, edges, turns, opinions, calls)
 }
 
 
@@ -259,7 +255,9 @@ def _opinion_columns(
     own = [turns[row.run_id, row.turn] for row in rows]
     by = [authors[turn.run_id, turn.agent] for turn in own]
     same = (cell.run_id, cell.cell, cell.block, instrument.instrument_id, instrument.classifier, instrument.variable)
-    counted = [cell.counts(turn) for turn in own]
+    # What became of a text says nothing of an opinion for which its author was asked anew.
+    anew = instrument.classifier == BELIEF
+    counted = [anew or cell.counts(turn) for turn in own]
     return [
         *([each] * len(rows) for each in (*same, scale)),
         [turn.kind for turn in own],
@@ -268,7 +266,7 @@ def _opinion_columns(
         [turn.step for turn in own],
         [turn.agent for turn in own],
         [author.assigned_opinion for author in by],
-        [cell.status_of(turn) for turn in own],
+        ["answered" if anew else cell.status_of(turn) for turn in own],
         [row.value if counts else None for row, counts in zip(rows, counted, strict=True)],
         [row.value for row in rows],
         expectation.tolist(),

@@ -24,6 +24,7 @@ from opinionsim.plots import ribbons
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from tests.support.judge import CLAIM
+from tests.support.people import Double
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Exchange
 from tests.support.provider_replies import request_identity
@@ -200,10 +201,7 @@ def test_a_run_asks_its_agents_and_needs_no_model_again(stub: StubProvider) -> N
     assert {(each.request.options["max_tokens"], each.request.options["top_logprobs"]) for each in asked} == {(1, 20)}
     assert {each.request.options["temperature"] for each in asked} == {1}
     assert not any("numbers and nothing else" in each.request.messages[-1].content for each in asked)
-    assert [(each.judges, each.calls, each.output_tokens) for each in forecast.models] == [
-        (False, 20, 4000),
-        (True, 8, 8),
-    ]
+    assert [(each.calls, each.output_tokens) for each in forecast.models if each.judges] == [(8, 8)]
     assert any("200 sampled answers" in note for note in forecast.notes)
     own = results.opinions[results.opinions["variable"] == "belief"]
     texts = results.calls[results.calls["call"].str.startswith("judge")].set_index("turn")["reply"]
@@ -257,6 +255,26 @@ def test_a_server_without_log_probabilities_stops_the_run_whole(stub: StubProvid
     again = finished(spec, "a.sqlite")
     assert len(_readings(stub)) == n + 8 - drop
     assert_same(again, finished(spec, "b.sqlite"), but_for=("seq", "latency_s", "arrived_at"))
+
+
+def test_it_does_not_matter_what_became_of_the_text(stub: StubProvider) -> None:
+    stub.reply = lambda messages, seed: "I'm sorry, but I can't help with that."
+    opinions = finished(_spec(stub), "a.sqlite").opinions
+    own = opinions[opinions["variable"] == "belief"]
+    assert (len(own), own["value"].isna().any(), set(own["status"])) == (8, False, {"answered"})
+
+
+def test_people_at_seats_are_not_read(stub: StubProvider) -> None:
+    spec = _spec(stub, texts=["report"], interaction={"kind": "independent", "reports": 2})
+    spec["cast"] = [{}, {"name": "Ben", "seat": {}}]
+    del spec["population"]
+    plain = changed(spec)
+    plain["measurement"] = {**spec["measurement"], "instruments": []}
+    finished(plain, "later.sqlite", people=Double())
+    for store in ("later.sqlite", "whole.sqlite"):
+        opinions = finished(spec, store, people=Double()).opinions
+        own = opinions[opinions["variable"] == "belief"].set_index("agent")["value"]
+        assert own.notna().groupby("agent").agg(list).to_dict() == {0: [True] * 2, 1: [False] * 2}
 
 
 def test_a_model_that_reasons_is_refused_at_the_first_call(stub: StubProvider) -> None:

@@ -104,18 +104,9 @@ def test_refusals_name_no_point(text: str) -> None:
     assert parse_closed(text, FIVE) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("0.5", "names none"),
-        ("I think so", "names none"),
-        ("1 / 2", "names more than one number"),
-        ("-1: slightly positive", "words for another"),
-        ("19 This is a lie.", "names none"),
-    ],
-)
-def test_what_names_no_one_point_is_rejected_with_the_reason(text: str, why: str) -> None:
-    with pytest.raises(Rejected, match=f"one of -2, -1, 0, 1, 2 is needed and nothing else, .* {why}"):
+@pytest.mark.parametrize("text", ["0.5", "I think so", "1 / 2", "-1: slightly positive", "19 This is a lie."])
+def test_what_names_no_one_point_is_rejected_with_the_reason(text: str) -> None:
+    with pytest.raises(Rejected, match=f"one of -2, -1, 0, 1, 2 is needed and nothing else; '{text}' is none, or"):
         read_closed(OpinionScale(), "reply", text, ())
 
 

@@ -137,10 +137,16 @@ def test_what_is_said_in_role_stays(text: str) -> None:
     assert left(text) == text
 
 
+def test_a_reply_that_was_cut_off_stays_one_though_nothing_of_it_is_left() -> None:
+    text = "Sure! Here's a post from Aisha's perspective:"
+    assert look(text, "truncated", speech=SPEECH).status == "truncated"
+
+
 def test_names_that_are_words_are_words_in_small_letters() -> None:
     assert left("Okay, here's hope:\n\nthe river is clean.", "Hope Green").startswith("Okay")
     assert left("Okay, here's Hope's report:\n\nthe river is clean.", "Hope Green") == "the river is clean."
     assert left("Hope: it's all I have left.", "Hope").startswith("Hope")
+    assert left("**Proposal:** Build the lane.", "proposal").startswith("**Proposal:**")
 
 
 def test_marks_behind_what_a_person_may_have_said_are_a_part_of_the_text() -> None:
@@ -155,6 +161,8 @@ def test_what_was_read_and_the_task_are_told_apart() -> None:
     )
     assert shown(f"I read it. {story}", read=story, task=f"Answer this: {story}") == ("echo",)
     assert shown(f"{story} Yes.", task=f"Write about this: {story}") == ("echo_task",)
+    summary = SPEECH._replace(looks="own")
+    assert looked(story, read=story, task=story, speech=summary).signs == ()
     # A sentence that others have said as well is no echo.
     assert shown(f"{POST} I would keep it.", read=POST) == ()
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
@@ -23,7 +24,7 @@ from transformers import GenerationConfig, LlamaForCausalLM, T5Config, T5ForCond
 
 from opinionsim import load_chat_model
 from opinionsim.errors import SpecError
-from opinionsim.llm import ModelClient
+from opinionsim.llm import ModelClient, first_token_shares
 from opinionsim.llm._failures import classify_failure
 from opinionsim.local._batching import Batcher, Call, alike
 from opinionsim.local._decoder import (
@@ -310,6 +311,27 @@ def test_options_of_a_call_that_it_cannot_honour_are_refused(model: HuggingFaceC
         model.invoke(says("Write."), stop=["."])
     with pytest.raises(ValueError, match="takes no logprobs"):
         model.invoke(says("Write."), logprobs=True)
+
+
+def test_the_likeliest_first_tokens_are_told_before_temperature_and_filters(folder: Path) -> None:
+    model = load(str(folder), temperature=0.3, top_k=2)
+    prompt = [HumanMessage("Write.")]
+    told = [model.bind(logprobs=True, top_logprobs=20, max_tokens=1).invoke(prompt, seed=seed) for seed in (1, 2)]
+    first, again = (each.response_metadata["logprobs"]["content"][0]["top_logprobs"] for each in told)
+    assert first == again
+    chances = {each["token"]: math.exp(each["logprob"]) for each in first}
+    plain = load(str(folder), temperature=1.0, max_tokens=1)
+    drawn = Counter(plain.invoke(prompt, seed=seed).text for seed in range(400))
+    likeliest = max(chances, key=chances.__getitem__)
+    p = chances[likeliest]
+    assert abs(drawn[likeliest] - 400 * p) < 4 * math.sqrt(400 * p * (1 - p))
+    assert 0 < sum(chances.values()) <= 1 + 1e-6
+    # So an agent's own opinion can be read, at the temperature of the model.
+    reading = asyncio.run(ModelClient(model).tokens.call([ChatMessage("user", "Write.")], 1))
+    words = {token: chance for token, chance in chances.items() if token.strip(" \n-")}
+    word = max(words, key=words.__getitem__)
+    assert first_token_shares(str(reading.content), [word], plain=True)[0] == pytest.approx(words[word], abs=1e-5)
+    assert json.loads(str(reading.content))["temperature"] == 0.3
 
 
 def test_a_cancelled_call_leaves_the_others_as_they_are(model: HuggingFaceChatModel) -> None:

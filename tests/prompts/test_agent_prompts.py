@@ -10,7 +10,7 @@ from opinionsim.errors import SpecError
 from opinionsim.messages import Message, Reply, ReplyStatus
 from opinionsim.opinions import OpinionScale
 from opinionsim.personas import BARE, Persona
-from opinionsim.prompts import AgentPrompts, Case, Conditions, Past, PromptPack
+from opinionsim.prompts import AgentPrompts, Case, Conditions, Past, PromptPack, load_pack, worded
 from opinionsim.schedules import PROBE, REPORT, REPORT_ONCE, REVIEW, SELF_REPORT, WRITE, ActSpec, named
 from opinionsim.topics import Claim
 
@@ -204,6 +204,24 @@ def test_a_post_is_asked_to_be_as_short_as_stated(agent: Agent, words: int | Non
     assert ("word" in prompts.task(ACTS["write"], (), _NONE).content) == (words is not None)
     others = (act for act in ACTS if act not in ("write", "probe"))
     assert not any("most" in prompts.task(ACTS[act], (), _NONE).content for act in others)
+
+
+@pytest.mark.parametrize("wording", ["usual", "second", "third", "fourth", "fifth"])
+@pytest.mark.parametrize(
+    ("room", "post", "report"), [(500, 60, 150), (100, 60, 100), (40, 40, 40), (1, 1, 1), (None, 60, None)]
+)
+def test_lengths_keep_to_the_room_that_the_limit_of_replies_leaves(
+    agent: Agent, wording: str, room: int | None, post: int, report: int | None
+) -> None:
+    prompts = agent(load_pack(worded("default", wording)), post_words=60, answer_words=room)
+    assert prompts.words(ACTS["write"]) == post
+    assert f"{post} word" in prompts.task(ACTS["write"], (), _NONE).content
+    for act in ("report", "review"):
+        assert prompts.words(ACTS[act]) == report
+        text = prompts.task(ACTS[act], (_POST,), _NONE).content
+        assert report is None or f"{report} words" in text
+        # An opening sentence and steps take more words than a short reply has.
+        assert ("will go step by step" in text) == (report is None or report >= 80)
 
 
 @pytest.mark.parametrize("act", ["write", "review", "report", "probe"])
