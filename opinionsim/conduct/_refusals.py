@@ -215,7 +215,8 @@ def _language(plain: str) -> str:
     if _ENGLISH.search(plain) or len(_COMMON["en"].findall(plain)) * 16 > len(plain):
         return "en"
     common = {name: len(words.findall(plain)) for name, words in _COMMON.items()}
-    likely = sorted((name for name in common if common[name] >= max(common.values()) - 1), key=common.get, reverse=True)
+    near = [name for name, number in common.items() if number >= max(common.values()) - 1]
+    likely = sorted(near, key=lambda name: -common[name])
     # Of languages that are about as likely, the one in which the text would decline.
     return next((name for name in likely if not _found(plain[:200], name).isdisjoint(_DECLINES)), likely[0])
 
