@@ -19,6 +19,7 @@ from opinionsim.metrics import (
     played_by,
     validation_statement,
 )
+from opinionsim.planning import card_of
 from opinionsim.report._page_templates import WORDS, filled, sentences
 from opinionsim.specification import axes_of
 from opinionsim.store import Results
@@ -187,6 +188,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
 def caveats(results: Results) -> list[str]:
     """What a reader must keep in mind that no table says."""
     made, contents = results.manifest.get("environment", {}), contents_of(results)
+    played = set() if results.swept else set(results.agents.loc[results.agents["evidence"] == "model", "model"])
     return sentences(
         "caveats.txt",
         authors={"equation"} if results.swept else set("+".join(results.runs["evidence"]).split("+")),
@@ -195,4 +197,5 @@ def caveats(results: Results) -> list[str]:
         personas=contents.get("personas", {}),
         topics=[topic for file in contents.get("topics", {}).values() for topic in file.values()],
         dirty=(made.get("git") or {}).get("dirty"),
+        cards=[card for name in sorted(map(str, played)) if (card := card_of(name.partition(" (")[0], results.url))],
     )
