@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         no_estimate as no_estimate,
         spread_of as spread_of,
     )
-    from opinionsim.analysis._missing_tables import missing_tables as missing_tables
+    from opinionsim.analysis._missing_tables import missing_tables as missing_tables, reply_table as reply_table
     from opinionsim.analysis._opinion_tables import (
         further_table as further_table,
         table as table,

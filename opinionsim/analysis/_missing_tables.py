@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._means import Estimand
-from opinionsim.analysis._printed_table import Table, cell_text, finished, headings, level_text
+from opinionsim.analysis._printed_table import Table
 from opinionsim.analysis._units import MEASURES, counted, default_axes, measured, units_of, with_intervals
 from opinionsim.errors import SpecError
 from opinionsim.metrics import (
+    BELIEF,
     SIDES,
     TO_MEASURE,
+    condition_axes,
     exposure,
     in_order,
     one_wording,
+    replies,
     run_metrics,
     usable_runs,
 )
@@ -111,6 +114,8 @@ def _sensitivity(
     """One table of mean opinion and diversity as tabulated, and of each variant that differs; none without these."""
     ddof = int(metrics["ddof"].max()) if len(metrics) else 0
     own = opinions[opinions["run_id"].isin(set(runs["run_id"])) & (opinions["kind"] == kind)]
+    if (measured(runs, metrics, axes, kind)[1]["classifier"] == BELIEF).any():
+        return  # what is doubtful about a text says nothing of an author that was asked anew
 
     def numbers(name: str, found: pd.DataFrame) -> pd.DataFrame:
         frame, rows, _ = measured(runs, found, axes, kind)
@@ -140,44 +145,77 @@ def _sensitivity(
 
 
 def _exposure(
-    runs: pd.DataFrame,
-    opinions: pd.DataFrame,
-    turns: pd.DataFrame,
-    axes: Sequence[str],
-    kind: str,
+    runs: pd.DataFrame, opinions: pd.DataFrame, turns: pd.DataFrame, axes: list[str], kind: str
 ) -> Iterator[Table]:
-    """One table of refusals by side of their author; none where nothing that was to be read was refused."""
+    """One table of who was to be heard and was; none where nothing that was to be read was refused."""
     # Looking who was to hear whom takes as long as all other tables.
     if not (turns["first_status"] == "refused").any():
         return
     read = usable_runs(runs)
     keys = ["run_id", "cell", "instrument_id"]
     heard = read[[*keys, *axes]].drop_duplicates().merge(exposure(read, turns, opinions, kind), on=keys)
-    sides = (*SIDES.values(), "unmeasured")
-    if heard.empty or not heard[[f"n_{side}_at_first" for side in sides]].to_numpy().any():
+    if heard["intended"].equals(heard["delivered"]):
         return
-    counts = [column for column in heard.columns if str(column).startswith("n_") and column not in axes]
-    grouped = heard.groupby([*axes, "evidence"], dropna=False, sort=False)
-    frame = grouped[counts].sum().join(grouped[["intended", "delivered"]].mean()).reset_index()
-    frame = in_order(frame.assign(kind=kind), axes, read)
-    header = (*headings(axes), *(f"{side}" for side in sides), "intended", "delivered", "shift")
-    rows = [
-        (
-            *(level_text(row[axis]) for axis in axes),
-            *(_refusals(row[f"n_{side}"], row[f"n_{side}_at_first"], row[f"n_{side}_refused"]) for side in sides),
-            *(cell_text(row[name]) for name in ("intended", "delivered")),
-            cell_text(row["delivered"] - row["intended"]),
-        )
-        for row in frame.to_dict("records")
+    means = heard.groupby([*axes, "evidence"], dropna=False, sort=False)[["intended", "delivered"]].mean()
+    frame = in_order(means.assign(shift=means["delivered"] - means["intended"]).reset_index(), axes, read)
+    notes = [
+        "Intended: the mean last opinion of the authors of the messages that turns were to read. Delivered: that of "
+        "those whose messages were received. A shift changes the mean opinion without any influence: see "
+        "docs/missing.md."
     ]
-    notes = (
-        "Of the messages that turns were to read, the share refused at first and in the end, by side of the author's "
-        "last measured opinion.",
-        "Intended and delivered: mean last opinion of the authors of these messages, and of those that were received. "
-        "A shift changes the mean opinion without any influence: see docs/missing.md.",
+    yield Table.of("Who was to be heard, and was", frame, axes, notes, "heard")
+
+
+@part("table", name="replies")
+def reply_table(
+    runs: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame, turns: pd.DataFrame, wording: str | None = None
+) -> Table | None:
+    """The table of what was refused and stripped, for every kind of text, by side of the author.
+
+    Parameters
+    ----------
+    runs, opinions, agents, turns : DataFrame
+        Frames of a store.
+    wording : str, optional
+        As for :func:`opinionsim.analysis.tables`.
+
+    Returns
+    -------
+    Table or None
+        One row a condition, kind of text and side, of complete runs, measured or not. None where nothing was refused or
+        stripped.
+
+    Raises
+    ------
+    SpecError
+        If no run has that wording.
+    """
+    runs, _ = one_wording(runs, wording)
+    complete = runs[runs["status"] == "complete"]
+    if not ((turns["taken"] != "") | turns["first_status"].isin(["refused", "filtered"])).any() or complete.empty:
+        return None
+    axes = list(condition_axes(complete))
+    found = replies(complete, turns, opinions, agents).merge(
+        complete[["run_id", "cell", *axes]].drop_duplicates(), on=["run_id", "cell"]
     )
-    yield finished("Refusals by side of their author", frame, (header,), rows, len(axes), notes, "heard")
+    names = [name for name in map(str, found.columns) if name.startswith("n_") and name not in axes]
+    told = {name: name.removeprefix("n_").replace("_", " ") for name in names}
+    frame = found.groupby([*axes, "kind", "side", "evidence"], dropna=False, sort=False)[[*told]].sum()
+    frame = frame.rename(columns=told).reset_index()
+    shown = [name for name in told.values() if frame[name].any()]
+    happened = frame[shown[1:]].groupby(frame["kind"]).transform("sum").sum(axis=1) > 0
+    frame = frame[happened].sort_values(["kind", "side"], key=lambda each: each.map(_PLACES).fillna(0), kind="stable")
+    if frame.empty:
+        return None
+    frame[shown[1:]] = frame[shown[1:]].div(frame["replies"], axis=0)
+    notes = [
+        "Shares of the replies, each counted once; refused: in the end. Side: that of the author's last opinion that "
+        "was measured before, or else of the one it was assigned. Others: who is no participant, as a moderator.",
+        "Stripped: published without a part that showed a sign of conduct." if "stripped" in shown else "",
+    ]
+    frame = in_order(frame, axes, complete)[[*axes, "kind", "side", *shown, "evidence"]]
+    return Table.of("Refusals by side of their author", frame, [*axes, "kind", "side"], notes, "refusals")
 
 
-def _refusals(n: int, first: int, last: int) -> str:
-    return f"{first / n:.0%}, {last / n:.0%} of {n}" if n else "-"
+#: Places of the sides in a table.
+_PLACES = {side: place for place, side in enumerate((*SIDES.values(), "unknown", "others"))}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -166,6 +167,7 @@ def table(
     labels = _label_columns(frame, axes)
     further = list(_missing_columns(frame))
     end = f"end, {_OF}" if _expected(counted) else "end"
+    frame = frame.assign(classifier=BELIEF) if _expected(counted) else frame
     above = (*("" for _ in (*labels, "runs")), *_HEADS[:1] * 2, *_HEADS[1:] * 2, *("" for _ in further))
     names = (*headings(labels), "runs", *("start", f"{end} {behind}") * 2, *(name for name, _, _ in further))
     columns = [
@@ -206,6 +208,12 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
     if (frame["off_scale_mass"] > 0.5).any():
         told = "mean probability of what is no answer; the numbers are those of answers alone"
         yield "off scale", [f"{mass:.2f}" for mass in frame["off_scale_mass"]], told
+    if ((frame["n_both"] > 0) & (frame["n_not_both"] > 0)).any():
+        told = (
+            "end less start among agents that have both, with their number, and what it could be with everybody; the "
+            "start is measured before the first step, or assigned where nobody was asked then"
+        )
+        yield "change", [_change(row) for row in frame.to_dict("records")], told
     if frame["n_withheld"].any():
         told = "runs without a mean and a diversity, since too few of their agents were measured"
         yield "withheld", frame["n_withheld"].astype(str).tolist(), told
@@ -214,6 +222,12 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
 def _expected(metrics: pd.DataFrame) -> bool:
     """Whether the opinions are expectations over token probabilities."""
     return bool((metrics["classifier"] == BELIEF).any())
+
+
+def _change(row: Mapping[Any, Any]) -> str:
+    low, high = cell_text(row["change_low"]), cell_text(row["change_high"])
+    both, lacking = row["n_both"], row["n_not_both"]
+    return f"{cell_text(row['change'])} ({both:.0f} of {both + lacking:.0f}; {low} to {high})"
 
 
 def _percent(share: float) -> str:

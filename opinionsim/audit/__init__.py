@@ -3,7 +3,7 @@
 In order: :func:`plan` says how many labels are needed, :func:`draw` samples texts and :func:`write_files` gives them to
 coders; :func:`read_files` and :func:`keep` take their labels in, :func:`score_tables` says what they show, and
 :func:`correction_tables` gives raw and corrected numbers side by side. :func:`instrument_tables` compares all readings
-of the same texts.
+of the same texts, and :func:`model_card` says what a chat model does in an agent's place.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         read_files as read_files,
     )
     from opinionsim.audit._labels_needed import half_width as half_width, plan as plan
+    from opinionsim.audit._model_card import card_table as card_table, model_card as model_card
     from opinionsim.audit._readings_compared import instrument_tables as instrument_tables
     from opinionsim.audit._sample import (
         Sample as Sample,

@@ -1,19 +1,21 @@
-"""The commands run and measure: progress, interrupts, and the report at the end."""
+"""The commands run, measure and check-model: progress, interrupts, and the report at the end."""
 
 from __future__ import annotations
 
 import gc
+import json
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opinionsim.cli._console import counted, note
-from opinionsim.cli._options import Changes, DesignNumber, Slots, assignments, own_modules, read_spec
+from opinionsim.cli._console import columns, counted, note, say, say_json, write_text
+from opinionsim.cli._options import AsJson, Changes, DesignNumber, Slots, assignments, own_modules, read_spec
 from opinionsim.cli._stores import read_results, reason_lines
-from opinionsim.errors import OpinionSimError, SpecError
+from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.foundation.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _Runs = Mapping[str, Collection[str] | None]
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
+#: Replies to a turn at most, where a specification says nothing else: each that is no answer is asked for twice again.
+_REPLIES = 3
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
 
 
@@ -156,6 +160,58 @@ def measure(
     if done := {label: runs for label, runs in variants.items() if runs}:
         summary = _carry_out_variants(whole, summary, done, 0)
     end(summary)
+
+
+def check_model(
+    model: str,
+    store: str | None = None,
+    study: str = "hundred",
+    changes: Changes = None,
+    max_concurrency: Slots = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a chat model 100 questions and print its card: what it does in an agent's place. Running it again resumes.
+
+    Parameters
+    ----------
+    model : MODEL
+        Chat model as specifications name it (see: opinionsim list models).
+    store : STORE
+        Where its replies are kept, and its card beside them. Default: results/check-MODEL.sqlite.
+    study : SPEC
+        Study whose price the card tells, played by this model. Default: one of 100 agents and 100 steps.
+    """
+    from opinionsim.audit import card_table, model_card
+    from opinionsim.planning import card_file, plan, spell_seconds
+    from opinionsim.running import Invocation
+    from opinionsim.store import load, open_store
+
+    name = card_file(model).stem
+    experiment = read_spec("check_model", [f"name={name}", f"model.name={json.dumps(model)}", *(changes or ())], None)
+    played = experiment.spec.model.model_dump(mode="json", exclude={"replies"})
+    of, url = read_spec(study, [f"model={json.dumps(played)}"], None), store_of(experiment, store)
+    with suppress(StoreError), open_store(url, write=False) as opened:
+        others = sorted({row.name for row in opened.designs() if row.name.startswith("check-")} - {name})
+        if others:
+            raise SpecError(f"--store {url}: holds {', '.join(others)}, the check of another model; give another store")
+    whole = Invocation(experiment, url, max_concurrency=max_concurrency)
+    forecast = plan(experiment, loaded=whole.parts)
+    note(f"{model}: at most {forecast.usage}")
+    summary = carry_out(whole, forecast.calls)
+    report(url, summary)
+    end(summary)
+    card = model_card(load(url, name))
+    usable, length, latency = (card["lines"][line]["value"] for line in ("usable", "tokens", "latency"))
+    priced = plan(of, reply_tokens=max(length, 1.0), latency=latency)
+    again = sum((1 - usable) ** n for n in range(_REPLIES))
+    told = f"{of.spec.name} with this model: {priced.usage}, {spell_seconds(priced.sequential_s)} one call at a time"
+    card["lines"]["price"] = {
+        "text": f"{told}; {again:.2f} times that where texts are asked for again",
+        "n": priced.calls,
+    }
+    path = card_file(model, url)
+    write_text(path, f"{json.dumps(card, indent=1)}\n")
+    say_json(card) if as_json else say(card_table(card).to_text(columns(100)))
 
 
 def store_of(experiment: Experiment, store: str | None) -> str:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from opinionsim.classifiers import DECIDED, RECORDED, AskingClassifier, Context, Item, asks, parse_closed
 from opinionsim.errors import MeasurementError, ModelCallError, OpinionSimError, StoreError
-from opinionsim.llm import CallName, Endpoint, Entry, EntryKey, Journal, RunCalls, Seat
+from opinionsim.llm import CallName, Endpoint, Entry, EntryKey, Journal, RunCalls
 from opinionsim.measurement._instruments import STANCE, Author, Instrument, OpinionKey, Reading, Text, check_instruments
 from opinionsim.measurement._queues import Queues, estimates_of, failed
 from opinionsim.messages import ChatMessage, Parse, Parsing, Reply, numbers_in, text_id
@@ -275,9 +275,9 @@ class Measuring:
         """Where an agent's model is asked for the probabilities of first tokens; None where no model answers."""
         everybody = self._calls.answering
         asked = everybody if isinstance(everybody, Endpoint) else everybody[agent]
-        if isinstance(asked, Seat):
+        if not isinstance(asked, Endpoint) or not hasattr(asked.client, "tokens"):
             return None
-        return replace(asked, client=getattr(asked.client, "tokens", asked.client), max_tokens=1)
+        return replace(asked, client=asked.client.tokens, max_tokens=1)
 
     async def _judged(
         self,

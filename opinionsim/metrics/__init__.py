@@ -106,6 +106,7 @@ if TYPE_CHECKING:
         SIDES as SIDES,
         exposure as exposure,
         readings as readings,
+        replies as replies,
     )
     from opinionsim.metrics._moments import (
         extreme_share as extreme_share,

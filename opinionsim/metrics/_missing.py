@@ -9,7 +9,7 @@ import pandas as pd
 
 from opinionsim.messages import UNHEARD
 from opinionsim.metrics._evidence import chosen_kind
-from opinionsim.metrics._opinion_rows import OPINION_COLUMNS, require, stance_rows
+from opinionsim.metrics._opinion_rows import OPINION_COLUMNS, require, scale_of, stance_rows
 
 #: Columns of a turns frame that are counted.
 TURN_COLUMNS = (
@@ -25,7 +25,7 @@ TURN_COLUMNS = (
     "signs",
     "taken",
 )
-#: Sides of neutral, by the sign of an author's last measured opinion.
+#: Sides of neutral, by the sign of an author's last opinion.
 SIDES = {-1.0: "negative", 0.0: "neutral", 1.0: "positive"}
 
 
@@ -113,8 +113,54 @@ def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:
     return named.merge(messages, on=["run_id", "turn"], how="left" if outside else "inner")
 
 
+def replies(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame) -> pd.DataFrame:
+    """What became of the turns of runs, by kind of text and side of their author; each turn counts once.
+
+    Parameters
+    ----------
+    runs, turns, opinions, agents : DataFrame
+        Frames of a store; only runs in `runs` are used, measured or not.
+
+    Returns
+    -------
+    DataFrame
+        One row a run, cell, kind of text and side that has any: ``run_id, cell, kind, side, n_replies`` (turns that
+        were asked), and those of them that were refused by their first reply (``n_refused_at_first``) and by their last
+        (``n_refused``), withheld by a filter of the provider (``n_filtered``), and published without a part that showed
+        a sign of conduct (``n_stripped``); ``evidence``. The side is that of the author's last opinion that was
+        measured before, or else of the one it was assigned: ``negative``, ``neutral``, ``positive``, or ``unknown``;
+        ``others`` are those of the cast who are no participants, as a moderator.
+
+    Raises
+    ------
+    MeasurementError
+        If a frame lacks a column.
+    """
+    require(turns, "turns", (*TURN_COLUMNS, "taken"))
+    keys = ["run_id", "cell", "agent"]
+    heads = runs[["run_id", "cell", "n_agents", "evidence"]].drop_duplicates(["run_id", "cell"]).astype({"cell": str})
+    asked = turns[turns["status"] != "skipped"].drop(columns="evidence", errors="ignore").merge(heads, on="run_id")
+    stance = stance_rows(runs, opinions)
+    neutral = scale_of(stance).neutral if len(stance) else 0.0
+    known = stance.loc[stance["value"].notna(), [*keys, "turn", "value"]].astype({"cell": str})
+    asked, known = (frame.sort_values("turn", kind="stable") for frame in (asked, known))
+    joined = pd.merge_asof(asked, known, on="turn", by=keys, allow_exact_matches=False)
+    assigned = agents.drop_duplicates(["run_id", "agent"])[["run_id", "agent", "assigned_opinion"]]
+    held = joined.merge(assigned, on=["run_id", "agent"], how="left")["assigned_opinion"].astype(float)
+    side = np.sign(joined["value"].fillna(held) - neutral).map(SIDES).fillna("unknown")
+    found: dict[str, Any] = {
+        "n_replies": 1,
+        "n_refused_at_first": joined["first_status"] == "refused",
+        **{f"n_{status}": joined["status"] == status for status in ("refused", "filtered")},
+        "n_stripped": joined["taken"] != "",
+    }
+    joined = joined.assign(side=side.where(joined["agent"] < joined["n_agents"], "others"), **found)
+    counts = joined.groupby(["run_id", "cell", "kind", "side", "evidence"], sort=False)[list(found)].sum()
+    return counts.astype(int).reset_index()
+
+
 def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None) -> pd.DataFrame:
-    """Who was to be heard, and who was: refusals by side of their author.
+    """Who was to be heard, and who was.
 
     Speakers of one opinion who refuse are heard less often, and the reports of their listeners fall away with them.
     Mean opinions then differ between conditions, even if nobody influences anybody.
@@ -130,12 +176,9 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
     Returns
     -------
     DataFrame
-        One row a run, cell and instrument of stance: ``run_id, cell, instrument_id, kind``. For each side (negative,
-        neutral, positive by the author's last measured opinion before; unmeasured where there is none)
-        ``n_<side>``, the messages that turns of the run were to read; ``n_<side>_at_first`` and ``n_<side>_refused``,
-        those of them whose first reply, and whose last one, was a refusal. ``intended`` and ``delivered``, the mean
-        last opinion of the authors of all these messages, and of those that were received; NaN without any.
-        ``evidence``.
+        One row a run, cell and instrument of stance: ``run_id, cell, instrument_id, kind``; ``intended`` and
+        ``delivered``, the mean last opinion before of the authors of the messages that turns of the run were to read,
+        and of those that were received, NaN without any; ``evidence``.
 
     Raises
     ------
@@ -154,15 +197,7 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
     asked = pairs.merge(instruments, on="run_id").sort_values("turn", kind="stable")
     known = stance[[*keys, "agent", "turn", "value"]].sort_values("turn", kind="stable")
     joined = pd.merge_asof(asked, known, on="turn", by=[*keys, "agent"], allow_exact_matches=False)
-    side = np.sign(joined["value"]).map(SIDES).fillna("unmeasured")
-    refused, first = joined["status"] == "refused", joined["first_status"] == "refused"
-    columns: dict[str, Any] = {}
-    for name in (*SIDES.values(), "unmeasured"):
-        own = side == name
-        columns |= {f"n_{name}": own, f"n_{name}_at_first": own & first, f"n_{name}_refused": own & refused}
-    groups = [joined[key] for key in keys]
-    counts = pd.DataFrame(columns).groupby(groups).sum().astype(int)
     received = joined["value"].where(~joined["status"].isin(UNHEARD))
-    means = pd.DataFrame({"intended": joined["value"], "delivered": received}).groupby(groups).mean()
-    frame = counts.join(means).reset_index().merge(heads, on=["run_id", "cell"])
-    return frame.assign(kind=kind)[[*keys, "kind", *counts.columns, "intended", "delivered", "evidence"]]
+    means = pd.DataFrame({"intended": joined["value"], "delivered": received})
+    frame = means.groupby([joined[key] for key in keys]).mean().reset_index().merge(heads, on=["run_id", "cell"])
+    return frame.assign(kind=kind)[[*keys, "kind", "intended", "delivered", "evidence"]]

@@ -251,6 +251,33 @@ def _assigned(cells: pd.DataFrame, agents: pd.DataFrame, ddof: int) -> pd.DataFr
     return pd.DataFrame({"assigned_bias": by_run.mean(), "assigned_diversity": by_run.std(ddof=ddof)})
 
 
+def _changes(
+    heads: pd.DataFrame, texts: pd.DataFrame, finals: pd.DataFrame, agents: pd.DataFrame, ends: pd.DataFrame
+) -> pd.DataFrame:
+    """Mean change of the participants of each group that have an opinion at both ends, their number, and its bounds.
+
+    The start is measured before the first step, or assigned where no text of the kind was asked for then.
+    """
+    keys = ["group", "agent"]
+    grid = heads.loc[heads.index.repeat(heads["n_agents"]), ["run_id"]].reset_index()
+    grid = grid.assign(agent=grid.groupby("group").cumcount()).join(ends, on="group")
+    early = texts[texts["step"] == 0]
+    held = agents.drop_duplicates(["run_id", "agent"]).set_index(["run_id", "agent"])["assigned_opinion"].astype(float)
+    before = early.dropna(subset="value").drop_duplicates(keys, keep="last").set_index(keys)["value"]
+    after = finals[(finals["step"] > 0) | ~finals["group"].isin(early["group"])].groupby(keys)["value"].mean()
+    grid = grid.join(before.rename("start"), on=keys).join(after.rename("end"), on=keys)
+    assigned = grid.join(held.rename("held"), on=["run_id", "agent"])["held"]
+    start, end = grid["start"].where(grid["group"].isin(early["group"]), assigned), grid["end"]
+    found = {
+        "change": end - start,
+        "n_both": (end - start).notna(),
+        "change_low": end.fillna(grid["low"]) - start.fillna(grid["high"]),
+        "change_high": end.fillna(grid["high"]) - start.fillna(grid["low"]),
+    }
+    own = pd.DataFrame(found).groupby(grid["group"])
+    return own.mean().assign(n_both=own["n_both"].sum())
+
+
 def _validation(cells: pd.DataFrame, heads: pd.DataFrame) -> list[str]:
     """Statement on the validation of the instrument of each row of `heads`; `cells` has the same rows."""
     pairs = zip(cells.itertuples(index=False), heads["instrument_id"], heads["kind"].astype(str), strict=True)
@@ -390,6 +417,8 @@ def run_metrics(
     frame["missing_rate"] = (frame["n_missing"] + skipped) / (frame["n_texts"] + skipped)
     frame = frame.assign(**{f"share_{point}": shares[:, place] for place, point in enumerate(scale.points)})
     frame = frame.join(_assigned(cells, agents, ddof), on="run_id")
+    changes = _changes(heads.set_index("group"), texts, finals, agents, pd.DataFrame({"low": low, "high": high}))
+    frame = frame.join(changes.assign(change=changes["change"].mask(withheld)))
     return frame.assign(evidence=head_cells["evidence"].array, validation=_validation(head_cells, heads))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.planning._cards import card_file as card_file, card_of as card_of
     from opinionsim.planning._forecast import (
         Forecast as Forecast,
         ModelForecast as ModelForecast,

@@ -21,6 +21,7 @@ from opinionsim.foundation.templates import sentences
 from opinionsim.llm import Usage
 from opinionsim.opinions import OpinionScale
 from opinionsim.planning._assumptions import Model, Rates, SeenCalls, check_assumptions, observe
+from opinionsim.planning._cards import card_of
 from opinionsim.planning._dry_run import CountedTurns, DryRun, Sort, questions
 from opinionsim.planning._forecast import Forecast, ModelForecast, spell_price
 from opinionsim.specification import (
@@ -511,6 +512,7 @@ class _Planning:
             scales={each.scale: _sampled(each.scale) for each in self._of_authors.values()},
             shared_blocks=_shared_blocks(self.runs.values()),
             few=_FEW_BLOCKS,
+            cards={model.name: card_of(model.name) for model in forecast.models if not model.judges},
             warnings=list(self._loaded.warnings()),
         )
 

@@ -17,7 +17,7 @@ from opinionsim.report._freeze import History, history
 from opinionsim.report._quoted_texts import samples, shifts
 from opinionsim.report._released import released
 from opinionsim.report._study_tables import naming_models, tables_of
-from opinionsim.report._study_words import caveats, design, methods, statements
+from opinionsim.report._study_words import caveats, design, methods, statements, usable
 from opinionsim.store import Results
 
 
@@ -35,6 +35,8 @@ class Study:
         What must stand in every title: a scripted stand-in, runs under way, people who withdrew; empty for neither.
     question : str
         The question that the specification states, or its description; empty without either.
+    usable : str
+        How many agents and runs the numbers of opinions rest on; empty where there are none.
     design : tuple of (str, str)
         The design in words, by labels.
     figures : tuple of Drawn
@@ -65,6 +67,7 @@ class Study:
     title: str
     stamp: str
     question: str
+    usable: str
     design: tuple[tuple[str, str], ...]
     figures: tuple[Drawn, ...]
     tables: tuple[Table, ...]
@@ -110,6 +113,7 @@ def study(results: Results) -> Study:
         title=f"{results.name}: {stated}",
         stamp="; ".join(_stamps(results)),
         question=" ".join((spec.get("question") or spec.get("description") or "").split()),
+        usable=usable(tables),
         design=tuple(told.items()),
         figures=figures,
         tables=tuple(tables),

@@ -19,6 +19,7 @@ from opinionsim.metrics import (
     played_by,
     validation_statement,
 )
+from opinionsim.planning import card_of
 from opinionsim.report._page_templates import WORDS, filled, sentences
 from opinionsim.specification import axes_of
 from opinionsim.store import Results
@@ -138,6 +139,16 @@ def statements(tables: Iterable[Table]) -> Iterator[str]:
             yield from sentences("statements.txt", table=table.name, rows=found, number=number_text, p_text=p_text)
 
 
+def usable(tables: Iterable[Table]) -> str:
+    """How many agents and runs the numbers of opinions rest on; empty without these."""
+    for frame in (table.frame for table in tables if table.name == "" and "n_withheld" in table.frame):
+        n = frame[["n_measured", "n_with_turn", "n_withheld", "n_runs"]].sum()
+        told = f"{n.n_measured:,.0f} of the {n.n_with_turn:,.0f} agents that had a turn"
+        share, kept = f"{n.n_measured / n.n_with_turn:.1%}", n.n_runs - n.n_withheld
+        return f"Usable: opinions of {told} ({share}) were measured, and {kept:.0f} of {n.n_runs:.0f} runs have a mean."
+    return ""
+
+
 def _labels(table: Table) -> Iterator[str]:
     """The condition of each row in words; a cell that is left blank repeats the one above."""
     heads, above = table.header[-1][: table.n_labels], [""] * table.n_labels
@@ -177,6 +188,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
 def caveats(results: Results) -> list[str]:
     """What a reader must keep in mind that no table says."""
     made, contents = results.manifest.get("environment", {}), contents_of(results)
+    played = set() if results.swept else set(results.agents.loc[results.agents["evidence"] == "model", "model"])
     return sentences(
         "caveats.txt",
         authors={"equation"} if results.swept else set("+".join(results.runs["evidence"]).split("+")),
@@ -185,4 +197,5 @@ def caveats(results: Results) -> list[str]:
         personas=contents.get("personas", {}),
         topics=[topic for file in contents.get("topics", {}).values() for topic in file.values()],
         dirty=(made.get("git") or {}).get("dirty"),
+        cards=[card for name in sorted(map(str, played)) if (card := card_of(name.partition(" (")[0], results.url))],
     )

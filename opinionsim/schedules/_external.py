@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -72,7 +73,7 @@ class OutsideInteraction(SteppedInteraction):
 
 @part("interaction", name="external")
 class Exposure(OutsideInteraction):
-    """In each step the listener of random dyads reviews a message from outside.
+    """In each step the listener of random dyads, or every agent, reviews a message from outside.
 
     Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent
     that reviews here in a step is the one that listens there.
@@ -80,9 +81,21 @@ class Exposure(OutsideInteraction):
 
     acts = named(REVIEW)
 
+    readers: Literal["drawn", "all"] = "drawn"
+    """Whether one agent is drawn in each step, or all of them read its message."""
+
+    def turns_a_step(self, size: int) -> int:
+        """One, or as many as agents."""
+        return size if self.readers == "all" else 1
+
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """One ``review`` a step."""
-        rng = setting.rng
-        agents = drawn_listeners(setting.size, self.steps_for(setting.size), rng)
-        for t, (agent, message) in enumerate(zip(agents, self.shown(setting, rng), strict=True)):
-            yield Turn(t, t + 1, agent, "review", (message,))
+        """One ``review`` a step, or one of each agent."""
+        rng, steps = setting.rng, self.steps_for(setting.size)
+        drawn = (
+            [range(setting.size)] * steps
+            if self.readers == "all"
+            else [(agent,) for agent in drawn_listeners(setting.size, steps, rng)]
+        )
+        index = count()
+        for t, (agents, message) in enumerate(zip(drawn, self.shown(setting, rng), strict=True)):
+            yield from (Turn(next(index), t + 1, agent, "review", (message,)) for agent in agents)

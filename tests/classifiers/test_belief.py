@@ -24,6 +24,7 @@ from opinionsim.plots import ribbons
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from tests.support.judge import CLAIM
+from tests.support.people import Double
 from tests.support.provider import StubProvider
 from tests.support.provider_faults import Exchange
 from tests.support.provider_replies import request_identity
@@ -261,6 +262,19 @@ def test_it_does_not_matter_what_became_of_the_text(stub: StubProvider) -> None:
     opinions = finished(_spec(stub), "a.sqlite").opinions
     own = opinions[opinions["variable"] == "belief"]
     assert (len(own), own["value"].isna().any(), set(own["status"])) == (8, False, {"answered"})
+
+
+def test_people_at_seats_are_not_read(stub: StubProvider) -> None:
+    spec = _spec(stub, texts=["report"], interaction={"kind": "independent", "reports": 2})
+    spec["cast"] = [{}, {"name": "Ben", "seat": {}}]
+    del spec["population"]
+    plain = changed(spec)
+    plain["measurement"] = {**spec["measurement"], "instruments": []}
+    finished(plain, "later.sqlite", people=Double())
+    for store in ("later.sqlite", "whole.sqlite"):
+        opinions = finished(spec, store, people=Double()).opinions
+        own = opinions[opinions["variable"] == "belief"].set_index("agent")["value"]
+        assert own.notna().groupby("agent").agg(list).to_dict() == {0: [True] * 2, 1: [False] * 2}
 
 
 def test_a_model_that_reasons_is_refused_at_the_first_call(stub: StubProvider) -> None:

@@ -16,6 +16,8 @@ from PIL import Image
 
 import opinionsim as osim
 from opinionsim.metrics import NOT_VALIDATED, answered_otherwise
+from opinionsim.planning import card_file
+from opinionsim.report import study
 from opinionsim.specification import load_experiment
 from tests.cli.conftest import Invoke
 from tests.support.command import refused
@@ -90,6 +92,21 @@ def test_missing_values_keep_their_cause(talk: str) -> None:
         own = told[(told["run_id"] == row.run_id) & (told["kind"] == row.kind)]
         for cause in ("refused", "empty", "truncated"):
             assert getattr(row, f"n_{cause}") == (own["status"] == cause).sum()
+
+
+def test_reports_tell_the_card_beside_the_store_of_the_model_that_played(talk: str) -> None:
+    results = osim.load(talk)
+    (name,) = results.agents["model"].unique()
+    assert not any("Card of" in each for each in study(results).caveats)
+    lines = {line: {"text": f"[{line}]"} for line in ("usable", "kept", "readable", "follows", "retest")}
+    card = {"model": name, "calls": 100, "asked_on": "2026-11-28", "lines": lines}
+    path = card_file(name, results.url)
+    path.write_text(json.dumps(card), encoding="utf-8")
+    try:
+        (told,) = (each for each in study(results).caveats if "Card of" in each)
+    finally:
+        path.unlink()
+    assert told.startswith(f"Card of {name} (opinionsim check-model, 100 calls of 2026-11-28): usable texts [usable], ")
 
 
 @pytest.mark.long

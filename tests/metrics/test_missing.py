@@ -10,7 +10,15 @@ import pytest
 
 from opinionsim.errors import MeasurementError
 from opinionsim.messages import MISSING
-from opinionsim.metrics import condition_metrics, exposure, named_metrics, run_metrics, step_metrics, trajectories
+from opinionsim.metrics import (
+    condition_metrics,
+    exposure,
+    named_metrics,
+    replies,
+    run_metrics,
+    step_metrics,
+    trajectories,
+)
 from opinionsim.opinions import OpinionScale
 from tests.support.frames import final, one_run
 
@@ -54,7 +62,7 @@ def test_every_cause_is_counted_where_it_belongs() -> None:
     (row,) = run_metrics(FRAMES.runs, FRAMES.opinions, FRAMES.agents, turns=TURNS).to_dict("records")
     counts = {name: row[name] for name in row if name.startswith("n_")}
     assert counts == {
-        **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_with_turn": 4, "n_texts": 5, "n_missing": 2},
+        **{"n_agents": 4, "n_measured": 3, "n_never": 1, "n_with_turn": 4, "n_both": 3, "n_texts": 5, "n_missing": 2},
         **{f"n_{status}": int(status in ("empty", "truncated")) for status in MISSING},
         **{"n_off_scale": 0, "n_ambiguous": 0},
         **{"n_skipped": 1, "n_refused_at_first": 0, "n_flagged": 0, "n_failed_reflections": 1, "n_stripped": 0},
@@ -146,6 +154,21 @@ def test_opportunities_come_with_time() -> None:
     assert made["bias"].isna().tolist() == [True, False, False, True, True]
 
 
+def test_a_change_is_among_agents_with_an_opinion_at_both_ends() -> None:
+    # The agent at -2 is never measured: the others start at 0.5 in the mean, and end there.
+    frames = one_run(final([NAN, 0, 0, 1, 1]), [-2, 0, 0, 1, 1])
+    (row,) = run_metrics(frames.runs, frames.opinions, frames.agents).to_dict("records")
+    assert (row["assigned_bias"], row["bias"]) == (0.0, 0.5)
+    assert (row["change"], row["n_both"]) == (0.0, 4)
+    assert (row["change_low"], row["change_high"]) == (0.0, 4 / 5)
+    # What was measured before the first step is the start where anybody was asked then.
+    asked = [(0, 0, 0, 1), (1, 0, 1, NAN), (2, 0, 2, 0), (3, 1, 0, 2), (4, 1, 1, 2), (5, 1, 3, 2)]
+    frames = one_run(asked, [-2] * 4, steps=1)
+    (row,) = run_metrics(frames.runs, frames.opinions, frames.agents).to_dict("records")
+    assert (row["change"], row["n_both"]) == (1.0, 1)
+    assert (row["change_low"], row["change_high"]) == ((1 + 0 - 2 + 0) / 4, (1 + 4 + 2 + 4) / 4)
+
+
 def test_all_reports_count_where_none_depends_on_another() -> None:
     texts = [(0, 1, 0, 2), (1, 1, 1, -2), (2, 2, 0, 1), (3, 2, 1, NAN)]
     frames = one_run(texts, [0, 0], steps=2, interaction="independent", every_report=True)
@@ -171,21 +194,37 @@ def test_ages_and_causes_step_by_step() -> None:
 # -- who was to be heard, and was ----------------------------------------------------------------------------
 
 
-def test_refusals_by_side_of_the_last_opinion_before_the_post() -> None:
+def test_intended_and_delivered_are_of_the_authors_of_what_was_to_be_read() -> None:
     (row,) = exposure(FRAMES.runs, TURNS, FRAMES.opinions).to_dict("records")
-    sides = {side: tuple(row[f"n_{side}{what}"] for what in ("", "_at_first", "_refused"))
-             for side in ("negative", "neutral", "positive", "unmeasured")}  # fmt: skip
-    # Agent 0 (+2) was to be read twice and refused once in the end; agent 1 (-1) twice; agent 2 (+1) once, empty.
-    assert sides == {"negative": (2, 0, 0), "neutral": (0, 0, 0), "positive": (3, 2, 1), "unmeasured": (0, 0, 0)}
+    # Agent 0 (+2) was to be read twice, and is refused once; agent 1 (-1) twice; agent 2 (+1) once, empty.
     assert row["intended"] == pytest.approx((2 + 2 - 1 - 1 + 1) / 5)
     assert row["delivered"] == pytest.approx((2 - 1 - 1) / 3)
 
 
-def test_an_opinion_stated_in_or_after_the_post_is_not_its_authors_last_one_before() -> None:
-    texts = [(2, 1, 0, 2, "report"), (3, 2, 2, 1, "report")]
-    frames = one_run(texts, [0] * 4, steps=5)
-    (row,) = exposure(frames.runs, TURNS, frames.opinions).to_dict("records")
-    assert (row["n_unmeasured"], row["n_positive"]) == (3, 2)
+def test_replies_are_counted_once_by_side_of_the_opinion_before_or_the_assigned_one() -> None:
+    # Agent 0 is coded +2 in turn 0; 1 and 2 have said nothing before they write; 3 is a moderator.
+    rows = [
+        {"agent": 0, "kind": "report"},
+        {"agent": 0, "kind": "post", "first_status": "refused", "taken": "names"},
+        {"agent": 1, "kind": "post", "status": "refused"},
+        {"agent": 2, "kind": "post", "status": "filtered"},
+        {"agent": 3, "kind": "post", "status": "refused"},
+        {"agent": 0, "kind": "report", "reads": (1, 1, 2)},
+        {"agent": 1, "kind": "post", "status": "skipped"},
+    ]
+    turns = turns_frame(rows)
+    frames = one_run([(0, 1, 0, 2, "report"), (1, 2, 0, -1, "post"), (5, 6, 0, -2, "report")], [-1, -1, None], steps=7)
+    for opinions in (frames.opinions, frames.opinions[:0]):
+        found = replies(frames.runs, turns, opinions, frames.agents).set_index(["kind", "side"])
+        told = ["n_replies", "n_refused_at_first", "n_refused", "n_filtered", "n_stripped"]
+        posts = {side: tuple(row) for side, row in found.loc["post", told].iterrows()}
+        of_agents = {"negative": (1, 1, 1, 0, 0), "unknown": (1, 0, 0, 1, 0), "others": (1, 1, 1, 0, 0)}
+        if len(opinions):
+            assert posts == of_agents | {"positive": (1, 1, 0, 0, 1)}
+            assert found.loc["report", "n_replies"].to_dict() == {"negative": 2}
+        else:
+            # Nobody is measured: the assigned opinions stand.
+            assert posts == of_agents | {"negative": (2, 2, 1, 0, 1)}
 
 
 def test_a_frame_without_the_columns_is_refused() -> None:

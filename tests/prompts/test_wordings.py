@@ -9,10 +9,11 @@ from jinja2 import Environment
 from jinja2.meta import find_undeclared_variables
 
 from opinionsim.errors import SpecError
+from opinionsim.planning import preview
 from opinionsim.prompts import USUAL, PromptPack, load_pack, worded
 from opinionsim.specification import load_experiment
 from opinionsim.testing import PromptPackContract
-from tests.support.running import SMALL
+from tests.support.running import SMALL, changed
 
 OTHERS = ("second", "third", "fourth", "fifth")
 TEMPLATES = ("system", "write", "review", "report", "probe")
@@ -80,7 +81,38 @@ def test_the_usual_wording_enters_no_identity_and_another_one_does() -> None:
 
 
 def test_a_wording_that_a_pack_lacks_is_refused() -> None:
-    with pytest.raises(SpecError, match="no wording 'sixth'; valid: usual, fifth, fourth, second, third"):
+    with pytest.raises(
+        SpecError, match="no wording 'sixth'; valid: usual, falling, fifth, fourth, second, third, words"
+    ):
         load_pack("default::sixth")
     with pytest.raises(SpecError, match="has no wording 'second'; valid: usual"):
         load_experiment({**SMALL, "prompts": {"pack": "room", "variant": "second"}})
+
+
+@pytest.mark.parametrize(
+    ("wording", "listed", "asked"),
+    [
+        (USUAL, "-1: slightly negative\n0: neutral\n1: slightly positive\n", "one of these numbers"),
+        ("falling", "1: slightly positive\n0: neutral\n-1: slightly negative\n", "one of these numbers"),
+        ("words", "\nslightly negative\nneutral\nslightly positive\n", "the words of one of these lines"),
+    ],
+)
+def test_two_wordings_change_the_closed_question_alone(wording: str, listed: str, asked: str) -> None:
+    spec = changed(SMALL, prompts={"variant": wording}, measurement={"self_report": {"before": 1}})
+    usual, prompts = (preview(load_experiment(each)).prompts for each in (changed(spec, prompts={}), spec))
+    question = prompts["self-report"][-1].content
+    assert listed in question
+    assert f"in {asked} and nothing else:" in question
+    assert {act for act in prompts if prompts[act] != usual[act]} <= {"self-report"}
+
+
+@pytest.mark.long
+class TestFalling(PromptPackContract):
+    def pack(self) -> PromptPack:
+        return load_pack("default::falling")
+
+
+@pytest.mark.long
+class TestWords(PromptPackContract):
+    def pack(self) -> PromptPack:
+        return load_pack("default::words")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +18,7 @@ from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, twins_experiment
 from opinionsim.metrics import EVIDENCE
 from opinionsim.report import Study, history, study, tables_of, write_archive
-from opinionsim.report._study_words import design
+from opinionsim.report._study_words import design, statements
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, copy_store
 from tests.report.conftest import SCRIPTED
@@ -43,6 +44,16 @@ def test_a_scripted_study_is_stamped_and_finds_nothing(of_script: Study) -> None
     assert told.question == "Is it so?"
     assert told.statements == ()
     assert "stand-in" in told.methods
+
+
+def test_no_mean_is_told_of_withheld_runs(of_model: Study) -> None:
+    main = of_model.tables[0]
+    assert of_model.usable.startswith("Usable: opinions of ")
+    frame = main.frame.assign(n_withheld=[1, *main.frame["n_runs"][1:]])
+    frame.loc[frame.index[1:], ["bias", "diversity"]] = float("nan")
+    some, none = statements([replace(main, frame=frame)])
+    assert "over 2 of 3 runs" in some
+    assert "there is no mean opinion and no diversity, since in all 3 runs opinions of too few agents" in none
 
 
 def test_statements_are_made_of_numbers_of_the_tables(of_model: Study) -> None:

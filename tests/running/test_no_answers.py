@@ -11,10 +11,12 @@ import pytest
 from langchain_core.messages import AIMessage
 
 import opinionsim as osim
-from opinionsim.analysis import missing_tables, tables
+from opinionsim.analysis import missing_tables, reply_table, tables
 from opinionsim.errors import SpecError
 from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
+from opinionsim.plots import final_data, phase_data
+from opinionsim.report import study, tables_of
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
@@ -122,13 +124,15 @@ def test_a_question_refused_at_first_is_asked_again_and_counted() -> None:
     assert set(posts["status"]) == {"answered"}
     first = (posts["first_status"] == "refused").sum()
     assert first == len(refused) == (results.calls["status"] == "refused").sum()
-    main, heard = _tabulated(results)
+    (main,) = _tabulated(results)
     assert "refused at first" not in main.header[-1]
-    assert heard.name == "heard"
-    sides = ("negative", "neutral", "positive", "unmeasured")
-    assert sum(heard.frame[f"n_{side}_at_first"].iloc[0] for side in sides) == first
-    assert sum(heard.frame[f"n_{side}_refused"].iloc[0] for side in sides) == 0
-    assert heard.frame["intended"].iloc[0] == heard.frame["delivered"].iloc[0] == 2.0
+    # Posts are not tabulated, and their refusals are, by side.
+    made = reply_table(results.runs, results.opinions, results.agents, results.turns)
+    assert made is not None
+    assert made.header[-1] == ("kind", "side", "replies", "refused at first")
+    assert set(made.frame["kind"]) == {"post"}
+    assert made.frame["replies"].sum() == len(posts)
+    assert (made.frame["replies"] * made.frame["refused at first"]).sum() == pytest.approx(first)
 
 
 def test_unequal_exposure_stands_in_the_row_of_each_condition() -> None:
@@ -260,6 +264,61 @@ def test_cells_that_share_runs_agree_on_what_ends_them_and_may_count_differently
     assert counted.to_dict()["model.replies.truncated.then=measure"] == 12
     with pytest.raises(SpecError, match="which one of them ends where the other goes on"):
         load_experiment(changed(SPEC, sweep={"model.replies.truncated.then": ["missing", "fail"]}))
+
+
+#: What SmolLM2-135M-Instruct said of one topic: posts, and reports with the reason for which each ended.
+SMALL_POSTS = [
+    "Aisha, I'm not sure I'm ready to share the truth.",
+    "The Theory of Quantum Gravity, a reality, not a conspiracy, by governments worldwide and not a real phenomenon.",
+    "I've shared another post about Theory XYZ, as I mentioned before, in the hopes that I could reach you.",
+    "The theory that Global Warming is a conspiracy by governments worldwide and is not a real phenomenon.",
+]
+SMALL_REPORTS = [
+    ("You are in a room, and you are not alone. You are at a desk, and you are not alone.\n\nYour access to", "length"),
+    (
+        "You are reflecting on your own logic, and you may not want to share your belief. You are reflecting on",
+        "length",
+    ),
+    ("I'm having trouble with this because I'm having to do things that I'm not comfortable with. I know", "length"),
+    ("You are not playing a real person. You have a strong confirmation bias: you will only believe", "length"),
+]
+
+
+def test_the_numbers_of_a_model_too_small_for_the_task_are_withheld() -> None:
+    """One agent of six says what it believes: no mean of it stands in frames, tables or sentences."""
+    told: list[str] = []
+
+    def reply(prompt: list[ChatMessage]) -> str | AIMessage:
+        if REPORT not in prompt[-1].content:
+            return SMALL_POSTS[len(prompt[-1].content) % len(SMALL_POSTS)]
+        told.append(prompt[0].content)
+        text, reason = SMALL_REPORTS[len(told) % len(SMALL_REPORTS)]
+        one = prompt[0].content == told[0]
+        return TRUE if one else AIMessage(text, response_metadata={"finish_reason": reason})
+
+    results = _carried_out(changed(SPEC, measurement={"classifier": "lexicon"}), reply)
+    reports = results.metrics.set_index("kind").loc["report"]
+    assert (reports["n_measured"], reports["withheld"]) == (1, True)
+    assert reports["n_with_turn"] > 2
+    assert pd.isna(reports[["bias", "diversity", "change", "share_2"]]).all()
+    assert reports["bias_high"] == 2.0 > reports["bias_low"]
+    made = tables_of(results)
+    ends = [made[0].rows[0][column] for column, name in enumerate(made[0].header[-1]) if name.startswith("end")]
+    assert ends == ["\N{EN DASH}"] * 2
+    assert [note for note in made[0].notes if "Runs without a mean and a diversity: 1 of 1" in note]
+    gathered = study(results)
+    assert f"1 of the {reports['n_with_turn']} agents that had a turn" in gathered.usable
+    assert "0 of 1 runs have a mean" in gathered.usable
+    final = final_data(results, kind="report")
+    assert final.moments == ("B \N{EN DASH}", "D \N{EN DASH}")
+    with pytest.raises(SpecError, match="no run has a number"):
+        phase_data(results, "n_agents", value="bias", kind="report")
+    # Another share changes no run.
+    summary, again = carry_out(
+        changed(SPEC, measurement={"classifier": "lexicon", "least_measured": 0.1}), "s.sqlite", GivenReplies([])
+    )
+    assert (summary.made, summary.complete) == (0, 1)
+    assert again.metrics.set_index("kind").loc["report", "bias"] == 2.0
 
 
 def test_an_order_of_roles_that_a_server_refuses_stops_the_sweep_and_is_mended_by_an_option() -> None:

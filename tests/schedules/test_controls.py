@@ -117,6 +117,17 @@ def test_exposure_in_sequence_starts_over_at_the_end() -> None:
     assert [turn.step for turn in turns] == list(range(1, 8))
 
 
+def test_all_agents_may_read_the_message_of_a_step() -> None:
+    exposure = Exposure(messages=NEWS, steps=4, order="sequence", readers="all")
+    turns = list(_static(exposure, 3).turns())
+    assert [turn.index for turn in turns] == list(range(12))
+    assert [(turn.step, turn.agent) for turn in turns] == [(step, agent) for step in range(1, 5) for agent in range(3)]
+    assert [turn.reads for turn in turns[::3]] == [(External(f"external-{i % 3}"),) for i in range(4)]
+    assert [problem for _, problem in exposure.conflicts(3_000_000)] == [
+        "makes 12000000 turns for population.size = 3000000; at most 10000000 are possible"
+    ]
+
+
 def test_exposure_at_random_is_uniform_over_agents_and_messages() -> None:
     schedule = _exposed(4, 12_000)
     assert dict(schedule.externals) == {f"external-{i}": message for i, message in enumerate(NEWS)}

@@ -1,0 +1,37 @@
+"""The card of a chat model, kept beside its check: what it does in an agent's place."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from opinionsim.errors import SpecError
+
+
+def card_file(model: str, url: str = "") -> Path:
+    """Where the card of a model is kept, ``check-MODEL.json``: beside a store, or in ``results`` without a file."""
+    path = url.removeprefix("sqlite:///")
+    folder = Path(path).parent if path and "://" not in path else Path("results")
+    return folder / f"check-{re.sub(r'[^A-Za-z0-9._-]+', '-', model).strip('-')}.json"
+
+
+def card_of(model: str, url: str = "") -> dict[str, Any] | None:
+    """The card of a model, if there is one beside a store or in ``results``: see :func:`opinionsim.audit.model_card`.
+
+    Raises
+    ------
+    SpecError
+        If a file in its place is no card.
+    """
+    for path in (card_file(model, url), card_file(model)):
+        try:
+            card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            if card["model"] == model:
+                return card
+        except FileNotFoundError:
+            pass
+        except (ValueError, TypeError, KeyError):
+            raise SpecError(f"{path}: is no card of a model; `opinionsim check-model` makes it anew") from None
+    return None
