@@ -197,7 +197,11 @@ def never(bad: Any, *others: str) -> dict[str, Any]:
 
     def says(asked: Asked, number: int) -> Any:
         prompts.append(asked.prompt)
-        return bad if asked.prompt == prompts[0] else f"<statement>Draft of {hashed(asked.prompt)[:4]}.</statement>"
+        return (
+            bad
+            if asked.prompt.startswith(prompts[0])
+            else f"<statement>Draft of {hashed(asked.prompt)[:4]}.</statement>"
+        )
 
     return {"draft": says}
 
