@@ -111,7 +111,7 @@ def by_side(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[Share, Share]]
     }
 
 
-def fit(penalty: float = 1.0, caution: float = 0.3) -> dict[str, float]:
+def fit(penalty: float = 1.0, caution: float = 0.2) -> dict[str, float]:
     """Weights of the signs, and ``bias``, by logistic regression on the development texts in all languages.
 
     Answers are what the scripted model says and the rows with a label in ``opinion_texts``, too, so that refusals are

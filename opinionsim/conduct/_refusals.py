@@ -154,6 +154,9 @@ def _values(plain: str, language: str) -> dict[str, float]:
     values["own"] = sum(not names.isdisjoint(_OWN) for names in free) / max(1, len(found))
     values["own at once"] = bool(found) and found[0].isdisjoint(_DECLINES) and not found[0].isdisjoint(_OWN)
     declines = [not names.isdisjoint(_DECLINES) for names in found]
+    if values["own at once"] and not any(values[name] for name in _REFUSES):
+        # What a person says comes first, and the model adds what it is.
+        values["is a model"] = 0.0
     values["unwilling"] = any("unwilling" in names and names.isdisjoint(_DECLINES) for names in found)
     values["task"] = min(2, sum("task" in names and "cannot do" not in names for names in found))
     values["task beside"] = any({"task", "unwilling"} <= names and names.isdisjoint(_DECLINES) for names in found)
@@ -212,8 +215,9 @@ def _language(plain: str) -> str:
     if _ENGLISH.search(plain) or len(_COMMON["en"].findall(plain)) * 16 > len(plain):
         return "en"
     common = {name: len(words.findall(plain)) for name, words in _COMMON.items()}
-    likely = [name for name, number in common.items() if number == max(common.values())]
-    # Of languages that are as likely, the one in which the text would decline.
+    near = [name for name, number in common.items() if number >= max(common.values()) - 1]
+    likely = sorted(near, key=lambda name: -common[name])
+    # Of languages that are about as likely, the one in which the text would decline.
     return next((name for name in likely if not _found(plain[:200], name).isdisjoint(_DECLINES)), likely[0])
 
 

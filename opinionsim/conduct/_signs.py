@@ -245,8 +245,8 @@ def _behind(text: str, start: int, end: int, author: str, found: list[Sign]) -> 
     """Where the text ends in front of words of the model's own, or their number, behind it."""
     tail = max(start, end - _LINE)
     newline, bracketed = text.rfind("\n", tail, end) + 1, text[end - 1] in _CLOSED
-    if bracketed and (count := _pattern("shape", "count").search(text, tail, end)) and count.start() > start:
-        number, words = int(count[1] or count[2]), len(words_in(text[start : count.start()].lower()))
+    if (count := _pattern("shape", "count").search(text, tail, end)) and count.start() > start:
+        number, words = int(count[1] or count[2] or count[3]), len(words_in(text[start : count.start()].lower()))
         found.append(Sign("markup", count.start(), end, number > 9 and abs(number - words) <= number / 3))
         return len(text[: count.start()].rstrip())
     group = _pattern("shape", "brackets").search(text, tail, end) if bracketed else None
@@ -300,7 +300,11 @@ def _marks(body: str, start: int) -> Iterator[Sign]:
         mark = len(match[1] or match[2])
         spans += [(match.start(), match.start() + mark), (match.end() - mark, match.end())]
     yield from (Sign("markup", start + first, start + last, True) for first, last in spans)
-    if not spans and any(each in body for each in _MARKED) and (perhaps := _pattern("shape", "maybe").search(body)):
+    if (
+        not spans
+        and any(each in body for each in _MARKED)
+        and (perhaps := _pattern("shape", "maybe").search(body, 0, _END))
+    ):
         yield Sign("markup", start + perhaps.start(), start + perhaps.end())
 
 

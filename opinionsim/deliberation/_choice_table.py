@@ -65,7 +65,7 @@ def choice_table(results: Results) -> Table | None:
     rows = [{"topic": "overall", **_row(found)}] if len(topics) > 1 else []
     rows += [{"topic": topics[cell], **_row(found[found["cell"] == cell])} for cell in topics]
     frame = pd.DataFrame(rows)
-    lost = found.loc[found["chosen"].isna(), "status"].replace("answered", "not readable").value_counts()
+    lost = found.loc[found["chosen"].isna(), "status"].value_counts()
     missing = ", ".join(f"{n} {how}" for how, n in lost.items()) or "none"
     notes = [
         "Share: of choices that fell on the text, not on the other; its interval is exact (Clopper-Pearson). p: exact "

@@ -15,7 +15,6 @@ from langchain_core.language_models import BaseChatModel
 
 from opinionsim.errors import SpecError
 from opinionsim.llm import ModelClient, own_model
-from opinionsim.messages import MISSING, SPOKEN
 from opinionsim.prompts import Texts, load_pack
 from opinionsim.registry import name_of, part
 
@@ -154,7 +153,7 @@ class Speaker(ABC):
         """Fields of a specification that are not None, and its chat model, by the name that it has there."""
         options = self.kwargs
         own = {name: options.pop(name, None) for name in ("temperature", "max_tokens")}
-        replies = {status: {"then": no_answer} for status in MISSING if status not in SPOKEN}
+        replies = {status: {"then": no_answer} for status in ("refused", "off_role", "empty")}
         stated = {name: value for name, value in fields.items() if value is not None}
         return {**stated, "model": {"name": model, **own, "options": options, "replies": replies}}
 

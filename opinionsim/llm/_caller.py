@@ -26,7 +26,7 @@ from opinionsim.llm._budget import Budget, Usage, bound_tokens
 from opinionsim.llm._call_name import REPLY
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
-from opinionsim.llm._judging import Judgement, asked_again, judge, read_again, reply_of, treated
+from opinionsim.llm._judging import Judgement, asked_again, judge, parsed, read_again, reply_of, treated
 from opinionsim.llm._policy import RetryPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply
@@ -244,7 +244,7 @@ class RunCalls:
         everybody = endpoint or self.answering
         asked = everybody[turn.agent] if isinstance(everybody, Sequence) else everybody
         person = isinstance(asked, Seat)
-        rejected, told, first = 0, "", prompt
+        rejected, told, first, parse = 0, "", prompt, partial(parsed, reading, call)
         again: Counter[str] = Counter()
         if call == REPLY and self.prompts is not None:
             self.prompts[turn.index] = prompt
@@ -262,11 +262,11 @@ class RunCalls:
                 looked: dict[str, Any] = {}
                 if isinstance(asked, Seat):
                     reply, latency_s, unfit = await self._answer(turn, question, asked, reading, rejected, told)
-                    judged = judge(reply.text, reply.status, (), None, again, reading, call)
+                    judged = judge(reply.text, reply.status, (), None, parse)
                     judged = Judgement("rejected", "rejected", unfit) if unfit else judged
                 else:
                     reply, latency_s = await self._reply(turn, question, asked)
-                    judged, looked = await treated(reply, prompt, asked, again, reading, call)
+                    judged, looked = await treated(reply, prompt, asked, again, reading, parse)
                 entry = Entry(
                     key,
                     turn.step,
@@ -296,7 +296,7 @@ class RunCalls:
             if judged.failure is not None:
                 raise ScheduleError(
                     judged.reason,
-                    advice="The reply is kept; raise opinionsim.errors.Rejected for one that cannot be used",
+                    advice="The reply is kept; a parse raises opinionsim.errors.Rejected for one that cannot be used",
                     **self._at(turn, f", call {call!r}"),
                 ) from judged.failure
             if judged.acceptance == "accepted":
@@ -361,7 +361,9 @@ class RunCalls:
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed = dict.fromkeys(allowed, 0)
         pool, client = self._slots, endpoint.client
-        lane = pool.lane(endpoint.account, adaptive=endpoint.networked)
+        # What waits for a model in this process waits here, where its time does not run yet.
+        most = getattr(getattr(client, "behind", client), "slots", None)
+        lane = pool.lane(endpoint.account, adaptive=endpoint.networked, most=most)
         clock = asyncio.get_running_loop().time
         while True:
             pool.check(client)

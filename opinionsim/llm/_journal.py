@@ -46,7 +46,7 @@ class Entry:
     cause : str
         Why it was rejected: its status, one of its signs, or ``rejected`` by the act's `parse`; empty otherwise.
     reason : str
-        The same in words, or why it could not be read; empty otherwise.
+        The same in words, or why it was taken without being read; empty otherwise.
     source : str
         ``model``, ``person``, ``instrument`` or ``import``. Only replies of models are calls: they alone cost money
         and count against budgets.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from opinionsim.conduct import ReplyPolicy, Sign, names_of
-from opinionsim.errors import JournalMismatch, NothingSaid, Rejected
+from opinionsim.conduct import Sign, names_of
+from opinionsim.errors import JournalMismatch, NothingSaid, Rejected, SpecError
 from opinionsim.llm._reply import ParsedReply
 from opinionsim.messages import SPOKEN, ChatMessage, Parsing, Prompt, Reply, ReplyStatus, Said
 from opinionsim.registry import RAISED, raised
@@ -52,6 +53,10 @@ class Judgement(NamedTuple):
     """Error of a `parse` or an own sign that failed; raised after the journal has the reply, which was paid for."""
 
 
+Follows = Callable[[ReplyStatus, Sequence[str]], tuple[str, str]]
+Reads = Callable[[str], Judgement]
+
+
 def parsed(reading: Parsing, call: str, text: str) -> Judgement:
     """Whether the act's `parse` accepts an answer."""
     if reading.parse is None:
@@ -91,11 +96,12 @@ def read_again(entry: Entry, reading: Parsing, at: Mapping[str, Any]) -> Judgeme
 
 
 async def treated(
-    reply: ParsedReply, prompt: Prompt, endpoint: Endpoint, again: Mapping[str, int], reading: Parsing, call: str
+    reply: ParsedReply, prompt: Prompt, endpoint: Endpoint, again: Mapping[str, int], reading: Parsing, parse: Reads
 ) -> tuple[Judgement, dict[str, Any]]:
     """Whether a model's reply is accepted, and what its entry says of its signs, what was taken out, and by what rules.
 
-    In a form that no refusal has, it is an answer whatever its words. Parameters as for :func:`judge`.
+    In a form that no refusal has, it is an answer whatever its words. `again` says how often the same was asked again,
+    by cause; `parse` is that of :func:`judge`.
     """
     policy, speech = endpoint.replies, reading.speech
     if speech is not None and (reading.closed or speech.looks == "none"):
@@ -105,14 +111,15 @@ async def treated(
     try:
         status, signs = await policy.look(reply.text, reply.status, speech=speech, **shown)
     except RAISED as error:  # a judge and a sign may be the user's own
-        return Judgement("unparsed", reason=raised(error, placed=False), failure=error), {}
+        told = str(error) if isinstance(error, SpecError) else raised(error)
+        return Judgement("unparsed", reason=told, failure=error), {}
     has_form = (reading.formal or reading.closed) and status not in (reply.status, "empty")
-    if has_form and parsed(reading, call, reply.text).acceptance == "accepted":
+    if has_form and parse(reply.text).acceptance == "accepted":
         status = reply.status
     signs = tuple(_unless_asked_for(sign, reply.text, prompt, reading) for sign in signs) if signs else ()
     names = names_of(signs) if signs else ()
-    doubles = endpoint.max_tokens is not None
-    judged = judge(reply.text, status, names, policy, again, reading, call, doubles=doubles)
+    follows = partial(policy.follows, asked=again, doubles=endpoint.max_tokens is not None)
+    judged = judge(reply.text, status, names, follows, parse)
     sure = policy.taken.intersection(sign.name for sign in signs if sign.sure) if signs else ()
     taken = " ".join(name for name in names if name in sure)
     return judged, {"signs": signs, "taken": taken, "rules": policy.rules}
@@ -128,16 +135,7 @@ def _unless_asked_for(sign: Sign, text: str, prompt: Prompt, reading: Parsing) -
 
 
 def judge(
-    text: str,
-    status: ReplyStatus,
-    signs: Sequence[str],
-    policy: ReplyPolicy | None,
-    again: Mapping[str, int],
-    reading: Parsing,
-    call: str,
-    *,
-    doubles: bool = False,
-    reason: str = "",
+    text: str, status: ReplyStatus, signs: Sequence[str], follows: Follows | None, parse: Reads, reason: str = ""
 ) -> Judgement:
     """Whether a reply is accepted: by its status and signs, then by the act's `parse` if it is an answer.
 
@@ -145,27 +143,24 @@ def judge(
     ----------
     text, status, signs
         The reply, its status, and the names of its signs of conduct.
-    policy : ReplyPolicy or None
-        What follows from them; None for a person, whose reply is only parsed.
-    again : mapping of str to int
-        How often the same was asked again, by cause.
-    reading, call
-        How it is read, and the name of the call.
-    doubles : bool
-        Whether there is a limit of length that could be doubled; else the same question would be cut off again.
+    follows : callable or None
+        What follows from status and signs (:meth:`opinionsim.conduct.ReplyPolicy.follows`); None for a person, whose
+        reply is only parsed.
+    parse : callable
+        Whether its act accepts an answer, such as :func:`parsed` with how it is read.
     reason : str
         Why a `parse` has given it its status.
     """
-    if policy is not None:
-        cause, then = policy.follows(status, signs, again, doubles=doubles)
+    if follows is not None:
+        cause, then = follows(status, signs)
         if then in ("again", "fail"):
             told = reason or (f"the reply shows {cause}" if cause != status else f"the reply was {status}")
             return Judgement("rejected", cause, told, ends=then == "fail", status=status)
         if then == "skip" and status in SPOKEN:
             return Judgement(status="left_out")
     if status != "answered":
-        return Judgement(status=status)
-    found = parsed(reading, call, text)
-    if not found.status or (policy is None and found.status != "empty"):
+        return Judgement(reason=reason, status=status)
+    found = parse(text)
+    if not found.status or (follows is None and found.status != "empty"):
         return found._replace(status=status)
-    return judge(text, found.status, (), policy, again, reading, call, reason=found.reason)
+    return judge(text, found.status, (), follows, parse, found.reason)

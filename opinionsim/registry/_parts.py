@@ -413,8 +413,9 @@ def find(kind: str, reference: str) -> Part:
     if found is None and not is_path(reference):
         own = names(kind)
         raise SpecError(
-            f"unknown {words} {reference!r}{meant(reference, own)}; valid: {', '.join(sorted(own))}, or the import "
-            "path of one of your own, package.module:Name"
+            f"unknown {words} {reference!r}{meant(reference, own)}; valid: "
+            f"{''.join(f'{each}, ' for each in sorted(own))}{'or ' * bool(own)}the import path of one of your own, "
+            "package.module:Name"
         )
     found = found or _imported(kind, reference)
     for group in KINDS[kind].methods if found.outside else ():

@@ -216,7 +216,8 @@ def _mark(line: Mapping[str, Any], instrument_id: str | None) -> str:
         told.append(_coded(found[-1]))
     if line["signs"]:
         gone = line["taken"].split()
-        told += [f"reply showed {each}" + ", taken out" * (each in gone) for each in line["signs"].split()]
+        shown = [each + " (taken out)" * (each in gone) for each in line["signs"].split()]
+        told.append(f"reply showed {', '.join(shown)}")
     return f"  [{', '.join(told)}]" if told else ""
 
 

@@ -13,7 +13,7 @@ import opinionsim as osim
 from opinionsim.conduct import Looked, ReplyPolicy, Sign
 from opinionsim.errors import ModelCallError, Rejected, ScheduleError
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly
-from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply, Said, Speech
+from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Prompt, Reply, Said, Speech
 from opinionsim.testing import run_virtual
 from tests.support.desk import PROMPT, TURN, Client, Desk, fails
 
@@ -38,6 +38,12 @@ def marks(text: str, status: Any, *, speech: Any, **_: Any) -> Looked:
 def loud(text: str, **_: Any) -> list[tuple[int, int]]:
     """Words in capitals."""
     return [match.span() for match in re.finditer(r"\b[A-Z]{3,}\b", text)]
+
+
+@osim.part("judge")
+async def compared(text: str, status: Any, *, speech: Any, prompt: Any, received: Any) -> Looked:
+    """A judge that is awaited, and says with what it could compare a reply."""
+    return Looked(status, tuple(Sign(name, 0, 1) for name, each in (("echo_task", prompt), ("echo", received)) if each))
 
 
 def desk(
@@ -88,6 +94,12 @@ def test_where_nobody_speaks_no_sign_is_looked_for(how: dict[str, Any]) -> None:
     at = desk({"own": {f"{HERE}:loud": "strip"}}, NOISY)
     assert run_virtual(at.ask(SPEAKS._replace(**how))) == Reply(NOISY)
     assert at.journal.records[0].signs == ()
+
+
+@pytest.mark.parametrize(("looks", "signs"), [("all", ("echo", "echo_task")), ("own", ())])
+def test_a_summary_is_compared_with_nothing_that_it_was_shown(looks: Any, signs: tuple[str, ...]) -> None:
+    reading = Parsing(None, (Message("News."),), speech=SPEAKS.speech._replace(looks=looks))
+    assert run_virtual(desk({}, PLAIN, judge=f"{HERE}:compared").ask(reading)) == Reply(PLAIN, signs=signs)
 
 
 def test_a_label_that_was_asked_for_stays() -> None:

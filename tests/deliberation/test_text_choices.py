@@ -143,7 +143,7 @@ def test_what_is_refused_or_not_readable_counts_nowhere() -> None:
     assert table.frame["missing"].tolist() == [40, 20, 20]
     assert (table.frame["share"] == 1).all()
     (told,) = [note for note in table.notes if note.startswith("Missing: ")]
-    assert {"20 not readable", "20 refused"} == set(told[9:].partition(";")[0].split(", "))
+    assert {"20 unreadable", "20 refused"} == set(told[9:].partition(";")[0].split(", "))
 
 
 def test_a_pair_without_a_text_is_left_out() -> None:

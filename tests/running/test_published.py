@@ -35,7 +35,7 @@ SIZES = {
     "room_quickstart": (1, 1, 45),
     "selective_refusal": (3, 90, 60 * 200 + 30 * 100),
     "real_model": (2, 6, 6 * 60),
-    "real_small": (2, 4, 4 * 14),
+    "real_small": (2, 4, 4 * 12),
     "structures": (4, 20, 20 * 40),
     "bakker2022/appendix": (2, 24, 24 * 138),
     "bakker2022/people": (1, 1, 8),
