@@ -75,8 +75,8 @@ def model_card(results: Results) -> dict[str, Any]:
         "reasoning": written["reasoning_tokens"].astype(float).fillna(0).mean(),
         "latency": written["latency_s"].median(),
     }.items():
-        told = f"{figure:,.0f}" if figure >= 10 else f"{figure:.2g}"
-        lines[name] = _line("not counted" if math.isnan(figure) else told, len(written), figure)
+        text = f"{figure:,.0f}" if figure >= 10 else f"{figure:.2g}"
+        lines[name] = _line("not counted" if math.isnan(figure) else text, len(written), figure)
     return {
         "model": spec["model"]["name"],
         "settings": {name: value for name, value in spec["model"].items() if name not in ("name", "replies")},
