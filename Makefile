@@ -24,6 +24,7 @@ real: .venv/.ready-small .venv/.ready-weights ## a small study with a real model
 	$(BIN)/opinionsim run real_small
 	$(BIN)/opinionsim table results/real_small.sqlite --kind self-report
 	$(BIN)/opinionsim plot results/real_small.sqlite --kind self-report
+	$(BIN)/opinionsim check-model gguf:smollm2 --set model.max_tokens=80
 
 # Bytecode is kept whatever the environment says: each worker, and each process that tests start, loads the same files.
 # Workers begin with a half of the tests each, so that few rooms need what they load or start in both.

@@ -129,6 +129,7 @@ EXCUSED = {
     ("tests/llm/test_budget.py", "llm._budget"): "a bound that must hold for any text",
     ("tests/llm/test_failures.py", "llm._failures"): "hundreds of errors, each of which ends a run",
     ("tests/llm/test_failures.py", "llm._transport"): "errors of one client under two transports",
+    ("tests/local/test_gguf.py", "local._gguf"): "calls that the model was given, which replies do not show",
     ("tests/local/test_hugging_face.py", "llm._failures"): "which errors of the arithmetic end a run",
     ("tests/local/test_hugging_face.py", "local._hugging_face"): "a model that lies in a folder of the test",
     ("tests/local/test_hugging_face.py", "local._batching"): "batches by time and by length, without arithmetic",

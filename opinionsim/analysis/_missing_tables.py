@@ -78,7 +78,6 @@ _FLAGGED = "flagged texts left out"
 _DOUBTS = {
     _FLAGGED: "texts with a sign of conduct, or that are cut off",
     "cut-off texts counted": "texts that were cut off, as they were coded",
-    "cut-off texts left out": "texts that were cut off",
     "ambiguous texts left out": "opinions with a probability of at least 0.25 on each side of neutral",
 }
 #: Share of the width of an interval by which a mean may differ before it is said.
@@ -93,10 +92,9 @@ def _variants(own: pd.DataFrame, turns: pd.DataFrame) -> Iterator[tuple[str, pd.
         yield _FLAGGED, own["value"].mask(flagged)
     if "coded" in own.columns:
         cut = (own["status"] == "truncated") & own["coded"].notna()
+        # Where they count already, they are among the flagged ones.
         if (cut & own["value"].isna()).any():
             yield "cut-off texts counted", own["value"].where(~cut, own["coded"])
-        if (cut & own["value"].notna()).any():
-            yield "cut-off texts left out", own["value"].mask(cut)
     if "ambiguous" in own.columns and (own["ambiguous"] & own["value"].notna()).any():
         yield "ambiguous texts left out", own["value"].mask(own["ambiguous"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from opinionsim.analysis._printed_table import Table, finished, headings, level_text
+from opinionsim.analysis._printed_table import Table
 from opinionsim.analysis._units import counted, default_axes
 from opinionsim.metrics import cut, in_order, one_wording, scale_of
 from opinionsim.registry import part
@@ -75,12 +75,9 @@ def outcome_table(
     columns = [*names, "unsettled", "runs"]
     frame = found.groupby([*axes, "evidence"], dropna=False, sort=False)[columns].sum().reset_index()
     frame = in_order(frame, axes, runs)
-    rows = [(*(level_text(row[axis]) for axis in axes), *(str(row[name]) for name in columns))
-            for row in frame.to_dict("records")]  # fmt: skip
     notes = [
         f"Outcomes: the mean is central within {CENTRAL * half:g} of neutral; diversity is low up to {LOW * half:g}, "
         f"medium up to {MEDIUM * half:g}. These bounds are of this package; the paper has none.",
         "Unsettled: runs with another outcome if all bounds were a fifth narrower or wider.",
     ]
-    header = ((*headings(axes), *columns),)
-    return finished("Outcomes by condition", frame, header, rows, len(axes), notes, "outcomes")
+    return Table.of("Outcomes by condition", frame, axes, notes, "outcomes")

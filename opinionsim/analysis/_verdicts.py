@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from opinionsim.analysis._printed_table import Table, finished, headings, level_text
+from opinionsim.analysis._printed_table import Table
 from opinionsim.metrics import condition_axes, evidence_of, in_order, one_wording
 from opinionsim.registry import part
 
@@ -53,8 +53,5 @@ def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | Non
     frame["runs"] = frame[columns].sum(axis=1)
     frame["evidence"] = evidence_of(found["evidence"])
     frame = in_order(frame, axes, read)
-    rows = [(*(level_text(row[axis]) for axis in axes), *(str(row[name]) for name in (*columns, "runs")))
-            for row in frame.to_dict("records")]  # fmt: skip
-    header = ((*headings(axes), *columns, "runs"),)
     notes = ["Numbers of runs by the verdict that their moderator's text states; nothing is imputed."]
-    return finished("Verdicts by condition", frame, header, rows, len(axes), notes)
+    return Table.of("Verdicts by condition", frame, axes, notes)

@@ -361,7 +361,9 @@ class RunCalls:
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed = dict.fromkeys(allowed, 0)
         pool, client = self._slots, endpoint.client
-        lane = pool.lane(endpoint.account, adaptive=endpoint.networked)
+        # What waits for a model in this process waits here, where its time does not run yet.
+        most = getattr(getattr(client, "behind", client), "slots", None)
+        lane = pool.lane(endpoint.account, adaptive=endpoint.networked, most=most)
         clock = asyncio.get_running_loop().time
         while True:
             pool.check(client)

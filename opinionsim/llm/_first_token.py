@@ -62,13 +62,11 @@ class TokenClient:
             top = [(str(each["token"]), round(max(float(each["logprob"]), -9999.0), 6)) for each in listed]
         except (LookupError, TypeError, ValueError):
             top = []
-        if reply.reasoning or reply.reasoning_tokens or any(token.strip().startswith("<think") for token, _ in top[:1]):
-            raise NoLogProbabilities(f"{self.behind.name} {_NO_ANSWER}; measure with another instrument than 'belief'")
-        if not top:
-            raise NoLogProbabilities(
-                f"{self.behind.name} returned no log probabilities, which the instrument 'belief' reads; measure "
-                "with another instrument, or take a model whose server returns them (docs/belief.md)"
-            )
+        thought = reply.reasoning or reply.reasoning_tokens or any(word.strip()[:6] == "<think" for word, _ in top[:1])
+        if thought or not top:
+            why = _NO_ANSWER if thought else "returned no log probabilities, which the instrument 'belief' reads"
+            remedy = "measure with another instrument, or take a model whose server returns them (docs/belief.md)"
+            raise NoLogProbabilities(f"{self.behind.name} {why}; {remedy}")
         temperature = getattr(model, "settings", {}).get("temperature", getattr(model, "temperature", None))
         text = json.dumps({"temperature": temperature, "top": top}, separators=(",", ":"))
         return message.model_copy(update={"content": text, "response_metadata": {**about, "finish_reason": "stop"}})

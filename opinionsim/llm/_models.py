@@ -260,6 +260,8 @@ class ModelClient:
         Name of the rate limit: provider and host, without credentials; the model's name for models in the process.
     networked : bool
         Whether a provider answers, which has limits and may change the model.
+    slots : int or None
+        Calls that the model computes at once, where it says so.
 
     Raises
     ------
@@ -282,6 +284,7 @@ class ModelClient:
         self.evidence = "scripted" if scripted or isinstance(model, GivenReplies) else "model"
         provider = provider_of(model)
         self.networked = bool(provider)
+        self.slots: int | None = getattr(model, "parallel", None)
         self.name = name or ("scripted" if scripted else _name(provider or type(model).__name__, model))
         self.account = "@".join(filter(None, (provider, endpoint_of(self.model)))) if provider else self.name
         self._direct = DirectCalls(self.model)

@@ -59,7 +59,7 @@ class SlotPool:
         #: By identity of a client: the waits that its refusal ends.
         self._until_refused: dict[int, set[asyncio.Future[Any]]] = {}
 
-    def lane(self, name: str, *, adaptive: bool = False) -> Lane:
+    def lane(self, name: str, *, adaptive: bool = False, most: int | None = None) -> Lane:
         """The lane of a rate-limit account; the same name gives the same lane.
 
         Parameters
@@ -68,10 +68,13 @@ class SlotPool:
             The account, such as provider and address.
         adaptive : bool
             Whether the lane seeks its own limit below that of the pool. Counts when the lane is first asked for.
+        most : int, optional
+            Its limit, where that is known and lower.
         """
         lane = self._lanes.get(name)
         if lane is None:
             lane = self._lanes[name] = (_AdaptiveLane if adaptive else Lane)(self, name)
+            lane.limit = min(lane.limit, most or lane.limit)
         return lane
 
     def waiting(self) -> dict[str, float]:

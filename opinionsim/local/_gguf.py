@@ -64,8 +64,14 @@ class GgufChatModel(LocalChatModel):
     Made by :func:`load`. A call takes the options ``seed``, ``max_tokens``, ``logprobs`` and ``top_logprobs``, as
     endpoints of OpenAI's dialect do. Log probabilities are those before temperature and filters; they stand in
     ``response_metadata["logprobs"]``, and there is one for each token if one token is asked for.
+
+    Attributes
+    ----------
+    parallel : int
+        Calls computed together.
     """
 
+    parallel: int = 1
     _server: Any = PrivateAttr()
     _pool: ThreadPoolExecutor = PrivateAttr()
     _plain: Callable[[str], str] = PrivateAttr()
@@ -179,6 +185,7 @@ def load(
     stated["chat_template_kwargs"] = chosen.variables
     digest = digest_of_weights(path).removeprefix("sha256:")[:_SHOWN]
     model = GgufChatModel(model=f"gguf:{name}@{digest}", settings={**_PLAIN, **stated}, cache=False)
+    model.parallel = params.n_parallel
     model._server, model._pool = server, ThreadPoolExecutor(params.n_parallel, "opinionsim-gguf")
     model._plain = broken_up(_spelled(about))
     return model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 from opinionsim import load_chat_model, load_experiment
 from opinionsim.errors import ModelCallError, SpecError
 from opinionsim.llm import ModelClient, load_prices, planning
+from opinionsim.local._gguf import GgufChatModel
 from opinionsim.messages import ChatMessage, broken_up
 from opinionsim.report import freeze
 from tests.support.running import SMALL, assert_same, carry_out, changed
@@ -196,7 +198,21 @@ def test_missing_weights_are_named_and_noted_to_plan_with(
 # In a study
 
 
-def test_a_simulation_is_the_same_at_any_number_of_calls_in_flight(file: Path) -> None:
+def test_a_simulation_is_the_same_at_any_number_of_slots_and_calls_wait_outside_the_model(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way: list[Future[Any]] = []
+    most = 0
+    ask = GgufChatModel._ask
+
+    def counted(self: GgufChatModel, *arguments: Any) -> Future[Any]:
+        nonlocal most
+        under_way[:] = [each for each in under_way if not each.done()]
+        under_way.append(ask(self, *arguments))
+        most = max(most, len(under_way))
+        return under_way[-1]
+
+    monkeypatch.setattr(GgufChatModel, "_ask", counted)
     spec = changed(
         SMALL,
         interaction__steps=3,
@@ -207,6 +223,7 @@ def test_a_simulation_is_the_same_at_any_number_of_calls_in_flight(file: Path) -
     assert [summary.complete for summary, _ in stores] == [1, 1]
     assert_same(stores[0][1], stores[1][1])
     assert set(stores[0][1].calls["model"].str.partition("@")[0]) == {f"gguf:{file}"}
+    assert most == 1
 
 
 def test_a_prompt_longer_than_the_context_ends_the_run_whole(file: Path) -> None:
