@@ -75,7 +75,8 @@ def model_card(results: Results) -> dict[str, Any]:
         "reasoning": written["reasoning_tokens"].astype(float).fillna(0).mean(),
         "latency": written["latency_s"].median(),
     }.items():
-        lines[name] = _line(f"{figure:.2g}", len(written), figure)
+        text = f"{figure:,.0f}" if figure >= 10 else f"{figure:.2g}"
+        lines[name] = _line("not counted" if math.isnan(figure) else text, len(written), figure)
     return {
         "model": spec["model"]["name"],
         "settings": {name: value for name, value in spec["model"].items() if name not in ("name", "replies")},
@@ -117,7 +118,8 @@ def _answers(asked: pd.DataFrame, scale: OpinionScale) -> dict[str, Any]:
 def _pairs(n: int, value: float, ends: Sequence[float]) -> dict[str, Any]:
     """A figure of pairs; where they are few, or all alike, their number alone."""
     known = n >= _ENOUGH and not math.isnan(value)
-    return _line(f"{value:+.2f}, {n} pairs", n, value, ends) if known else _line(f"{n} pairs", n)
+    pairs = f"{n} pair{'s' if n != 1 else ''}"
+    return _line(f"{value:+.2f}, {pairs}", n, value, ends) if known else _line(pairs, n)
 
 
 def _share(of: pd.Series[bool]) -> dict[str, Any]:

@@ -187,7 +187,7 @@ def check_model(
     from opinionsim.store import load, open_store
 
     name = card_file(model).stem
-    experiment = read_spec("check_model", [f"name={name}", f"model.name={json.dumps(model)}", *(changes or ())], None)
+    experiment = read_spec("check_model", [*(changes or ()), f"name={name}", f"model.name={json.dumps(model)}"], None)
     played = experiment.spec.model.model_dump(mode="json", exclude={"replies"})
     of, url = read_spec(study, [f"model={json.dumps(played)}"], None), store_of(experiment, store)
     with suppress(StoreError), open_store(url, write=False) as opened:
@@ -202,13 +202,13 @@ def check_model(
     end(summary)
     card = model_card(load(url, name))
     usable, length, latency = (card["lines"][line]["value"] for line in ("usable", "tokens", "latency"))
-    priced = plan(of, reply_tokens=max(length, 1.0), latency=latency)
+    priced = plan(of, reply_tokens=length and max(length, 1.0), latency=latency)
     again = sum((1 - usable) ** n for n in range(_REPLIES))
-    told = f"{of.spec.name} with this model: {priced.usage}, {spell_seconds(priced.sequential_s)} one call at a time"
-    card["lines"]["price"] = {
-        "text": f"{told}; {again:.2f} times that where texts are asked for again",
-        "n": priced.calls,
-    }
+    told = (
+        f"Study {of.spec.name} with this model: {priced.usage}, {spell_seconds(priced.sequential_s)} one call at a time"
+    )
+    told += f"; {again:.2f} times that where texts are asked for again"
+    card["lines"]["price"] = {"text": told, "n": priced.calls}
     path = card_file(model, url)
     write_text(path, f"{json.dumps(card, indent=1)}\n")
     say_json(card) if as_json else say(card_table(card).to_text(columns(100)))

@@ -80,6 +80,7 @@ def test_a_model_that_answers_nothing_has_counts_and_no_figures(tmp_path: Path) 
     assert lines["words"]["text"] == "0 of 10"
     assert lines["distinct"]["text"] == "1 of 10"
     assert "loop" in lines["signs"]["text"]
+    assert (lines["tokens"]["text"], lines["tokens"]["value"]) == ("not counted", None)
 
 
 def test_results_of_something_else_make_no_card(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_failure_leaves_nothing_half_written(monkeypatch: pytest.MonkeyPatch) 
 def test_studies_are_described_and_are_no_experiments(invoke: Invoke) -> None:
     folder = data_folder("studies")
     readme = (folder / "README.md").read_text(encoding="utf-8")
-    kinds = {path.name for path in folder.iterdir() if path.is_dir()} - {"packaged", "__pycache__"}
+    kinds = {path.name for path in folder.iterdir() if path.is_dir()} - {"packaged", "published", "__pycache__"}
     assert kinds == {"dyads", "structure", "classic", "people"}
     assert all(f"`{kind}/`" in readme for kind in kinds)
     assert "my-study" not in invoke("list", "experiments").stdout
