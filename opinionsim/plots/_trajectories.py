@@ -49,7 +49,7 @@ _JITTER = 0.03
 #: Most agents that all have a line; the number of those that have one if there are more; and shares of agents in bands.
 _MOST_LINES, _SAMPLE, _BANDS = 40, 12, (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Markers of the statuses of turns without an opinion of a whole answer.
-_LOST = dict(zip((*MISSING, "skipped"), ("x", "+", ">", "|", "1", "2", "3"), strict=False))
+_LOST = dict(zip((*MISSING, "skipped"), ("x", "3", "1", "+", ">", "2", "4", "|"), strict=True))
 #: The look of those marks.
 _MARK: Mapping[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5, "markerfacecolor": "none"}
 #: The instrument that reads opinions stated as numbers.
