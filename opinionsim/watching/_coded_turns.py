@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_TURNS = 200
 #: What is told of a call under the names of its fields.
 _CALL = (
-    "source acceptance cause reason status taken rules finish_reason model fingerprint input_tokens cached_tokens "
+    "source acceptance cause reason status rules finish_reason model fingerprint input_tokens cached_tokens "
     "output_tokens reasoning_tokens arrived_at reasoning"
 )
 
@@ -101,7 +101,7 @@ def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[
     for entry in one.reader.entries(one.run_id, turn):
         call = picked(entry.key, "call attempt") | picked(entry, _CALL)
         call |= {name: plain(getattr(entry, name)) for name in ("cost", "saved", "latency_s")}
-        call |= {"signs": entry.shows, "reply": entry.text}
+        call |= {"signs": entry.shows, "taken_out": ", ".join(entry.taken.split()), "reply": entry.text}
         call["published"] = entry.left if entry.taken else ""
         # What an instrument entered answers no prompt.
         call["prompt"] = "" if entry.source == "instrument" else entry.prompt_hash

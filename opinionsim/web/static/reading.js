@@ -48,7 +48,7 @@ function card(run, line, received) {
   const more = `turn ${line.turn}: prompts, cost`;
   return item(line.kind, [who, ` step ${line.step}, ${line.act} `, changed, turnLink(run.run_id, line.turn, more)],
     received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"),
-    line.reply && el("details", {}, el("summary", {}, `as it came, with ${line.taken}`), text(line.reply)),
+    line.reply && el("details", {}, el("summary", {}, `as it came, with ${line.taken.replaceAll(" ", ", ")}`), text(line.reply)),
     el("p", {}, codes, (line.signs ?? "").split(" ").filter(Boolean).map((sign) => chip(`shows ${sign}`))));
 }
 
