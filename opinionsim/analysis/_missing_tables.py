@@ -118,7 +118,8 @@ def _sensitivity(
     def numbers(name: str, found: pd.DataFrame) -> pd.DataFrame:
         frame, rows, _ = measured(runs, found, axes, kind)
         people = rows.assign(measured=rows["n_measured"].mask(rows["withheld"], 0), agents=rows["n_agents"])
-        frame = frame.merge(people.groupby(keys, dropna=False)[["measured", "agents"]].sum().reset_index(), on=keys)
+        n = people.groupby(keys, dropna=False)[["measured", "agents"]].sum().reset_index()
+        frame = frame.merge(n, on=keys, how="left")
         return with_intervals(frame, units_of(rows, axes), axes, estimand, MEASURES)[0].assign(texts=name)
 
     keys = [*axes, "evidence"]
@@ -165,8 +166,8 @@ def _exposure(
     frame = in_order(means.assign(shift=means["delivered"] - means["intended"]).reset_index(), axes, read)
     notes = [
         "Intended: the mean last opinion, measured or else assigned, of the authors of the messages that turns were to "
-        "read. Delivered: that of those whose messages were received. A shift changes the mean opinion without any influence: see "
-        "docs/missing.md."
+        "read. Delivered: that of those whose messages were received. A shift changes the mean opinion without any "
+        "influence: see docs/missing.md."
     ]
     yield Table.of("Who was to be heard, and was", frame, axes, notes, "heard")
 

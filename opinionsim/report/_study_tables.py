@@ -21,8 +21,7 @@ from opinionsim.store import Results
 
 #: What is so where a table has nothing in it.
 _NOTHING = {
-    "missing": "no number rests on a doubtful text, and no refusal changed who was heard; what else is missing stands "
-    "in the tables opinions and replies",
+    "missing": "no number rests on a doubtful text, and no refusal changed who was heard; see opinions and replies",
     "replies": "no reply was refused, filtered or stripped",
 }
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from opinionsim import plots, prompts
-from opinionsim.analysis import Table, missing_tables, table, table1, table2, tables
+from opinionsim.analysis import Table, missing_tables, reply_table, table, table1, table2, tables
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE, NOT_VALIDATED, run_metrics
 from opinionsim.store import load
@@ -571,3 +571,10 @@ def test_numbers_without_flagged_texts_say_of_which_agents_they_are() -> None:
     (made,) = missing_tables(frames.runs, frames.opinions, frames.agents, turns, metrics)
     told = made.frame[["texts", "n_withheld", "agents", "measured"]].to_numpy().tolist()
     assert told == [["as tabulated", 0, 6, 6], ["flagged texts left out", 1, 6, 3]]
+    # What was refused stands by kind, then by side.
+    refused = turns.assign(first_status="refused")
+    refused = pd.concat([refused, refused.assign(turn=refused["turn"] + 3, kind="post")], ignore_index=True)
+    by_side = reply_table(frames.runs, frames.opinions[:0], make(rows, [1, -1, 0], texts).agents, refused)
+    assert by_side is not None
+    sides = ["negative", "neutral", "positive"]
+    assert by_side.frame[["kind", "side"]].to_numpy().tolist() == [[k, s] for k in ("post", "report") for s in sides]
