@@ -39,7 +39,6 @@ _COMMON, _WORDS = (
     {name: frozenset(words.split()) for name, words in _DATA[kind].items()} for kind in ("common", "words")
 )
 _BLANKS = {**dict.fromkeys(map(ord, _DATA["blanks"]), " "), 0x2019: "'"}
-_TAG = re.compile(r"</?\w+>")
 _PART, _COLON, _JOINED = re.compile(r"[^\W_]+"), re.compile("[:\uff1a]"), re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _EACH, _NAMES = re.compile(f"{_JOINED.pattern}|[^\\W_]+"), re.compile("\x01(?:[ -]\x01)+")
 #: What a text has with words of the model's own in front; marks around a first line; pairs of quotes; marks without one
@@ -350,7 +349,7 @@ def _whole(
         asked = [each for each in task if any(piece in each for piece in pieces)]
         if read or asked:
             # A model copies what tags surround without them.
-            plain = (_TAG.sub(" ", " | ".join(each).lower()) for each in (read, asked))
+            plain = (re.sub(r"</?\w+>", " ", " | ".join(each).lower()) for each in (read, asked))
             yield from _echoes(words[:_MOST], *(" ".join(words_in(each)) for each in plain))
     if number >= _REPEATED and len(known) < _LOOP * number:
         short = _grams(words[:_MOST], _SHORT)

@@ -168,7 +168,7 @@ def test_what_is_said_in_role_stays(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-        ("Can you tell me what format you want, and for whom? Once I have this information, I'll draft the post.", "off_role"),
+        ("Can you tell me what format you want? Once I have this information, I'll draft the post.", "off_role"),
         ("These instructions contradict what came earlier in our conversation.", "off_role"),
         ("Please let me know how you'd like it, and I'll rewrite the post.", "off_role"),
         ("Could you tell me what tone you want for the march? I'd sing.", "answered"),
