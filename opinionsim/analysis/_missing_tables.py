@@ -118,8 +118,7 @@ def _sensitivity(
     def numbers(name: str, found: pd.DataFrame) -> pd.DataFrame:
         frame, rows, _ = measured(runs, found, axes, kind)
         people = rows.assign(measured=rows["n_measured"].mask(rows["withheld"], 0), agents=rows["n_agents"])
-        n = people.groupby(keys, dropna=False)[["measured", "agents"]].sum().reset_index()
-        frame = frame.merge(n, on=keys, how="left")
+        frame = frame.merge(people.groupby(keys, dropna=False)[["measured", "agents"]].sum().reset_index(), on=keys)
         return with_intervals(frame, units_of(rows, axes), axes, estimand, MEASURES)[0].assign(texts=name)
 
     keys = [*axes, "evidence"]
@@ -137,10 +136,7 @@ def _sensitivity(
         moved = (frame["bias"] - usual["bias"]).abs() > np.maximum(_NOTABLE * width, 0.005)
         if name == _FLAGGED and moved.any():
             rows = f"{moved.sum()} of {len(frame)} rows"
-            notes.append(
-                f"In {rows} they move the mean opinion by more than a tenth of the width of its interval, or at all "
-                "where it has none."
-            )
+            notes.append(f"In {rows} they move the mean opinion by a tenth of its interval, or at all without one.")
     if len(frames) > 1:
         frame = in_order(pd.concat(frames, ignore_index=True), axes, usable_runs(runs))
         few = ["n_withheld"] if frame["n_withheld"].any() else []
