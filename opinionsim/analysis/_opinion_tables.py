@@ -212,8 +212,8 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
     if ((frame["n_both"] > 0) & ((frame["n_not_both"] > 0) | frame["measured_start"])).any():
         told = (
             "end less start among agents that have both, with their number among all in runs with a mean, and what it "
-            "could be for all of these, which those with both may exceed; the start is measured before the first step, or "
-            "assigned where nobody was asked then"
+            "could be for all of these, which those with both may exceed; the start is measured before the first step, "
+            "or assigned where nobody was asked then"
         )
         yield "change", [_change(row) for row in frame.to_dict("records")], told
     if frame["n_withheld"].any():

@@ -145,7 +145,7 @@ def replies(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, age
     known = stance.loc[stance["value"].notna(), [*keys, "turn", "value"]].astype({"cell": str})
     asked, known = (frame.sort_values("turn", kind="stable") for frame in (asked, known))
     joined = pd.merge_asof(asked, known, on="turn", by=keys, allow_exact_matches=False)
-    side = np.sign(_or_assigned(joined, agents) - neutral).map(SIDES).fillna("unknown")
+    side = (_or_assigned(joined, agents) - neutral).map(np.sign).map(SIDES).fillna("unknown")
     found: dict[str, Any] = {
         "n_replies": 1,
         "n_refused_at_first": joined["first_status"] == "refused",
