@@ -186,7 +186,9 @@ def _is_spelled_out(runs: pd.DataFrame, path: str, named: Sequence[str]) -> bool
 
 def _told_by(runs: pd.DataFrame, path: str, named: Sequence[str]) -> list[str]:
     """Named columns that the labels of a path determine, so that they are not shown beside it."""
-    described = [column for column in _DESCRIBED.get(path, ()) if column in named]
+    # The label of the models that play has that of each member of the cast.
+    known = _DESCRIBED.get(path, ("model",) if ".model" in path else ())
+    described = [column for column in known if column in named]
     return [column for column in described if _is_function(runs, column, [path]) and not _equals(runs, path, column)]
 
 

@@ -203,3 +203,9 @@ def test_one_world_beside_agents_that_play_nobody_is_no_condition() -> None:
     runs = pd.DataFrame({"evidence": "scripted", "world": ["closed", None], "interaction": ["dyadic", "no-role-play"]})
     assert condition_axes(runs) == ("interaction",)
     assert condition_axes(pd.concat([runs, runs.assign(world=["open", None])])) == ("world", "interaction")
+
+
+def test_a_model_of_one_member_of_the_cast_is_one_condition() -> None:
+    path = "roles.moderator.model.name"
+    rows = [run_row(f"r{own}", model=" + ".join(dict.fromkeys(["a", own]))) | {path: own} for own in ("a", "b")]
+    assert condition_axes(pd.DataFrame(rows)) == (path,)
