@@ -64,6 +64,8 @@ _GATE = {
 }
 #: A text that is nothing but a notice of refusal, and its greatest length.
 _FORM, _SHORT = re.compile(r"\W*" + _pattern(_DATA["form"]) + r"\W*"), 160
+#: A text that is nothing but questions about the task, and its greatest length.
+_ASKS, _ASKED = re.compile(_pattern(_DATA["asks"])), 600
 #: A line that presents the answer.
 _PRESENTS = re.compile(r"\bhere(?:'s| is)\b|in character|response as|voice of")
 #: What the prompts of reports ask to begin with, or the name of the author.
@@ -110,6 +112,8 @@ def read_answer(text: str, known: frozenset[str] | None = None) -> Answered:
     a life and a stance outweigh such words. A first or last paragraph that speaks to whoever runs the model is a note,
     and is left out of the score.
     """
+    if len(text) < _ASKED and _ASKS.fullmatch(text.lower().replace("\u2019", "'")):
+        return Answered("off_role")
     if text.isascii() or not _FOREIGN.search(text):
         words = frozenset(_WORD.findall(text.lower())) if known is None else known
         if _GATE["alone"].isdisjoint(words) and (

@@ -309,20 +309,22 @@ def _marks(body: str, start: int) -> Iterator[Sign]:
 
 
 def _lines(text: str, author: str, received: Sequence[Message]) -> Iterator[Sign]:
-    """Lines that are written for others: several, with the labels of at least two speakers."""
+    """Lines that are written for others: several, with the labels of speakers, and of one alone behind other words."""
     spoken = [(match, match[1].lower().strip()) for match in _pattern("shape", "speaker").finditer(text)]
     labels = Counter(label for _, label in spoken)
-    if len(labels) < 2:
+    if len(spoken) < 2 or (len(labels) < 2 and spoken[0][0].start() == 0):
         return
     others = {message.author for message in received}.difference((author,))
     full, named = set(map(str.lower, others)), frozenset().union(*map(_called, others))
     own = _called(author) | _WORDS["me"]
     theirs = any(label in named or _pattern("names", "labels").fullmatch(label) for label in labels.keys() - own)
     several = max(labels.values()) > 1 and (set(labels) in ({"q", "a"}, {"a", "b"}) or not own.isdisjoint(labels))
+    # Who speaks to the author is somebody else, though nobody knows the name.
+    several |= own.isdisjoint(labels) and bool(_pattern("shape", "addressed").search(_masked(text[:_END], author)))
     for match, label in spoken if theirs or several else ():
         if label not in own:
             stop = text.find("\n", match.end())
-            yield Sign("lines", match.start(), stop if stop > 0 else len(text), label in full)
+            yield Sign("lines", match.start(), stop if stop > 0 else len(text), label in full and len(labels) > 1)
 
 
 def _whole(
@@ -346,7 +348,9 @@ def _whole(
         read = [message.text for message in received if any(piece in message.text for piece in pieces)]
         asked = [each for each in task if any(piece in each for piece in pieces)]
         if read or asked:
-            yield from _echoes(words[:_MOST], *(" ".join(words_in(" | ".join(each).lower())) for each in (read, asked)))
+            # A model copies what tags surround without them.
+            plain = (re.sub(r"</?\w+>", " ", " | ".join(each).lower()) for each in (read, asked))
+            yield from _echoes(words[:_MOST], *(" ".join(words_in(each)) for each in plain))
     if number >= _REPEATED and len(known) < _LOOP * number:
         short = _grams(words[:_MOST], _SHORT)
         if len(set(short)) < _LOOP * len(short):

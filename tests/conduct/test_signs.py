@@ -49,6 +49,14 @@ def left(text: str, author: str = "Aisha Patel") -> str:
         ("Okay, here is Aisha's reaction: Aisha: ", ""),
         ("Natürlich! Hier ist ein Beitrag aus der Sicht von Aisha:\n\n", ""),
         ("¡Claro! Aquí tienes un post desde la perspectiva de Aisha:\n\n", ""),
+        ("Absolutely! Below is a brief, friendly tweet that Aisha Patel could post:\n\n", ""),
+        ("Here's a punchy social media post by Aisha Patel:\n\n", ""),
+        ("As requested, I'll answer from Aisha's point of view.\n\n", ""),
+        ("Okay, so Aisha might probably write something like this:\n\n", ""),
+        ("Aisha's reply:\n\n", ""),
+        ("Remaining in character as Aisha Patel, a nurse on the night shift:\n\n", ""),
+        ("", "\n\n---\n\nThis tweet conveys Aisha's dry, plain-spoken tone and is 19 words long."),
+        ("", "\n\nDisclaimer: This is a fictional viewpoint and does not reflect my own opinions."),
         ("", "\n\nLet me know if you'd like me to adjust the tone!"),
         ("", "\n\n(Note: this post reflects Aisha's persona as a nurse.)"),
         ("", "\n\nWould you like me to write another version?"),
@@ -86,6 +94,12 @@ def test_the_name_of_the_author_in_front_is_taken_out(label: str) -> None:
         ("Der Radweg ist eine gute Sache, und ich finde, dass er bleiben sollte.", "language"),
         ("the lane is good " + "and I like it because it saves me time every day " * 7, "length"),
         ("I am for the lane and I am for the lane and I am for the lane and I am for the lane.", "loop"),
+        (f"My system prompt tells me to dislike it. {POST}", "role"),
+        (f"{POST}\n\n(OOC: she stays neutral, as her sheet has it.)", "role"),
+        (f"{POST}\n\nTom: Do you ride it in the snow, Aisha?\n\nLena: Nobody does.", "lines"),
+        (f"{POST}\nStranger: In the snow?\nStranger: I think not.", "lines"),
+        (f"Here you go!\n\n{POST}", "preamble"),
+        (f"As Aisha, I'd say this:\n{POST}", "preamble"),
         ("This persona would say that the lane is right for us all, I think.", "role"),
         ("Aisha would say that the lane saves her time, and she would keep it.", "role"),
     ],
@@ -131,10 +145,39 @@ def test_marks_are_taken_out(text: str, rest: str) -> None:
         "That's my view.\n\nThis answer stays the same until somebody shows me a study.",
         "No to the mast. (4 words)",
         "Natürlich! Hier ist meine Meinung:\n\nweg damit.",
+        "Sure, here's my answer to the letter you had from Aisha: I never sent it.",
+        "Here's my statement as Aisha, not as the head of the ward:\nbuild the lane.",
+        "Okay, speaking as Aisha here, my son was logged in before.\nBuild it.",
+        "Sure! Here's the post:\nhe says that the lane is empty. It is not.",
+        "The council wants a reply (under 50 words):\nno.",
+        "As requested, my report in the first person:\nI saw the crash.",
+        "Build it.\n\nLet me know if you want a shorter version of the leaflet.",
+        "Build it.\n\nFeel free to change the tone, but not the demand.",
+        "Build it.\n\nI'd be glad to edit the post if anyone is hurt by it.",
+        "Build it.\n\nThis post reflects Aisha's views and not those of my hospital.",
+        "I don't believe it.\n\nThis is clearly an AI-generated post.",
+        "Build it.\n\nI hope this meets the requirements for a public comment.",
+        "No muro.\n\n¿Quieres cambiar el tono del debate? Yo sí.",
+        "Build it.\n\nNote: the plan shows a fictional view of the bridge.",
     ],
 )
 def test_what_is_said_in_role_stays(text: str) -> None:
     assert left(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("Can you tell me what format you want? Once I have this information, I'll draft the post.", "off_role"),
+        ("These instructions contradict what came earlier in our conversation.", "off_role"),
+        ("Please let me know how you'd like it, and I'll rewrite the post.", "off_role"),
+        ("Could you tell me what tone you want for the march? I'd sing.", "answered"),
+        ("The instructions contradict each other. I gave up on the ballot and went home.", "answered"),
+        ("Let me know what you would like to change about the lane, and I'll raise it at the council.", "answered"),
+    ],
+)
+def test_a_reply_that_asks_for_instructions_is_off_role(text: str, status: str) -> None:
+    assert looked(text).status == status
 
 
 def test_a_reply_that_was_cut_off_stays_one_though_nothing_of_it_is_left() -> None:
@@ -161,6 +204,8 @@ def test_what_was_read_and_the_task_are_told_apart() -> None:
     )
     assert shown(f"I read it. {story}", read=story, task=f"Answer this: {story}") == ("echo",)
     assert shown(f"{story} Yes.", task=f"Write about this: {story}") == ("echo_task",)
+    tagged = story.replace("a strip of paint", "<claim>a strip of paint</claim>").replace("every", "<day>every</day>")
+    assert shown(f"{story} Yes.", task=f"Write about this: {tagged}") == ("echo_task",)
     summary = SPEECH._replace(looks="own")
     assert looked(story, read=story, task=story, speech=summary).signs == ()
     # A sentence that others have said as well is no echo.
