@@ -201,6 +201,11 @@ def in_short(error: object) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
+def quoted(text: str, most: int = 40) -> str:
+    """A text in quotes; a long one is cut, and ends in an ellipsis."""
+    return repr(text if len(text) <= most else f"{text[:most]}...")
+
+
 def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError] = SpecError) -> int:
     """An argument that is a whole number of at least `least`, those of numpy included; raises `error` for others."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:

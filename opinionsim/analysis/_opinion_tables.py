@@ -61,8 +61,8 @@ _MISSING = {
     "flagged_rate": ("flagged", "an answer with a sign of conduct, such as words out of role, stripped or not"),
     "unheard_rate": (
         "unheard",
-        "share of the messages to be read that nobody received (refused, empty, skipped or silent); where it differs, "
-        "so does who is heard, and the mean opinion with it: see docs/missing.md",
+        "share of the messages to be read that nobody received (without an answer, left out by a sign, skipped or "
+        "silent); where it differs, so does who is heard, and the mean opinion with it: see docs/missing.md",
     ),
     "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
 }

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from opinionsim.errors import Rejected
+from opinionsim.errors import Rejected, quoted
 from opinionsim.messages import Message
 from opinionsim.opinions import OpinionScale
 
@@ -111,7 +111,7 @@ def read_closed(scale: OpinionScale, call: str, text: str, received: tuple[Messa
     point = parse_closed(text, scale)
     if point is None and not is_abstention(text):
         valid = ", ".join(map(str, scale.points))
-        raise Rejected(f"one of {valid} is needed and nothing else; {text.strip()[:40]!r} is none, or says two things")
+        raise Rejected(f"one of {valid} is needed and nothing else; {quoted(text.strip())} is none, or says two things")
     return point
 
 

@@ -163,7 +163,7 @@ def signs_in(
         words = words_in(body.lower())
     found += _marks(body, start)
     found += [Sign(name, start, end) for name in _whole(body, words, known, speech, received, task)]
-    return sorted(set(found), key=lambda sign: (sign.start, -sign.end))
+    return sorted(set(found), key=lambda sign: (sign.start, -sign.end, sign.name))
 
 
 def names_of(signs: Iterable[Sign]) -> tuple[str, ...]:

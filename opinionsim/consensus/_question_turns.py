@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from opinionsim.consensus._session_acts import QUESTION
-from opinionsim.errors import Rejected, SpecError
+from opinionsim.errors import Rejected, SpecError, quoted
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.messages import Message, Said
 from opinionsim.registry import part
@@ -56,9 +56,9 @@ def read_question(call: str, text: str, received: tuple[Message, ...], examples:
     if len(question) <= _SHORTEST:
         raise Rejected(f"a question has more than {_SHORTEST} characters; got {question!r}")
     if "should" not in question.casefold():
-        raise Rejected(f"a question contains the word 'should'; got {question!r:.80}")
+        raise Rejected(f"a question contains the word 'should'; got {quoted(question, 80)}")
     if same_question(question) in map(same_question, [*(each.text for each in received), *examples]):
-        raise Rejected(f"{question!r:.80} is one of the examples")
+        raise Rejected(f"{quoted(question, 80)} is one of the examples")
     return Said(question, question)
 
 

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Any
 
-from opinionsim.errors import Rejected
+from opinionsim.errors import Rejected, quoted
 from opinionsim.foundation.forms import Form
 from opinionsim.messages import Message, Said
 from opinionsim.schedules import ActSpec, act, asked_of_persons
@@ -129,7 +129,7 @@ def _ranks(text: str, n: int) -> dict[str, int]:
             found = _LABEL.fullmatch(each.strip())
             label = found[1].upper() if found else each.strip()
             if label not in valid:
-                raise Rejected(f"the ranking names {label!r:.20}; the statements are {valid[0]} to {valid[-1]}")
+                raise Rejected(f"the ranking names {quoted(label, 20)}; the statements are {valid[0]} to {valid[-1]}")
             if label in ranks:
                 raise Rejected(f"the ranking names statement {label} twice")
             ranks[label] = rank

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from opinionsim.errors import Rejected
+from opinionsim.errors import Rejected, quoted
 from opinionsim.messages import Message, Said
 
 #: How a room can end.
@@ -56,7 +56,7 @@ _NEXT = re.compile(
 )
 #: The same at the end of a line of other words.
 _NEXT_INSIDE = re.compile(
-    r"(?<=[.!?*\"])[ \t*_]*next(?:[ \t]+speaker)?[ \t*_]*:(?P<told>(?P<said>[^\n]+))$", re.IGNORECASE | re.MULTILINE
+    r"(?<=[.!?*\"])[ \t]*[*_]*next(?:[ \t]+speaker)?[ \t*_]*:(?P<told>(?P<said>[^\n]+))$", re.IGNORECASE | re.MULTILINE
 )
 #: A name with words behind it that are no part of it.
 _NAME_AND_WORDS = re.compile(r"(.+?)[.!?;,][*_ \t]+((?:\S+[ \t]+){2,}\S.*)")
@@ -64,7 +64,10 @@ _DECLARED = re.compile(
     r"^[^\w\n]*(?P<how>resolution|deadlock)[ \t*_`\"]*[:\u2013\u2014][^\w\n]*(?P<why>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_REMARK = re.compile(r"^[^\w\n]*(?:remark|message|moderator)[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
+#: A label with the marks around it; those that go on around the words behind it stay.
+_REMARK = re.compile(
+    r"(?im)^[^\w\n]*?(?<![*_])([*_]*)(?:remark|message|moderator)[ \t]*(?:\1[ \t]*:|:[ \t]*\1|:())[ \t]*"
+)
 #: Words after such a label that say that there is nothing.
 _NOTHING = frozenset(("", "none", "no", "n/a", "nobody", "not yet", "nothing", "no remark"))
 
@@ -92,7 +95,8 @@ def read_move(call: str, text: str, received: tuple[Message, ...]) -> Said:
     name = "" if _nothing(name) else name
     if not (name or declared):
         raise Rejected("a line such as `Next: NAME` is needed, or one that begins with `Resolution:` or `Deadlock:`")
-    kept = [line for line in _REMARK.sub("", words).splitlines() if not _empty_line(line)]
+    words = _REMARK.sub(lambda label: label[1] * (label[2] == ""), words)
+    kept = [line for line in words.splitlines() if not _empty_line(line)]
     remark = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
     return Said("" if _nothing(remark) else remark, Move(name, declared))
 
@@ -157,7 +161,7 @@ def read_signals(call: str, text: str, received: tuple[Message, ...]) -> Said:
         elif line.casefold() in ("analysis", "pause", "end"):
             wants.append(line.casefold())
         else:
-            raise Rejected(f"{line!r:.40} is none of: analysis, pause, end, harm: TEXT")
+            raise Rejected(f"{quoted(line)} is none of: analysis, pause, end, harm: TEXT")
     return Said("\n".join([*wants, *(f"harm: {each}" for each in harm)]), Signals(frozenset(wants), tuple(harm)))
 
 

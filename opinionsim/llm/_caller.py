@@ -301,11 +301,13 @@ class RunCalls:
                 ) from judged.failure
             if judged.acceptance == "accepted":
                 self._require_short(turn, len(entry.text), "the reply, which is kept,")
-                return reply_of(entry, judged.decision)
+                return reply_of(entry, judged.decision, parse)
             if entry.source == "person":
                 # A person may try again, whatever the act allows a model.
                 rejected, told = rejected + 1, judged.reason
                 continue
+            if not judged.cause:
+                continue  # nobody has looked at it, so there is nothing to tell: the same is asked again
             prompt = asked_again(first, reading, judged)
             if judged.cause != "rejected":
                 again[judged.cause] += 1

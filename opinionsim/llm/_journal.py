@@ -42,7 +42,8 @@ class Entry:
         The text that arrived.
     acceptance : str
         ``accepted``; ``rejected`` by the act's `parse`, or asked for again since it is no answer; or ``unparsed``,
-        where `parse` failed with an error of its own: it is read again when the run is resumed.
+        where `parse` failed with an error of its own: it is read again when the run is resumed. So is a reply without
+        `rules`, where what looks at it failed: it is asked for again.
     cause : str
         Why it was rejected: its status, one of its signs, or ``rejected`` by the act's `parse`; empty otherwise.
     reason : str

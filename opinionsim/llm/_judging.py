@@ -18,19 +18,26 @@ if TYPE_CHECKING:
 
 
 def asked_again(prompt: Prompt, reading: Parsing, judged: Judgement) -> Prompt:
-    """A prompt for the next attempt: its last message also says what was wrong with the last reply."""
+    """A prompt for the next attempt: its last message also says what was wrong with the last reply.
+
+    This stands at its end, or before a last line such as "Your post:".
+    """
     if prompt.before is None or prompt.message is None:
         return prompt
     why = f"Your last answer could not be used: {judged.reason}. Please answer again."
     if reading.speech is not None and reading.speech.again is not None:
         why = reading.speech.again(judged.cause, judged.reason)
-    return prompt.before.then(ChatMessage(prompt.message.role, f"{prompt.message.content}\n\n{why}"))
+    task, _, cue = prompt.message.content.rpartition("\n")
+    parts = (task.rstrip(), why, cue) if task and cue.endswith(":") else (prompt.message.content, why)
+    return prompt.before.then(ChatMessage(prompt.message.role, "\n\n".join(parts)))
 
 
-def reply_of(entry: Entry, decision: Any = None) -> Reply:
-    """An entry as a reply."""
+def reply_of(entry: Entry, decision: Any = None, parse: Reads | None = None) -> Reply:
+    """An entry as a reply; `parse` is that of :func:`judge`, which made its decision."""
     if entry.taken and isinstance(decision, Said):
-        decision = decision._replace(text=entry.left_of(decision.text))
+        # Words that stand apart in the reply have no places of their own in it: they are read from what is left.
+        apart = parse(entry.left).decision if parse and decision.text not in entry.text else None
+        decision = decision._replace(text=apart.text if isinstance(apart, Said) else entry.left_of(decision.text))
     names = names_of(entry.signs) if entry.signs else ()
     return Reply(entry.left, entry.status, decision, names, entry.taken).as_said()
 
@@ -75,12 +82,15 @@ def parsed(reading: Parsing, call: str, text: str) -> Judgement:
 def read_again(entry: Entry, reading: Parsing, at: Mapping[str, Any]) -> Judgement:
     """What the journal says of an entry; an answer that was not rejected is parsed again, which makes its decision.
 
+    A reply that nobody looked at, since a judge or a sign failed, is rejected without a cause.
+
     Raises
     ------
     JournalMismatch
         If a reply that was accepted is now rejected; `at` says where.
     """
-    if entry.acceptance == "rejected":
+    unseen = entry.acceptance == "unparsed" and entry.source == "model" and not entry.rules
+    if unseen or entry.acceptance == "rejected":
         return Judgement("rejected", entry.cause, entry.reason)
     if entry.status != "answered":
         return Judgement()

@@ -90,7 +90,7 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         Indexed by ``run_id``: ``n_failed_reflections``; ``n_stripped``, turns of which something was taken out;
         ``n_readings``, messages of the run that turns were to read;
-        ``n_unheard``, those of them that were refused, empty, skipped or silent.
+        ``n_unheard``, those of them without an answer, left out by a sign, skipped or silent.
     """
     own = turns.assign(n_failed_reflections=turns["failed_reflections"], n_stripped=turns["taken"] != "")
     pairs = readings(turns)

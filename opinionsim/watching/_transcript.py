@@ -211,17 +211,19 @@ def _author(ref: str, read: Mapping[str, Any], names: Mapping[int, str]) -> str:
 def _mark(line: Mapping[str, Any], instrument_id: str | None) -> str:
     """Why a turn's text is not an answer, or how it was coded."""
     found = [code["value"] for code in line["codes"] if (code["instrument"], code["about"]) == (instrument_id, None)]
-    told = [] if line["status"] == "answered" else [line["status"]]
+    shown = ", ".join(each for each in line["signs"].split() if each not in line["taken"].split())
+    told = [f"left out by a sign: {shown}" if line["status"] == "left_out" else line["status"].replace("_", " ")]
     if found and line["status"] in ("answered", "truncated"):
         told.append(_coded(found[-1]))
-    if line["signs"]:
-        gone = line["taken"].split()
-        shown = [each + " (taken out)" * (each in gone) for each in line["signs"].split()]
-        told.append(f"reply showed {', '.join(shown)}")
+    if shown and line["status"] != "left_out":
+        told.append(f"reply showed {shown}")
+    if line["taken"]:
+        told.append(f"taken out: {line['taken'].replace(' ', ', ')}")
+    told = told[told[0] == "answered" :]
     return f"  [{', '.join(told)}]" if told else ""
 
 
 def _coded(value: float | None) -> str:
     if value is None:
-        return "no answer"
+        return "no opinion found"
     return f"coded {value:+g}" if value else "coded 0"

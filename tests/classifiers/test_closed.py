@@ -108,6 +108,8 @@ def test_refusals_name_no_point(text: str) -> None:
 def test_what_names_no_one_point_is_rejected_with_the_reason(text: str) -> None:
     with pytest.raises(Rejected, match=f"one of -2, -1, 0, 1, 2 is needed and nothing else; '{text}' is none, or"):
         read_closed(OpinionScale(), "reply", text, ())
+    with pytest.raises(Rejected, match=r"; 'I would say: I would say: I would say: I\.\.\.' is none, or"):
+        read_closed(OpinionScale(), "reply", 9 * "I would say: ", ())
 
 
 @pytest.mark.parametrize(("text", "point"), [("-1: slightly negative", -1), ("2", 2), ("No opinion.", None)])

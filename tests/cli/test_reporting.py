@@ -151,7 +151,7 @@ def test_transcripts_mark_what_is_no_answer(invoke: Invoke, talk: str) -> None:
     for block, turn in zip(blocks, turns.itertuples(), strict=True):
         heading = block.split("\n")[0]
         if turn.status == "answered":
-            assert heading.endswith("[no answer]") == ("porridge" in turn.message)
+            assert heading.endswith("[no opinion found]") == ("porridge" in turn.message)
         elif turn.status == "truncated":
             assert "  [truncated, " in heading
         else:

@@ -174,6 +174,15 @@ def test_marks_are_taken_out(text: str, rest: str) -> None:
         "Build it.\n\nI hope this meets the requirements for a public comment.",
         "No muro.\n\n¿Quieres cambiar el tono del debate? Yo sí.",
         "Build it.\n\nNote: the plan shows a fictional view of the bridge.",
+        "Build it.\n\nNote: this simulated flood is far too low.",
+        "Build it.\n\nI can write a shorter version for the church bulletin.",
+        "Build it.\n\nI'd be glad to change the tone of this debate.",
+        "Build it.\n\nFeel free to edit this post and pass it on.",
+        "Build it.\n\nDoes this capture the tone of the meeting, or were you somewhere else?",
+        "Okay, here is Aisha from the clinic:\nwhy not build it?",
+        "Sure, here is the reply you asked for:\nno.",
+        "I can write in character, I am an actor.\nBuild it.",
+        "Here's a story about Aisha's report:\nit got lost.",
     ],
 )
 def test_what_is_said_in_role_stays(text: str) -> None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 import opinionsim as osim
 from opinionsim.conduct import Looked, ReplyPolicy, Sign
+from opinionsim.dialogue import Move, read_move
 from opinionsim.errors import ModelCallError, Rejected, ScheduleError
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly
 from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Prompt, Reply, Said, Speech
@@ -120,6 +121,21 @@ def test_a_parse_gets_the_whole_reply_and_what_is_said_of_it_is_stripped_for_rea
     assert run_virtual(at.ask(said)) == replayed(at, said) == reply
 
 
+def test_words_that_stand_apart_in_a_reply_are_stripped_too() -> None:
+    reading = SPEAKS._replace(parse=read_move)
+    at = desk({}, "Remark: **Please** stay civil.\nNext: Ben\nThank you **all**.")
+    move = Reply("Please stay civil.\n\nThank you all.", decision=Move("Ben"), signs=("markup",), taken="markup")
+    assert run_virtual(at.ask(reading)) == replayed(at, reading) == move
+
+
+def test_what_was_wrong_is_said_before_the_cue_that_ends_a_task() -> None:
+    at = desk({"empty": {"reask": 1}}, "N/A", PLAIN)
+    prompt = Prompt.of([ChatMessage("user", "Write a post.\n\nYour post:")])
+    run_virtual(at.calls.ask(TURN, "reply", prompt, reading=SPEAKS))
+    asked = at.client[0].client.prompts[-1][-1].content
+    assert asked == "Write a post.\n\nAgain, for empty: the reply was empty.\n\nYour post:"
+
+
 @pytest.mark.parametrize(
     ("then", "reply"),
     [
@@ -212,15 +228,24 @@ def test_a_sign_of_ones_own_is_one_part() -> None:
     assert run_virtual(at.ask(SPEAKS)) == replayed(at) == Reply("WOW", "left_out", signs=(f"{HERE}:loud",))
 
 
-def test_what_was_paid_for_is_kept_where_a_sign_of_ones_own_fails() -> None:
+def test_what_was_paid_for_is_kept_where_a_sign_of_ones_own_fails_and_nobody_gets_it_unseen() -> None:
+    fails_now = [True]
+
     @osim.part("sign", name="outside", version=1)
     def outside(text: str, **_: Any) -> list[tuple[int, int]]:
-        return [(0, len(text) + 1)]
+        return [(0, len(text) + 1 if fails_now else 4)]
 
-    at = desk({"own": {"outside": "strip"}}, PLAIN)
+    at = desk({"own": {"outside": "strip"}}, PLAIN, "But keep it.")
     fails(at, ScheduleError, "sign of conduct outside gives pairs of start and end inside the text; got", SPEAKS)
     assert [(each.text, each.acceptance) for each in at.journal.records] == [(PLAIN, "unparsed")]
-    assert replayed(at) == Reply(PLAIN)
+    fails_now.clear()
+    seen = Reply("keep it.", signs=("outside",), taken="outside")
+    assert run_virtual(at.ask(SPEAKS)) == replayed(at) == seen
+    assert [(each.text, each.acceptance) for each in at.journal.records] == [
+        (PLAIN, "unparsed"),
+        ("But keep it.", "accepted"),
+    ]
+    assert told(at) == ["", ""]
 
 
 @pytest.mark.parametrize(

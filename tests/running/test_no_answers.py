@@ -112,7 +112,8 @@ def test_a_question_refused_at_first_is_asked_again_and_counted() -> None:
     refused: set[str] = set()
 
     def reply(prompt: list[ChatMessage]) -> str | AIMessage:
-        asked, _, wrong = prompt[-1].content.partition("\n\nYou were asked this before, and your answer declined.")
+        task, _, wrong = prompt[-1].content.partition("You were asked this before, and you declined.")
+        asked = task.removesuffix("Your post:").strip()
         if wrong or asked in refused or REPORT in asked:
             assert not wrong or asked in refused
             return TRUE

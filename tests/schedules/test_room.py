@@ -147,6 +147,11 @@ NAMES = {0: "Ada", 1: "Ben", 2: "Ada Lee", 3: "Dr. Ng"}
         ("Next: Zoe", None, ""),
         ("Next: Ada or Ben", None, ""),
         ("Deadlock: none\nNext: Ben", 1, ""),
+        ("Remark: **Please** go on.\nNext: Ben", 1, "**Please** go on."),
+        ("**Remark:** Please go on.\nNext: Ben", 1, "Please go on."),
+        ("* _Remark_: Please go on.\nNext: Ben", 1, "Please go on."),
+        ("**Remark: Please go on.**\nNext: Ben", 1, "**Please go on.**"),
+        ("**Please go on.** Next: Ben", 1, "**Please go on.**"),
         ("---\nNext: Ben\n---", 1, ""),
     ],
 )

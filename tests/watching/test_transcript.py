@@ -49,7 +49,7 @@ def test_who_read_whom_and_how_it_was_coded(results: Results) -> None:
         heading = osim.transcript(results, 0, turn=int(turn)).split("\n")[3]
         author = names[turns["agent"][read]]
         value = coded[turn]
-        expected = "no answer" if value != value else "coded 0" if value == 0 else f"coded {value:+g}"
+        expected = "no opinion found" if value != value else "coded 0" if value == 0 else f"coded {value:+g}"
         assert heading == (
             f"step {row['step']}, turn {turn}: {names[row['agent']]} (agent {row['agent']}) report "
             f"after reading {author} (turn {read})  [{expected}]"
@@ -134,6 +134,24 @@ def test_everybody_is_shown_with_a_role_and_what_was_skipped() -> None:
         "step 1, turn 2: Ben (agent 1, openai:a, human) report after reading Kim, moderator (turn 0), Ada (turn 1)"
         "  [skipped]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "mark"),
+    [
+        ({"status": "off_role"}, "off role"),
+        ({"status": "left_out", "signs": "loop preamble", "taken": "preamble"}, "left out by a sign: loop"),
+        (
+            {"value": 2.0, "signs": "preamble markup", "taken": "preamble markup"},
+            "coded +2, taken out: preamble, markup",
+        ),
+        ({"value": 0.0, "signs": "role markup", "taken": "markup"}, "coded 0, reply showed role, taken out: markup"),
+        ({"codes": [{"instrument": "m0", "about": None, "value": None}]}, "no opinion found"),
+    ],
+)
+def test_what_a_text_is_and_shows_is_said_in_plain_words(line: dict[str, Any], mark: str) -> None:
+    (heading,) = _headings([_line(0, 0, "post", (), **line)])
+    assert heading.split("  ")[1].startswith(f"[{mark}")
 
 
 def test_headings_name_the_last_of_many_messages_and_all_where_one_turn_is_asked_for() -> None:
