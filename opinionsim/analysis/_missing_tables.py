@@ -69,7 +69,7 @@ def missing_tables(
     _, chosen = counted(runs, metrics, kind)
     return [
         *_sensitivity(runs, opinions, agents, turns, metrics, axes, chosen, estimand),
-        *_exposure(runs, opinions, turns, axes, chosen),
+        *_exposure(runs, opinions, agents, turns, axes, chosen),
     ]
 
 
@@ -117,10 +117,13 @@ def _sensitivity(
 
     def numbers(name: str, found: pd.DataFrame) -> pd.DataFrame:
         frame, rows, _ = measured(runs, found, axes, kind)
+        people = rows.assign(measured=rows["n_measured"].mask(rows["withheld"], 0), agents=rows["n_agents"])
+        frame = frame.merge(people.groupby(keys, dropna=False)[["measured", "agents"]].sum().reset_index(), on=keys)
         return with_intervals(frame, units_of(rows, axes), axes, estimand, MEASURES)[0].assign(texts=name)
 
+    keys = [*axes, "evidence"]
     main = numbers("as tabulated", metrics)
-    keys, frames, notes = [*axes, "evidence"], [main], list[str]()
+    frames, notes = [main], ["Measured: those of the agents whose opinions the numbers are of."]
     for name, values in _variants(own, turns):
         frame = numbers(name, run_metrics(runs, own.assign(value=values), agents, ddof, turns))
         usual = frame[keys].merge(main, on=keys, how="left")
@@ -129,21 +132,22 @@ def _sensitivity(
         ):
             frames.append(frame)
             notes.append(f"{name[0].upper()}{name[1:]}: {_DOUBTS[name]}.")
-        moved = (frame["bias"] - usual["bias"]).abs() > _NOTABLE * (usual["bias_ci_high"] - usual["bias_ci_low"])
+        width = (usual["bias_ci_high"] - usual["bias_ci_low"]).fillna(0)
+        moved = (frame["bias"] - usual["bias"]).abs() > np.maximum(_NOTABLE * width, 0.005)
         if name == _FLAGGED and moved.any():
             rows = f"{moved.sum()} of {len(frame)} rows"
-            notes.append(f"In {rows} they move the mean opinion by more than a tenth of the width of its interval.")
+            notes.append(f"In {rows} they move the mean opinion by a tenth of its interval, or at all without one.")
     if len(frames) > 1:
         frame = in_order(pd.concat(frames, ignore_index=True), axes, usable_runs(runs))
         few = ["n_withheld"] if frame["n_withheld"].any() else []
         columns = [f"{name}{end}" for name in MEASURES for end in ("", "_ci_low", "_ci_high")]
-        frame = frame[[*axes, "texts", "n_runs", *few, *columns, "evidence"]]
+        frame = frame[[*axes, "texts", "n_runs", *few, "agents", "measured", *columns, "evidence"]]
         made = Table.of("With and without what is doubtful", frame, [*axes, "texts"], notes, "doubtful")
         yield replace(made, header=((*made.header[0][:-2], "mean opinion [95 % CI]", "diversity [95 % CI]"),))
 
 
 def _exposure(
-    runs: pd.DataFrame, opinions: pd.DataFrame, turns: pd.DataFrame, axes: list[str], kind: str
+    runs: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame, turns: pd.DataFrame, axes: list[str], kind: str
 ) -> Iterator[Table]:
     """One table of who was to be heard and was; none where nothing that was to be read was refused."""
     # Looking who was to hear whom takes as long as all other tables.
@@ -151,15 +155,15 @@ def _exposure(
         return
     read = usable_runs(runs)
     keys = ["run_id", "cell", "instrument_id"]
-    heard = read[[*keys, *axes]].drop_duplicates().merge(exposure(read, turns, opinions, kind), on=keys)
+    heard = read[[*keys, *axes]].drop_duplicates().merge(exposure(read, turns, opinions, agents, kind), on=keys)
     if heard["intended"].equals(heard["delivered"]):
         return
     means = heard.groupby([*axes, "evidence"], dropna=False, sort=False)[["intended", "delivered"]].mean()
     frame = in_order(means.assign(shift=means["delivered"] - means["intended"]).reset_index(), axes, read)
     notes = [
-        "Intended: the mean last opinion of the authors of the messages that turns were to read. Delivered: that of "
-        "those whose messages were received. A shift changes the mean opinion without any influence: see "
-        "docs/missing.md."
+        "Intended: the mean last opinion, measured or else assigned, of the authors of the messages that turns were to "
+        "read. Delivered: that of those whose messages were received. A shift changes the mean opinion without any "
+        "influence: see docs/missing.md."
     ]
     yield Table.of("Who was to be heard, and was", frame, axes, notes, "heard")
 
@@ -202,7 +206,8 @@ def reply_table(
     frame = frame.rename(columns=told).reset_index()
     shown = [name for name in told.values() if frame[name].any()]
     happened = frame[shown[1:]].groupby(frame["kind"]).transform("sum").sum(axis=1) > 0
-    frame = frame[happened].sort_values(["kind", "side"], key=lambda each: each.map(_PLACES).fillna(0), kind="stable")
+    # Kinds have no place, and stand by their names.
+    frame = frame[happened].sort_values(["kind", "side"], key=lambda each: each.replace(_PLACES), kind="stable")
     if frame.empty:
         return None
     frame[shown[1:]] = frame[shown[1:]].div(frame["replies"], axis=0)

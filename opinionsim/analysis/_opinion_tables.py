@@ -10,6 +10,7 @@ import pandas as pd
 
 from opinionsim.analysis._means import Estimand
 from opinionsim.analysis._printed_table import (
+    NONE,
     Table,
     cell_text,
     finished,
@@ -208,10 +209,11 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
     if (frame["off_scale_mass"] > 0.5).any():
         told = "mean probability of what is no answer; the numbers are those of answers alone"
         yield "off scale", [f"{mass:.2f}" for mass in frame["off_scale_mass"]], told
-    if ((frame["n_both"] > 0) & (frame["n_not_both"] > 0)).any():
+    if ((frame["n_both"] > 0) & ((frame["n_not_both"] > 0) | frame["measured_start"])).any():
         told = (
-            "end less start among agents that have both, with their number, and what it could be with everybody; the "
-            "start is measured before the first step, or assigned where nobody was asked then"
+            "end less start among agents that have both, with their number among all in runs with a mean, and what it "
+            "could be for all of these, which those with both may exceed; the start is measured before the first step, "
+            "or assigned where nobody was asked then"
         )
         yield "change", [_change(row) for row in frame.to_dict("records")], told
     if frame["n_withheld"].any():
@@ -225,9 +227,9 @@ def _expected(metrics: pd.DataFrame) -> bool:
 
 
 def _change(row: Mapping[Any, Any]) -> str:
-    low, high = cell_text(row["change_low"]), cell_text(row["change_high"])
     both, lacking = row["n_both"], row["n_not_both"]
-    return f"{cell_text(row['change'])} ({both:.0f} of {both + lacking:.0f}; {low} to {high})"
+    within = f"; all: {cell_text(row['change_low'])} to {cell_text(row['change_high'])}" if lacking else ""
+    return f"{cell_text(row['change'])} ({both} of {both + lacking}{within})" if both else NONE
 
 
 def _percent(share: float) -> str:
@@ -400,6 +402,7 @@ def _notes(
         "opinionsim.analysis",
         "opinions.txt",
         ddof=used["ddof"].iloc[0] if ends else None,
+        assigned=bool(used["assigned_bias"].notna().any()),
         about=about,
         kind=kind,
         used=len(used),

@@ -16,6 +16,12 @@ from opinionsim.registry import Part, find
 
 #: Signs that have a place in a text, and can be taken out of it.
 _TAKEN = ("preamble", "names", "lines", "markup")
+#: Statuses that a judge gives.
+_JUDGED = ("answered", "refused", "off_role", "empty")
+
+
+def _inside(span: tuple[int, ...], text: str) -> bool:
+    return 0 <= span[0] <= span[1] <= len(text)
 
 
 class NoAnswer(DocumentModel):
@@ -165,14 +171,16 @@ class ReplyPolicy(DocumentModel):
             judge = find("judge", self.judge)
             given = judge.build(text, status, options={}, speech=speech, **shown)
             looked = await given if isawaitable(given) else given
-            judge.expect(isinstance(looked, Looked), "gives a Looked of a status and signs", looked)
+            fits = isinstance(looked, Looked) and looked.status in (status, *_JUDGED)
+            fits = fits and all(isinstance(each, Sign) and _inside(each[1:3], text) for each in looked.signs)
+            judge.expect(fits, f"gives a Looked of one of {', '.join(_JUDGED)}, and of signs inside the text", looked)
         if speech is None or looked.status not in SPOKEN:
             return looked
         found = list(looked.signs)
         for name in self.own:
             sign = find("sign", name)
             spans = list(sign.build(text, options={}, speech=speech, **shown))
-            inside = all(isinstance(each, tuple) and 0 <= each[0] <= each[1] <= len(text) for each in spans)
+            inside = all(isinstance(each, tuple) and _inside(each, text) for each in spans)
             sign.expect(inside, "gives pairs of start and end inside the text", spans)
             found += [Sign(name, start, end, sure=True) for start, end in spans]
         return looked._replace(signs=tuple(found))

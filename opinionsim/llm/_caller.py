@@ -294,9 +294,10 @@ class RunCalls:
             if entry.source == "person":
                 self._people.note(turn.agent, entry.finish_reason, reading.form)
             if judged.failure is not None:
+                mend = "a parse raises opinionsim.errors.Rejected for one that cannot be used"
                 raise ScheduleError(
                     judged.reason,
-                    advice="The reply is kept; a parse raises opinionsim.errors.Rejected for one that cannot be used",
+                    advice=f"The reply is kept; {mend if person or entry.rules else 'it is asked for again'}",
                     **self._at(turn, f", call {call!r}"),
                 ) from judged.failure
             if judged.acceptance == "accepted":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from opinionsim.conduct import Sign, names_of
+from opinionsim.conduct import Sign, names_of, stripped
 from opinionsim.errors import JournalMismatch, NothingSaid, Rejected, SpecError
 from opinionsim.llm._reply import ParsedReply
 from opinionsim.messages import SPOKEN, ChatMessage, Parsing, Prompt, Reply, ReplyStatus, Said
@@ -129,9 +129,11 @@ async def treated(
     signs = tuple(_unless_asked_for(sign, reply.text, prompt, reading) for sign in signs) if signs else ()
     names = names_of(signs) if signs else ()
     follows = partial(policy.follows, asked=again, doubles=endpoint.max_tokens is not None)
-    judged = judge(reply.text, status, names, follows, parse)
     sure = policy.taken.intersection(sign.name for sign in signs if sign.sure) if signs else ()
     taken = " ".join(name for name in names if name in sure)
+    if taken and reading.parse is None and not stripped(reply.text, signs, taken.split()).strip():
+        status = "empty"
+    judged = judge(reply.text, status, names, follows, parse)
     return judged, {"signs": signs, "taken": taken, "rules": policy.rules}
 
 

@@ -12,6 +12,7 @@ from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.messages import MISSING
 from opinionsim.metrics._evidence import NOT_SET, validation_statement
 from opinionsim.metrics._opinion_rows import require
+from opinionsim.metrics._run_metrics import CHANGE
 from opinionsim.metrics._wordings import pack_of
 
 #: Columns of the runs frame that describe a condition, in the order tables and figures use them.
@@ -55,10 +56,8 @@ _LEVELS = (
 _COUNTS = (
     "n_texts", "n_missing", *(f"n_{status}" for status in MISSING), "n_off_scale", "n_ambiguous", "n_skipped",
     "n_refused_at_first", "n_flagged", "n_agents", "n_never", "n_failed_reflections", "n_stripped", "n_readings",
-    "n_unheard", "withheld", "n_with_turn", "n_both",
+    "n_unheard", "withheld", "n_with_turn", "n_both", "n_not_both", "measured_start",
 )  # fmt: skip
-#: The change of agents with an opinion at both ends, and its bounds with everybody in.
-_CHANGE = ("change", "change_low", "change_high")
 #: Shares of texts and skipped turns.
 _CAUSES = ("refused_at_first", *MISSING, "off_scale", "skipped", "ambiguous", "flagged")
 
@@ -299,10 +298,11 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
         diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_withheld, n_agents, n_measured, n_with_turn,
         never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, change, change_low, change_high, n_both,
-        n_not_both, missing_rate, refused_at_first_rate, refused_rate, empty_rate, truncated_rate, off_scale_rate,
-        skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections, n_stripped, validation, ddof``.
-        ``n`` is the number of units with a bias. ``n_withheld`` of the ``n_runs`` runs have none, since too few of
-        their participants were measured (:func:`run_metrics`); ``bias_low`` and ``bias_high`` are of all runs.
+        n_not_both, measured_start, n_turns, missing_rate, refused_at_first_rate, refused_rate, empty_rate,
+        truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections,
+        n_stripped, validation, ddof``. ``n`` is the number of units with a bias. ``n_withheld`` of the ``n_runs`` runs
+        have none, since too few of their participants were measured (:func:`run_metrics`); ``bias_low`` and
+        ``bias_high`` are of all runs, ``change``, its bounds and its numbers of agents of the others.
         ``unheard_rate`` is the share of the messages to be read that nobody received; the rates from ``missing_rate``
         to ``flagged_rate`` are shares of texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made
         without turns and only these tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units:
@@ -328,7 +328,10 @@ def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
     unit = "topic" if "topic" not in axes and rows["topic"].nunique() > 1 else "block"
     keys = [*axes, "kind", "evidence"]
     names = ["bias", "diversity", "assigned_bias", "assigned_diversity", "bias_low", "bias_high", "mean_age"]
-    names += ["off_scale_mass", *_CHANGE]
+    names += ["off_scale_mass", *CHANGE]
+    # A change is of the runs that have one.
+    n_both = rows["n_both"].mask(rows["withheld"], 0)
+    rows = rows.assign(n_both=n_both, n_not_both=rows["n_agents"].mask(rows["withheld"], 0) - n_both)
     units = rows.groupby([*keys, unit], dropna=False, sort=False)[names].mean()
     grouped = units.groupby(level=list(range(len(keys))), dropna=False, sort=False)
     mean, n = grouped.mean(), grouped[["bias", "diversity"]].count()
@@ -351,9 +354,10 @@ def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
             **({} if "n_agents" in axes else {"n_agents": counts["n_agents"]}),
             "n_measured": counts["n_agents"] - counts["n_never"],
             "never_measured_rate": counts["n_never"] / counts["n_agents"],
-            **{name: mean[name] for name in ("bias_low", "bias_high", "mean_age", "off_scale_mass", *_CHANGE)},
-            "n_both": counts["n_both"],
-            "n_not_both": counts["n_agents"] - counts["n_both"],
+            **{name: mean[name] for name in ("bias_low", "bias_high", "mean_age", "off_scale_mass", *CHANGE)},
+            **{name: counts[name].astype(int) for name in ("n_both", "n_not_both")},
+            "measured_start": counts["measured_start"] > 0,
+            "n_turns": turns.astype(int),
             "missing_rate": (counts["n_missing"] + counts["n_skipped"].fillna(0)) / turns,
             **{f"{cause}_rate": counts[f"n_{cause}"] / turns for cause in _CAUSES},
             "unheard_rate": counts["n_unheard"] / counts["n_readings"].where(counts["n_readings"] > 0),

@@ -145,9 +145,7 @@ def replies(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, age
     known = stance.loc[stance["value"].notna(), [*keys, "turn", "value"]].astype({"cell": str})
     asked, known = (frame.sort_values("turn", kind="stable") for frame in (asked, known))
     joined = pd.merge_asof(asked, known, on="turn", by=keys, allow_exact_matches=False)
-    assigned = agents.drop_duplicates(["run_id", "agent"])[["run_id", "agent", "assigned_opinion"]]
-    held = joined.merge(assigned, on=["run_id", "agent"], how="left")["assigned_opinion"].astype(float)
-    side = np.sign(joined["value"].fillna(held) - neutral).map(SIDES).fillna("unknown")
+    side = (_or_assigned(joined, agents) - neutral).map(np.sign).map(SIDES).fillna("unknown")
     found: dict[str, Any] = {
         "n_replies": 1,
         "n_refused_at_first": joined["first_status"] == "refused",
@@ -159,7 +157,16 @@ def replies(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, age
     return counts.astype(int).reset_index()
 
 
-def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, kind: str | None = None) -> pd.DataFrame:
+def _or_assigned(joined: pd.DataFrame, agents: pd.DataFrame) -> pd.Series[float]:
+    """The value of each row, or else the opinion that its agent was assigned."""
+    assigned = agents.drop_duplicates(["run_id", "agent"])[["run_id", "agent", "assigned_opinion"]]
+    held = joined.merge(assigned, on=["run_id", "agent"], how="left")["assigned_opinion"].astype(float)
+    return joined["value"].fillna(held)
+
+
+def exposure(
+    runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame, kind: str | None = None
+) -> pd.DataFrame:
     """Who was to be heard, and who was.
 
     Speakers of one opinion who refuse are heard less often, and the reports of their listeners fall away with them.
@@ -167,7 +174,7 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
 
     Parameters
     ----------
-    runs, turns, opinions : DataFrame
+    runs, turns, opinions, agents : DataFrame
         Frames of a store; only runs in `runs` are used.
     kind : str, optional
         Kind of text from which the opinions of authors are coded; default the first that is measured, in the order of
@@ -177,8 +184,8 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
     -------
     DataFrame
         One row a run, cell and instrument of stance: ``run_id, cell, instrument_id, kind``; ``intended`` and
-        ``delivered``, the mean last opinion before of the authors of the messages that turns of the run were to read,
-        and of those that were received, NaN without any; ``evidence``.
+        ``delivered``, the mean last opinion measured before, or else the assigned one, of the authors of the messages
+        that turns of the run were to read, and of those that were received, NaN without any; ``evidence``.
 
     Raises
     ------
@@ -197,7 +204,7 @@ def exposure(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, ki
     asked = pairs.merge(instruments, on="run_id").sort_values("turn", kind="stable")
     known = stance[[*keys, "agent", "turn", "value"]].sort_values("turn", kind="stable")
     joined = pd.merge_asof(asked, known, on="turn", by=[*keys, "agent"], allow_exact_matches=False)
-    received = joined["value"].where(~joined["status"].isin(UNHEARD))
-    means = pd.DataFrame({"intended": joined["value"], "delivered": received})
+    held = _or_assigned(joined, agents)
+    means = pd.DataFrame({"intended": held, "delivered": held.where(~joined["status"].isin(UNHEARD))})
     frame = means.groupby([joined[key] for key in keys]).mean().reset_index().merge(heads, on=["run_id", "cell"])
     return frame.assign(kind=kind)[[*keys, "kind", "intended", "delivered", "evidence"]]

@@ -275,7 +275,7 @@ def _changes(
         "change_high": end.fillna(grid["high"]) - start.fillna(grid["low"]),
     }
     own = pd.DataFrame(found).groupby(grid["group"])
-    return own.mean().assign(n_both=own["n_both"].sum())
+    return own.mean().assign(n_both=own["n_both"].sum(), measured_start=heads.index.isin(early["group"]))
 
 
 def _validation(cells: pd.DataFrame, heads: pd.DataFrame) -> list[str]:
@@ -313,6 +313,8 @@ def final_opinions(
     return heads.reset_index(drop=True), found
 
 
+#: The change of agents with an opinion at both ends, and its bounds with everybody in.
+CHANGE = ("change", "change_low", "change_high")
 #: What only turns tell of a run and kind of text, and of a run.
 _TOLD = ("n_skipped", "n_refused_at_first", "n_flagged")
 _TOLD_OF_RUN = ("n_failed_reflections", "n_stripped", "n_readings", "n_unheard")
@@ -418,7 +420,8 @@ def run_metrics(
     frame = frame.assign(**{f"share_{point}": shares[:, place] for place, point in enumerate(scale.points)})
     frame = frame.join(_assigned(cells, agents, ddof), on="run_id")
     changes = _changes(heads.set_index("group"), texts, finals, agents, pd.DataFrame({"low": low, "high": high}))
-    frame = frame.join(changes.assign(change=changes["change"].mask(withheld)))
+    frame = frame.join(changes)
+    frame[[*CHANGE]] = frame[[*CHANGE]].mask(frame["withheld"])
     return frame.assign(evidence=head_cells["evidence"].array, validation=_validation(head_cells, heads))
 
 

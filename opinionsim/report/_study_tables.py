@@ -19,6 +19,12 @@ from opinionsim.registry import KINDS, Part, blamed, find, general
 from opinionsim.specification import AnalysisSpec, analysis_of
 from opinionsim.store import Results
 
+#: What is so where a table has nothing in it.
+_NOTHING = {
+    "missing": "no number rests on a doubtful text, and no refusal changed who was heard; see opinions and replies",
+    "replies": "no reply was refused, filtered or stripped",
+}
+
 
 @dataclass(eq=False)
 class Asked:
@@ -163,7 +169,7 @@ def tables_of(
                 # Without that metric all is made again, contrasts too.
                 return tables_of(results, kind, wording, ddof, estimand, as_published=as_published)
     if what is not None and not asked.made:
-        raise SpecError(f"{results.name} has nothing to tabulate in the table {what}")
+        raise SpecError(f"{results.name}: {_NOTHING.get(what, f'there is nothing to tabulate in the table {what}')}")
     return naming_models(results, asked.made)
 
 

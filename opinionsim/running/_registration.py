@@ -130,7 +130,7 @@ class Registration:
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
             "memory": None if equation else _memory(spec),
             "world": None if bare else spec.world,
-            "model": "" if spec.interaction.recorded or (spec.seats and not spec.chat_models) else spec.model.label,
+            "model": "" if spec.interaction.recorded or (spec.seats and not spec.chat_models) else spec.model_label,
             "interaction": spec.interaction.kind,
             "network": None if network is None else network.kind,
             "n_agents": size,

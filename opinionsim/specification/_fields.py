@@ -301,6 +301,11 @@ class ExperimentSpec(DocumentModel):
         return tuple(found)
 
     @property
+    def model_label(self) -> str:
+        """The names of all models that play, as one text; of those of the experiment where the cast says nothing."""
+        return " + ".join(dict.fromkeys(each.name for each in self.chat_models)) or self.model.label
+
+    @property
     def instruments(self) -> tuple[InstrumentSpec, ...]:
         """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
         if self.model.equation is not None:

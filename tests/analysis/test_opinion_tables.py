@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from opinionsim import plots, prompts
-from opinionsim.analysis import Table, table, table1, table2, tables
+from opinionsim.analysis import Table, missing_tables, reply_table, table, table1, table2, tables
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE, NOT_VALIDATED, run_metrics
 from opinionsim.store import load
@@ -556,3 +556,25 @@ def test_runs_with_authors_of_several_kinds_have_a_table_that_says_so() -> None:
     assert made.title.startswith(made.notes[0].removeprefix("Evidence: ").rstrip("."))
     assert _cells(made, "evidence") == ["scripted", "mixed"]
     assert "Agents played by scripted + a." in made.notes
+
+
+def test_numbers_without_flagged_texts_say_of_which_agents_they_are() -> None:
+    rows = [run_row(f"r{run}", replicate=run, n_agents=3) for run in range(2)]
+    texts = [each for row in rows for each in opinion_rows(row, final([-1, 0, 1]))]
+    frames = make(rows, [0, 0, 0], texts)
+    shared = {"kind": "report", "reads": (), "status": "answered", "first_status": "answered", "taken": ""}
+    # Of the second run one text of three is left: it has no mean, and its agent is in none.
+    turns = frames.opinions[["run_id", "turn", "step", "agent"]].assign(failed_reflections=0, signs="")
+    turns = pd.DataFrame([shared | row for row in turns.to_dict("records")])
+    turns.loc[(turns["run_id"] == "r1") & (turns["agent"] > 0), "signs"] = "role"
+    metrics = run_metrics(frames.runs, frames.opinions, frames.agents, turns=turns)
+    (made,) = missing_tables(frames.runs, frames.opinions, frames.agents, turns, metrics)
+    told = made.frame[["texts", "n_withheld", "agents", "measured"]].to_numpy().tolist()
+    assert told == [["as tabulated", 0, 6, 6], ["flagged texts left out", 1, 6, 3]]
+    # What was refused stands by kind, then by side.
+    refused = turns.assign(first_status="refused")
+    refused = pd.concat([refused, refused.assign(turn=refused["turn"] + 3, kind="post")], ignore_index=True)
+    by_side = reply_table(frames.runs, frames.opinions[:0], make(rows, [1, -1, 0], texts).agents, refused)
+    assert by_side is not None
+    sides = ["negative", "neutral", "positive"]
+    assert by_side.frame[["kind", "side"]].to_numpy().tolist() == [[k, s] for k in ("post", "report") for s in sides]

@@ -228,6 +228,32 @@ def test_a_sign_of_ones_own_is_one_part() -> None:
     assert run_virtual(at.ask(SPEAKS)) == replayed(at) == Reply("WOW", "left_out", signs=(f"{HERE}:loud",))
 
 
+@pytest.mark.parametrize(
+    "looked",
+    [
+        Looked("weird"),
+        Looked("left_out"),
+        Looked("answered", (("loop", 0, 1),)),
+        Looked("answered", (Sign("markup", 0, 999, True),)),
+        Looked("answered", (Sign("markup", -5, 4, True),)),
+    ],
+)
+def test_what_a_judge_gives_is_checked_and_the_reply_is_kept(looked: Any) -> None:
+    @osim.part("judge", name="odd", version=1)
+    def odd(text: str, status: Any, **_: Any) -> Looked:
+        return looked
+
+    at = desk({}, PLAIN, judge="odd")
+    fails(at, ScheduleError, "judge of replies odd gives a Looked of one of answered, .* inside the text; got", SPEAKS)
+    assert [(each.text, each.acceptance) for each in at.journal.records] == [(PLAIN, "unparsed")]
+
+
+def test_a_text_of_which_nothing_is_left_is_empty_and_asked_for_again() -> None:
+    at = desk({"own": {f"{HERE}:loud": "strip"}}, "NEVER", "Never.", judge="")
+    assert run_virtual(at.ask(SPEAKS)) == replayed(at) == Reply("Never.")
+    assert [(each.status, each.cause) for each in at.journal.records] == [("empty", "empty"), ("answered", "")]
+
+
 def test_what_was_paid_for_is_kept_where_a_sign_of_ones_own_fails_and_nobody_gets_it_unseen() -> None:
     fails_now = [True]
 

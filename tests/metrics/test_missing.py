@@ -20,7 +20,7 @@ from opinionsim.metrics import (
     trajectories,
 )
 from opinionsim.opinions import OpinionScale
-from tests.support.frames import final, one_run
+from tests.support.frames import final, make, one_run, opinion_rows, run_row
 
 NAN = math.nan
 
@@ -91,7 +91,7 @@ def test_what_was_silent_or_skipped_reaches_nobody() -> None:
     frames = one_run([(n, 1, n, n - 2, "report") for n in range(4)], [0] * 4, steps=2)
     (row,) = run_metrics(frames.runs, frames.opinions, frames.agents, turns=turns).to_dict("records")
     assert (row["n_readings"], row["n_unheard"]) == (4, 4)
-    (heard,) = exposure(frames.runs, turns, frames.opinions).to_dict("records")
+    (heard,) = exposure(frames.runs, turns, frames.opinions, frames.agents).to_dict("records")
     assert not math.isnan(heard["intended"])
     assert math.isnan(heard["delivered"])
 
@@ -167,6 +167,23 @@ def test_a_change_is_among_agents_with_an_opinion_at_both_ends() -> None:
     (row,) = run_metrics(frames.runs, frames.opinions, frames.agents).to_dict("records")
     assert (row["change"], row["n_both"]) == (1.0, 1)
     assert (row["change_low"], row["change_high"]) == ((1 + 0 - 2 + 0) / 4, (1 + 4 + 2 + 4) / 4)
+    assert row["measured_start"]
+
+
+def test_a_change_its_bounds_and_its_agents_are_of_the_runs_that_have_a_mean() -> None:
+    rows = [run_row(f"r{run}", replicate=run, n_agents=3) for run in range(3)]
+    values = [[2, 1, NAN], [-1, NAN, NAN], [0, 0, 2]]
+    texts = [each for row, own in zip(rows, values, strict=True) for each in opinion_rows(row, final(own))]
+    frames = make(rows, [-2, 0, 1], texts)
+    made = run_metrics(frames.runs, frames.opinions, frames.agents)
+    assert made["withheld"].tolist() == [False, True, False]
+    told = ["change", "change_low", "change_high", "n_both", "n_not_both", "measured_start"]
+    (all_three,) = condition_metrics(frames.runs, made)[told].to_dict("records")
+    (kept,) = condition_metrics(frames.runs, made[~made["withheld"]])[told].to_dict("records")
+    assert all_three == kept
+    assert (kept["n_both"], kept["n_not_both"], kept["measured_start"]) == (5, 1, False)
+    (none,) = condition_metrics(frames.runs, made[made["withheld"]])[told].to_dict("records")
+    assert (none["n_both"], none["n_not_both"], math.isnan(none["change_low"])) == (0, 0, True)
 
 
 def test_all_reports_count_where_none_depends_on_another() -> None:
@@ -195,10 +212,21 @@ def test_ages_and_causes_step_by_step() -> None:
 
 
 def test_intended_and_delivered_are_of_the_authors_of_what_was_to_be_read() -> None:
-    (row,) = exposure(FRAMES.runs, TURNS, FRAMES.opinions).to_dict("records")
+    (row,) = exposure(FRAMES.runs, TURNS, FRAMES.opinions, FRAMES.agents).to_dict("records")
     # Agent 0 (+2) was to be read twice, and is refused once; agent 1 (-1) twice; agent 2 (+1) once, empty.
     assert row["intended"] == pytest.approx((2 + 2 - 1 - 1 + 1) / 5)
     assert row["delivered"] == pytest.approx((2 - 1 - 1) / 3)
+
+
+def test_authors_who_refuse_before_they_are_measured_count_with_the_assigned_opinion() -> None:
+    rows = [
+        {"agent": 0, "kind": "post", "status": "refused"},
+        {"agent": 1, "kind": "post"},
+        {"agent": 2, "kind": "report", "reads": (0, 1)},
+    ]
+    frames = one_run([(2, 3, 2, 0, "report")], [2, -1, 0], steps=3)
+    (row,) = exposure(frames.runs, turns_frame(rows), frames.opinions, frames.agents).to_dict("records")
+    assert (row["intended"], row["delivered"]) == (0.5, -1.0)
 
 
 def test_replies_are_counted_once_by_side_of_the_opinion_before_or_the_assigned_one() -> None:

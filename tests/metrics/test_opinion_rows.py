@@ -36,7 +36,7 @@ OF_STANCE: Mapping[str, Callable[[Frames], Any]] = {
         f.runs, run_metrics(f.runs, f.opinions, f.agents), by=["framing", "confirmation_bias"]
     ),
     "cut": lambda f: cut(f.opinions[f.opinions["about"].isna()] if "about" in f.opinions else f.opinions),
-    "exposure": lambda f: metrics.exposure(f.runs, turns_of(f), f.opinions),
+    "exposure": lambda f: metrics.exposure(f.runs, turns_of(f), f.opinions, f.agents),
     "named_metrics": lambda f: metrics.named_metrics(
         f.runs, f.opinions, ["bias", "dispersion"], scale_of(cut(f.opinions))
     ),

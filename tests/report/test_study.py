@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import opinionsim as osim
-from opinionsim.analysis import number_text
+from opinionsim.analysis import Table, number_text
 from opinionsim.audit import draw, keep
 from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.cli import app
@@ -54,6 +54,18 @@ def test_no_mean_is_told_of_withheld_runs(of_model: Study) -> None:
     some, none = statements([replace(main, frame=frame)])
     assert "over 2 of 3 runs" in some
     assert "there is no mean opinion and no diversity, since in all 3 runs opinions of too few agents" in none
+
+
+def test_shares_and_moved_means_are_told_with_their_turns_and_agents(of_model: Study) -> None:
+    main = of_model.tables[0]
+    one, _ = statements([replace(main, frame=main.frame.assign(missing_rate=0.45, n_turns=20))])
+    assert one.endswith("; 9 of 20 turns of kind report (45.0%) are without an opinion.")
+    numbers = {"texts": ["as tabulated", "flagged texts left out"], "agents": [12, 12], "measured": [10, 3]}
+    for bias, told in ((-1 / 3, ["-0.33, of 3 of 12 agents; as tabulated it is 0.10, of 10."]), (0.1, [])):
+        frame = pd.DataFrame({**numbers, "bias": [0.1, bias], "evidence": "model"})
+        said = statements([Table.of("With and without", frame, ["texts"], [], "doubtful")])
+        begun = "Flagged texts left out: the mean opinion is "
+        assert [*said] == [begun + each.replace("-", "\N{MINUS SIGN}") for each in told]
 
 
 def test_statements_are_made_of_numbers_of_the_tables(of_model: Study) -> None:

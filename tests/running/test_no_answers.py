@@ -91,6 +91,31 @@ def test_tables_stand_with_and_without_what_was_cut_off() -> None:
     by_texts = doubtful.frame.set_index("texts")["bias"]
     assert [*by_texts.index] == ["as tabulated", "flagged texts left out"]
     assert main.frame["bias"].iloc[0] < by_texts.iloc[1] == 2.0
+    # Each number says of how many agents it is, and a note where it moves.
+    assert doubtful.frame["agents"].tolist() == [4, 4]
+    assert [row[doubtful.header[-1].index("measured")] for row in doubtful.rows] == ["3", "3"]
+    assert "In 1 of 1 rows they move the mean opinion" in doubtful.notes[-1]
+
+
+def test_where_everybody_answers_a_measured_start_has_a_change_and_nothing_is_missing() -> None:
+    asked = {"classifier": "lexicon", "self_report": {"before": 1, "after": 1}}
+    results = finished(changed(SMALL, measurement=asked))
+    own = tables(results.runs, results.metrics, "self-report")[0]
+    assert own.header[-1][-1] == "change"
+    assert own.rows[0][-1] == f"{own.frame['change'].iloc[0]:.2f} (4 of 4)".replace("-", "\N{MINUS SIGN}")
+    with pytest.raises(SpecError, match="small: no number rests on a doubtful text, and no refusal changed who was"):
+        tables_of(results, what="missing")
+
+
+def test_all_models_of_a_cast_are_named() -> None:
+    cast = [{"name": "Ada"}, {"name": "Ben", "model": {"name": "openai:b"}}]
+    spec = changed(SPEC, model={"name": "openai:a"}, cast=cast, interaction={"kind": "broadcast", "steps": 2})
+    del spec["population"]
+    results = finished(spec, model=GivenReplies(lambda prompt: TRUE))
+    assert set(results.runs["model"]) == {"openai:a + openai:b"}
+    assert set(results.agents["model"]) == {"openai:a", "openai:b"}
+    assert any("Agents played by openai:a + openai:b." in note for note in tables_of(results)[0].notes)
+    assert "openai:a + openai:b" in study(results).methods
 
 
 def test_a_run_that_fails_of_a_cut_off_reply_goes_on_when_the_rule_is_changed() -> None:
@@ -157,7 +182,6 @@ def test_unequal_exposure_stands_in_the_row_of_each_condition() -> None:
     assert by_bias.loc["none", ["unheard_rate", "skipped_rate"]].tolist() == [0.0, 0.0]
     column = main.header[-1].index("unheard")
     assert [(row[0], row[column]) for row in main.rows] == [("none", "0.0%"), ("weak", f"{rate:.1%}")]
-    assert "who is heard, and the mean opinion with it: see docs/missing.md" in main.notes[-1]
 
 
 def test_a_failed_reflection_is_counted() -> None:
