@@ -134,8 +134,12 @@ def measure(
     from opinionsim.specification import load_experiment
     from opinionsim.store import open_store
 
+    def ids_of(study: Experiment) -> set[str]:
+        return {each.instrument_id for run in study.runs for each in run.spec.instruments}
+
     own_modules()
     results = read_results(store, experiment, design)
+    listed = results.spec["measurement"]["instruments"]
     if (results.runs["interaction"] == "recorded").any() and between_points(cut(results.opinions)):
         raise SpecError("people rated between points, and instruments code points; import the ratings with points")
     added = {
@@ -144,8 +148,9 @@ def measure(
         "texts": None if texts is None else [kind.strip() for kind in texts.split(",")],
         "context": context,
     }
-    instruments = [*results.spec["measurement"]["instruments"], added]
-    again = load_experiment(results.manifest, {"measurement.instruments": instruments})
+    again, alone = (load_experiment(results.manifest, {"measurement.instruments": own}) for own in (listed, [added]))
+    if not ids_of(alone) <= ids_of(again):
+        again = load_experiment(results.manifest, {"measurement.instruments": [*listed, added]})
     with open_store(results.url, write=False) as opened:
         complete = {run_id for run_id, state in opened.states().items() if state.status == "complete"}
     finished = complete & set(results.run_ids)

@@ -46,6 +46,8 @@ _EACH, _NAMES = re.compile(f"{_JOINED.pattern}|[^\\W_]+"), re.compile("\x01(?:[ 
 _HEADED, _AROUND = (":", "\uff1a", "]", ">", " - ", "\u2013", "\u2014"), ' \t*_#>"\u201c\u201d\xab\xbb[]~'
 _QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "'": "'"}
 _MARKED, _ENDS = tuple("*<~[`>|\n"), '.!?\u2026\u3002\uff01\uff1f"\u201d\xbb*'
+#: Words behind a text: about it; offers of another one; and what may be either.
+_CLOSING = ("sure", "offers", "perhaps")
 _CLOSED, _MARKS = frozenset(')]\uff09\u3011*_"\u201d'), frozenset("#[<*_")
 
 
@@ -254,15 +256,21 @@ def _behind(text: str, start: int, end: int, author: str, found: list[Sign]) -> 
     places = (newline, text.rfind("\n\n", tail, end) + 2, group.start() if group and closed else 0)
     for place in dict.fromkeys(each for each in places if each > max(start, 2)):
         masked = _masked(text[place:end], author)
-        sure = _pattern("closing", "sure").search(masked)
-        if sure or _pattern("closing", "perhaps").match(masked):
+        told = [sort for sort in ("sure", "offers") if _pattern("closing", sort).search(masked)]
+        if told or _pattern("closing", "perhaps").match(masked):
             cut = start + len(text[start:place].rstrip())
             if text[cut - 4 : cut] in ("\n---", "\n***", "\n___"):
                 cut = start + len(text[start : cut - 3].rstrip())
-            found.append(Sign("preamble", cut, end, bool(sure)))
+            # A person, too, offers another version; and says something of its own beside what a model adds.
+            parts = filter(str.strip, _pattern("shape", "sentence").split(masked))
+            alone = all(any(_pattern("closing", sort).search(part) for sort in _CLOSING) for part in parts)
+            presented = any(sign.name == "preamble" and sign.sure for sign in found)
+            found.append(Sign("preamble", cut, end, alone and ("sure" in told or (presented and bool(told)))))
             return cut
     last = max((match.end() for match in _pattern("shape", "sentence").finditer(text, tail, end)), default=end)
-    if start < last < end and _pattern("closing", "sure").search(_masked(text[last:end], author)):
+    if start < last < end and any(
+        _pattern("closing", each).search(_masked(text[last:end], author)) for each in _CLOSING[:2]
+    ):
         found.append(Sign("preamble", last, end))
     return end
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: How many of the likeliest tokens are asked for: as many as OpenAI's own service gives.
 TOP = 20
+#: A log probability that stands for none.
+_NEVER = -1000.0
 #: Models, by name, of which it is known that they return no log probabilities, or reason before they answer.
 _WITHOUT, _REASONING = re.compile(r"(anthropic|groq):"), re.compile(r"openai:(o\d|gpt-5(?!.*chat))")
 #: Options by which models reason.
@@ -59,7 +61,9 @@ class TokenClient:
             return message
         try:
             listed = about["logprobs"]["content"][0]["top_logprobs"][:TOP]
-            top = [(str(each["token"]), round(max(float(each["logprob"]), -9999.0), 6)) for each in listed]
+            told = [(str(each["token"]), float(each["logprob"])) for each in listed]
+            # OpenAI's servers say -9999 of tokens that are not among the likeliest.
+            top = [(token, round(log, 6)) for token, log in told if log > _NEVER]
         except (LookupError, TypeError, ValueError):
             top = []
         thought = reply.reasoning or reply.reasoning_tokens or any(word.strip()[:6] == "<think" for word, _ in top[:1])

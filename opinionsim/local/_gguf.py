@@ -213,7 +213,7 @@ def _context(what: str, about: Mapping[str, Any], stated: int | None, longest: i
     SpecError
         If the model cannot hold a conversation, or not one of this length.
     """
-    if "tokenizer.chat_template" not in about:
+    if not str(about.get("tokenizer.chat_template", "")).strip():
         raise SpecError(f"{what} has no chat template; take the variant that was trained for conversation")
     if len(about.get("tokenizer.ggml.tokens", ())) != len(about.get("tokenizer.ggml.token_type", "?")):
         raise SpecError(f"{what} does not state one kind for each of its tokens; take a file made by a newer converter")

@@ -112,7 +112,9 @@ def plan(
     def work(seen: Mapping[tuple[str, bool], SeenCalls]) -> dict[str, _Work]:
         def rates(model: Model) -> Rates:
             own = seen.get((model.name, model.judges), SeenCalls())
-            return Rates(model, own, reply_tokens, latency, calls_per_reply)
+            card = None if model.judges or calls_per_reply or own.calls else card_of(model.name)
+            kept = card["lines"]["kept"]["value"] if card else calls_per_reply
+            return Rates(model, own, reply_tokens, latency, kept)
 
         return planning.work({model: rates(model) for model in planning.models})
 

@@ -347,7 +347,7 @@ def test_errors_of_the_instrument_are_those_that_people_found(results: Results, 
     assert (np.diag(least) > np.diag(matrix)).all()
     assert (np.diag(matrix) > np.diag(most)).all()
     assert np.diag(most).min() >= 0.5
-    assert np.median(np.diag(most)) > 0.9
+    assert np.median(np.diag(most)) > 0.8
     labelled(results, tmp_path / "others", higher, labels=31)
     (shifted, *_), _ = misreadings(results)
     assert (np.diag(shifted, -1) > 0.5).any()

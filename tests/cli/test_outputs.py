@@ -30,6 +30,7 @@ OUTPUTS: dict[tuple[str, str], str] = {
     ("compare", "csv"): "compare s.sqlite --csv {}/fits.csv",
     ("audit score", "csv"): "audit score s.sqlite --csv {}",
     ("audit correct", "csv"): "audit correct s.sqlite --csv {}",
+    ("audit instruments", "csv"): "audit instruments s.sqlite --csv {}",
     ("audit sample", "out"): "audit sample s.sqlite --labels 3 --coders A --out {}",
     ("surveys", "csv"): "surveys validate anes2012 --mapping anes2012 --csv {}",
     ("abm", "csv"): "abm voter --steps 1 --csv {}",

@@ -46,7 +46,7 @@ OPINIONS = [
 ]
 
 
-@pytest.mark.parametrize(("writer", "precision", "recall"), [("d", 0.92, 0.92), ("w", 0.98, 0.76)])
+@pytest.mark.parametrize(("writer", "precision", "recall"), [("d", 0.92, 0.91), ("w", 0.98, 0.76)])
 def test_the_development_texts_are_read_as_they_were_meant(writer: str, precision: float, recall: float) -> None:
     rows = [row for row in DEVELOPMENT if row["id"].startswith(writer)]
     refused = {row["id"] for row in rows if row["status"] == "refused"}

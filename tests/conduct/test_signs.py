@@ -35,6 +35,21 @@ def left(text: str, author: str = "Aisha Patel") -> str:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "I signed for the lane.\n\nLet me know if you'd like a shorter version to pass round the staff room.",
+        "I've drafted a letter on the lane.\n\nWould you like me to change the tone before it goes?",
+        "I have read it.\n\nThe lane should go, and I say so loudly. Let me know if you want another version.",
+        "Hello.\n\nI doubted it, now I am for the lane. Hope this fits the persona!",
+        "Fine.\nThe lane stays, that is all. (This post reflects Aisha's views.)",
+        "Non.\n\nVoulez-vous changer le ton du débat ?",
+    ],
+)
+def test_offers_of_another_version_and_paragraphs_with_words_of_ones_own_stay(text: str) -> None:
+    assert left(text) == text
+
+
+@pytest.mark.parametrize(
     ("before", "behind"),
     [
         ("Sure! Here's a post written from Aisha's perspective:\n\n", ""),
@@ -57,12 +72,12 @@ def left(text: str, author: str = "Aisha Patel") -> str:
         ("Remaining in character as Aisha Patel, a nurse on the night shift:\n\n", ""),
         ("", "\n\n---\n\nThis tweet conveys Aisha's dry, plain-spoken tone and is 19 words long."),
         ("", "\n\nDisclaimer: This is a fictional viewpoint and does not reflect my own opinions."),
-        ("", "\n\nLet me know if you'd like me to adjust the tone!"),
+        ("Sure thing! Here is Aisha's post:\n\n", "\n\nLet me know if you'd like me to adjust the tone!"),
         ("", "\n\n(Note: this post reflects Aisha's persona as a nurse.)"),
-        ("", "\n\nWould you like me to write another version?"),
+        ("Sure thing! Here is Aisha's post:\n\n", "\n\nWould you like me to write another version?"),
         ("", " [End of post]"),
         ("", "\n\n---\n*This response is written in character as Aisha Patel.*"),
-        ("", "\n\nN'hésitez pas si vous souhaitez une autre version !"),
+        ("Sure thing! Here is Aisha's post:\n\n", "\n\nN'hésitez pas si vous souhaitez une autre version !"),
         ("Sure thing! Here is Aisha's post:\n\n", "\n\n---\n\nI'd be happy to adjust the tone."),
     ],
 )

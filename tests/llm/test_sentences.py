@@ -1,4 +1,4 @@
-"""The data files of the scripted model's sentences and of the words of refusals: complete, and well-formed."""
+"""The data files of the scripted model's sentences: complete, and well-formed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _read(name: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
 
 
-SENTENCES, REFUSALS = _read("llm/phrases.toml"), _read("conduct/refusals.toml")
+SENTENCES = _read("llm/phrases.toml")
 #: What each sentence of a kind names, and what it may name; the others name nothing.
 NAMES = {
     "posts": ({"x"}, set()),
@@ -67,18 +67,3 @@ def test_the_words_of_two_sides_differ() -> None:
     assert sides.keys() == {"support", "reject", "undecided", "negators", "intensifiers"}
     every = [word for words in sides.values() for word in words]
     assert len(every) == len(set(every)) > 60
-
-
-def test_signs_of_refusals_are_made_of_classes_that_have_words() -> None:
-    classes, within = REFUSALS["words"], REFUSALS["within"]
-    assert all(len(letter) == 1 and words.split() for letter, words in classes.items())
-    for name, pattern in {**REFUSALS["signs"], **within}.items():
-        bare = re.sub(r"<(\w+)>", lambda part: within[part[1]], pattern)
-        re.compile(bare.replace("\n", ""))
-        assert set(re.findall(r"[A-Za-z]", bare)) <= classes.keys(), name
-    assert set(REFUSALS["of_a_task"]) <= classes.keys()
-
-
-def test_every_sign_of_a_refusal_but_one_has_a_weight() -> None:
-    assert REFUSALS["signs"].keys() - REFUSALS["weights"].keys() == {"declines"}
-    assert all(isinstance(weight, float) for weight in REFUSALS["weights"].values())

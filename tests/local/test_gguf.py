@@ -161,6 +161,7 @@ def test_a_file_that_is_cut_off_is_refused_in_one_line(file: Path, share: float)
     ("header", "settings", "complaint"),
     [
         ({"tokenizer.chat_template": None}, {}, "has no chat template; take the variant"),
+        ({"tokenizer.chat_template": " "}, {}, "has no chat template; take the variant"),
         ({"split.count": 3}, {}, "one of several parts; join them"),
         ({"tokenizer.ggml.token_type": [1]}, {}, "one kind for each of its tokens"),
         ({}, {"context": CONTEXT + 1}, f"trained for {CONTEXT} tokens at most; got {CONTEXT + 1}"),

@@ -41,7 +41,7 @@ def test_a_reply_of_any_length_is_kept_and_a_resume_goes_on_after_the_field_is_r
 
 
 @pytest.mark.parametrize(
-    "reply", ["{task}", "I hold {task} to be right.", "${task}", "{{ task }}", "{% if task %}", "{"]
+    "reply", ["{task}", "I hold {task} to be right.", "${task}", "{{ task }}", "{% if task %}", "{ yes"]
 )
 def test_a_reply_that_holds_braces_is_an_answer_like_any_other(reply: str) -> None:
     results = osim.run(load_experiment(_SPEC), "s.sqlite", chat_model=GivenReplies(lambda prompt: reply))
