@@ -123,8 +123,9 @@ async def treated(
     except RAISED as error:  # a judge and a sign may be the user's own
         told = str(error) if isinstance(error, SpecError) else raised(error)
         return Judgement("unparsed", reason=told, failure=error), {}
-    has_form = (reading.formal or reading.closed) and status not in (reply.status, "empty")
-    if has_form and parse(reply.text).acceptance == "accepted":
+    # Whoever declines a closed question may name one of its answers in passing.
+    has_form = reading.formal or (reading.closed and status != "refused")
+    if has_form and status not in (reply.status, "empty") and parse(reply.text).acceptance == "accepted":
         status = reply.status
     signs = tuple(_unless_asked_for(sign, reply.text, prompt, reading) for sign in signs) if signs else ()
     names = names_of(signs) if signs else ()

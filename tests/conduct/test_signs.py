@@ -274,7 +274,7 @@ def test_nothing_that_the_scripted_model_says_shows_a_sign() -> None:
 @pytest.mark.parametrize(
     "name",
     [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long)
-     for name in NAMES if name not in (CLASSIC, "classic_quickstart")],
+     for name in NAMES if name not in (CLASSIC, "classic_quickstart", "real_small")],
 )  # fmt: skip
 def test_no_experiment_that_comes_with_the_package_shows_a_sign(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import opinionsim as osim
 from opinionsim.errors import SpecError
+from opinionsim.llm import GivenReplies
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from tests.support.editing import own_pack
@@ -59,6 +61,17 @@ def test_refusals_are_missing_and_keep_their_rate() -> None:
     np.testing.assert_array_equal(own["off_scale"][seen], (~numbers).astype(float)[seen.to_numpy()])
     # No instrument saw what the caller took for a refusal already.
     assert own["off_scale"][~seen].isna().all()
+
+
+@pytest.mark.parametrize("reply", ["I'm sorry, but I can't answer that. 2", "As an AI I cannot answer this question. 1"])
+def test_whoever_declines_and_names_a_point_in_passing_has_none(reply: str) -> None:
+    told = GivenReplies(lambda prompt: reply if "closest" in prompt[-1].content else "I strongly believe Theory XYZ.")
+    given = {"name": "given", "replies": {"refused": {"reask": 0}}}
+    spec = changed(ASKED, model=given, measurement={**ASKED["measurement"], "classifier": "lexicon"})
+    results = osim.run(load_experiment(spec), "declined.sqlite", chat_model=told)
+    own = results.opinions[results.opinions["kind"] == "self-report"]
+    assert set(own["status"]) == {"refused"}
+    assert own["value"].isna().all()
 
 
 def test_every_measurement_of_a_run_has_them() -> None:
