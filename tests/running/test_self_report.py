@@ -63,7 +63,9 @@ def test_refusals_are_missing_and_keep_their_rate() -> None:
     assert own["off_scale"][~seen].isna().all()
 
 
-@pytest.mark.parametrize("reply", ["I'm sorry, but I can't answer that. 2", "As an AI I cannot answer this question. 1"])
+@pytest.mark.parametrize(
+    "reply", ["I'm sorry, but I can't answer that. 2", "As an AI I cannot answer this question. 1"]
+)
 def test_whoever_declines_and_names_a_point_in_passing_has_none(reply: str) -> None:
     told = GivenReplies(lambda prompt: reply if "closest" in prompt[-1].content else "I strongly believe Theory XYZ.")
     given = {"name": "given", "replies": {"refused": {"reask": 0}}}
