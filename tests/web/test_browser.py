@@ -22,8 +22,9 @@ def sit_down(page: Any, server: RoomServer) -> None:
 
 
 def my_turn(page: Any) -> None:
-    """Wait for the form of a text; where the moderator asks whether that is all, it is not."""
-    while page.wait_for_selector("#answer textarea, #answer [type=radio]").get_attribute("type") == "radio":
+    """Wait for the form of a text, or the end; where the moderator asks whether that is all, it is not."""
+    wanted = "#answer textarea, #answer [type=radio], #seat h2:text('This session is over')"
+    while page.wait_for_selector(wanted).get_attribute("type") == "radio":
         key = page.get_attribute("#seat", "data-key")
         page.check("#answer [value=no]")
         page.get_by_role("button", name="Send").click()
@@ -68,6 +69,8 @@ def test_a_whole_session(browser: Any, served: RoomServer, tmp_path: Path) -> No
             if page.locator("#answer").count() == 0:
                 break
             my_turn(page)
+            if page.locator("#answer").count() == 0:
+                break
             assert page.locator("#seat h2").inner_text() == "It is your turn"
             if number == 0:
                 accessible(page)
