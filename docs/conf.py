@@ -21,7 +21,7 @@ version = release = opinionsim.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser", "building"]
 include_patterns = ["*.md", "docs/**.md", "notebooks/*.md", "notebooks/*.py"]
 include_patterns += [f"{folder}/**.md" for folder in ("benchmarks", "experiments", "opinionsim", "personas", "topics")]
-include_patterns += ["studies/README.md"]
+include_patterns += ["studies/README.md", "studies/published/*/README.md"]
 exclude_patterns = ["opinionsim/report/templates/*"]
 source_suffix = {".md": "markdown", ".py": "markdown"}
 root_doc = "docs/index"

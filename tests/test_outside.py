@@ -151,7 +151,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
     assert all(each in (folder / "without.html").read_text("utf-8") for each in named)
     assert "Mean length of texts over time" in (folder / "with.html").read_text("utf-8")
     assert {each.name for each in (folder / "with" / "tables").glob("*.csv")} == {
-        *("1-texts.csv", "2-opinions.csv", "3-contrasts.csv", "4-metrics.csv")
+        *("1-texts.csv", "2-opinions.csv", "3-contrasts.csv", "4-doubtful.csv", "5-metrics.csv")
     }
     assert (folder / "with" / "figures" / "own.lengths.pdf").is_file()
     rests = [each.rpartition("not run: ")[2] for each in verify(folder / "with").not_rebuilt if "not run: " in each]
