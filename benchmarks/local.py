@@ -67,7 +67,7 @@ def measured(name: str, calls: int, **options: Any) -> Speed:
     first_s = time.perf_counter() - begun
     # Names differ from the first line on, so that no prompt has been read before.
     read_s, used = timed(_prompt(_POSTS, "Berta"), 2, 1)
-    # Of the same short prompt, read before: one token, and as many as there are.
+    # The same short prompt, which the cache holds: one token of reply, then as many as there are.
     timed(_prompt(1, "Clara"), 3, 1)
     one_s = min(timed(_prompt(1, "Clara"), 3, 1)[0] for _ in range(3))
     spoken = [timed(_prompt(1, "Clara"), seed, _LONG) for seed in range(3)]

@@ -14,6 +14,7 @@ from opinionsim.audit._sample import KEYS, NO_OPINION, sample_of
 from opinionsim.audit._score import ENOUGH, judged, people_of
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.foundation.templates import sentences
+from opinionsim.messages import spelled_out
 from opinionsim.metrics import SELF_REPORT, chosen_kind, none_complete, scale_of, stance_rows
 from opinionsim.store import Results
 
@@ -130,7 +131,7 @@ def _most_divided(found: dict[str, pd.Series[float]], turns: pd.DataFrame, evide
     words = turns.set_index(KEYS)["message"]
     rows = []
     for key in far:
-        text = " ".join(str(words[key]).split())
+        text = spelled_out(" ".join(str(words[key]).split()))
         short = text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
         read = {name: NO_OPINION if np.isnan(value) else f"{value:g}" for name, value in beside.loc[key].items()}
         rows.append({"run": str(key[0])[:8], "turn": int(key[1]), **read, "text": short, "evidence": evidence})

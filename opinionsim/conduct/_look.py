@@ -61,7 +61,7 @@ def look(
     if speech is None or speech.looks == "none":
         return Looked(status)
     last = prompt.message.content if prompt is not None and prompt.message is not None else ""
-    # Of a prompt, the system message and the last one count: memories cost nothing.
+    # The system message and the last one of a prompt count, so that a longer memory costs nothing.
     task = (speech.system, last) if speech.looks == "all" else None
     found = signs_in(text, words, known, speech, received, task)
     if found and status == "answered" and wordless(remains(text, found)):

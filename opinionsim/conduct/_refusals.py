@@ -221,7 +221,7 @@ def _language(plain: str) -> str:
     common = {name: len(words.findall(plain)) for name, words in _COMMON.items()}
     near = [name for name, number in common.items() if number >= max(common.values()) - 1]
     likely = sorted(near, key=lambda name: -common[name])
-    # Of languages that are about as likely, the one in which the text would decline.
+    # Where languages are about as likely, the one in which the text would decline is taken.
     return next((name for name in likely if not _found(plain[:200], name).isdisjoint(_DECLINES)), likely[0])
 
 

@@ -123,7 +123,7 @@ async def treated(
     except RAISED as error:  # a judge and a sign may be the user's own
         told = str(error) if isinstance(error, SpecError) else raised(error)
         return Judgement("unparsed", reason=told, failure=error), {}
-    # Whoever declines a closed question may name one of its answers in passing.
+    # A reply that declines a closed question may still name one of its answers.
     has_form = reading.formal or (reading.closed and status != "refused")
     if has_form and status not in (reply.status, "empty") and parse(reply.text).acceptance == "accepted":
         status = reply.status

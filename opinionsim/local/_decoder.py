@@ -87,7 +87,7 @@ class Decoded(NamedTuple):
     complete: bool
     """Whether the model ended the reply; False where the limit of its length did."""
     likeliest: tuple[tuple[str, float], ...] = ()
-    """Of a reply of one token: the likeliest ones, and their log probabilities before anything shapes them."""
+    """The likeliest tokens of a reply of one token, with their log probabilities before anything shapes them."""
 
 
 class Decoder:

@@ -230,7 +230,7 @@ def test_of_a_sweep_under_way_a_declared_contrast_says_why_it_has_no_value() -> 
 @pytest.mark.parametrize(
     ("few", "why"),
     [
-        # Of 100 blocks.
+        # There are 100 blocks.
         ({"none": 0, "strong": 0}, ""),
         ({"none": 4, "strong": 4}, ""),
         ({"none": 0, "strong": 5}, ""),

@@ -563,7 +563,7 @@ def test_numbers_without_flagged_texts_say_of_which_agents_they_are() -> None:
     texts = [each for row in rows for each in opinion_rows(row, final([-1, 0, 1]))]
     frames = make(rows, [0, 0, 0], texts)
     shared = {"kind": "report", "reads": (), "status": "answered", "first_status": "answered", "taken": ""}
-    # Of the second run one text of three is left: it has no mean, and its agent is in none.
+    # One text of three is left of the second run: the run has no mean, and its agent counts in no other.
     turns = frames.opinions[["run_id", "turn", "step", "agent"]].assign(failed_reflections=0, signs="")
     turns = pd.DataFrame([shared | row for row in turns.to_dict("records")])
     turns.loc[(turns["run_id"] == "r1") & (turns["agent"] > 0), "signs"] = "role"

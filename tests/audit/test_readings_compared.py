@@ -11,6 +11,7 @@ import opinionsim as osim
 from opinionsim.analysis import read_by, table
 from opinionsim.audit import draw, instrument_tables, keep
 from opinionsim.errors import SpecError
+from opinionsim.llm import GivenReplies
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
 from opinionsim.watching import transcript_data
@@ -105,3 +106,13 @@ def test_one_reading_is_nothing_to_compare(tmp_path: Path) -> None:
     alone = osim.run(load_experiment(SMALL), str(tmp_path / "small.sqlite"))
     with pytest.raises(SpecError, match="have the readings of lexicon alone; `opinionsim measure` adds those of"):
         instrument_tables(alone)
+
+
+def test_characters_that_turn_a_line_are_spelled_out_in_every_form(tmp_path: Path) -> None:
+    told = GivenReplies(lambda prompt: "I strongly believe\u202e Theory XYZ.")
+    spec = changed(SPEC, model={"name": "given"}, measurement={"instruments": INSTRUMENTS})
+    divided = instrument_tables(osim.run(load_experiment(spec), str(tmp_path / "s.sqlite"), chat_model=told))[-1]
+    assert divided.name == "divided-texts"
+    for form in ("text", "markdown", "latex", "csv"):
+        assert "\u202e" not in divided.to_form(form, 100)
+    assert divided.frame["text"].str.contains(r"\\u202e").all()

@@ -112,7 +112,7 @@ def test_without_turns_nothing_is_made_up() -> None:
         ([1, NAN, NAN, NAN], [], 0.5, True),
         ([1, NAN, NAN, NAN], [], 0.25, False),
         ([1, 1, NAN, NAN], [], 0.5, False),
-        # Whoever had no turn of this kind does not count; whoever was left nothing to read had one.
+        # An agent without a turn of this kind does not count; one whose turn was skipped had a turn.
         ([1, NAN], [], 0.5, False),
         ([1, NAN], [2], 0.5, True),
         ([1, NAN], [2, 3], 0.25, False),

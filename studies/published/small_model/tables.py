@@ -39,7 +39,7 @@ def readings(store: str) -> pd.DataFrame:
 
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
-    """Of each factor the share of the variance and the range of its means; what is left is in their combinations."""
+    """Share of the variance and range of means by factor; the factors' combinations hold the rest of the variance."""
     value = table["expectation"]
     rows, total = [], ((value - value.mean()) ** 2).sum()
     for factor, name in FACTORS.items():
