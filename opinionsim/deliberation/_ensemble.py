@@ -15,7 +15,10 @@ from opinionsim.schedules import PARTICIPANT, Conflict, External, Ref, Setting, 
 
 @part("interaction", name="ensemble")
 class EnsembleInteraction(Structure):
-    """All agents answer at once, and are shown nothing of others: also the control without deliberation."""
+    """All agents answer at once, and are shown nothing of others: also the control without deliberation.
+
+    After Plurals (Ashkinaze et al. 2025).
+    """
 
     own: bool = False
     """Whether an agent is shown its own earlier answers, as it is in a chain."""

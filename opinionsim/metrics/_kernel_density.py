@@ -140,7 +140,7 @@ def fragmentation(
     - Meaning: standard deviation times total variation of the density
     - Formula: ``sd / (4M) sum abs(f(g + step) - f(g)), f a Gaussian density on x scaled to M = 3.5``
     - Values: 0 to about 1
-    - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
+    - Source: Lorenz et al. 2021
     - Pitfall: the kernel of a group at an end is cut in half and only one of its flanks counts; depends on the
       bandwidth as a share of the range; integer ratings look fragmented whatever people think
 

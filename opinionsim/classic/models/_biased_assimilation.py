@@ -25,8 +25,7 @@ class Parameters(NamedTuple):
       other, and which mirror each other at first, reach consensus for b < 2 / (h + 1), disagree between that and 1, and
       polarise for b >= 1. Where they do not quite mirror each other, disagreement that lasts long can end: one side
       wins.
-    - Source: Dandekar, Goel & Lee (2013). Biased assimilation, homophily, and the dynamics of polarization. Proceedings
-      of the National Academy of Sciences 110, 5791-5796. doi:10.1073/pnas.1217220110
+    - Source: Dandekar et al. 2013
     """
 
     b: Any = Parameter(0.5, "bias: how much evidence weighs by how well it fits", "b")

@@ -23,8 +23,7 @@ class Parameters(NamedTuple):
     - Behaviour: On the complete graph all end up on one side, ever more certain; on lattices sides coexist in domains
       whose insides become extreme. In units of ln(a/(1-a)) log-odds move by 1, so that, from starts so scaled, trust
       sets no more than the speed.
-    - Source: Martins (2008). Continuous opinions and discrete actions in opinion dynamics problems. International
-      Journal of Modern Physics C 19, 617-624. doi:10.1142/S0129183108012339
+    - Source: Martins 2008
     """
 
     # Kernels take it as the log-odds that one choice is worth.

@@ -32,11 +32,8 @@ class Parameters(NamedTuple):
       another agent takes them farther. Sensitivity decides more than trust, and alarm spreads more easily than calm,
       since who is alarmed talks. NDlib's model of this name takes one of two opinions in a meeting from the step
       before.
-    - Source: Vilone, Giardini, Paolucci & Conte (2016). Reducing individuals' risk sensitiveness can promote positive
-      and non-alarmist views about catastrophic events in an agent-based simulation. arXiv:1609.04566
-    - Source: Giardini & Vilone (2021). Opinion dynamics and collective risk perception: an agent-based model of
-      institutional and media communication about disasters. Journal of Artificial Societies and Social Simulation 24(1)
-      4. doi:10.18564/jasss.4479
+    - Source: Vilone et al. 2016
+    - Source: Giardini & Vilone 2021
     """
 
     information: Any = Parameter(

@@ -25,9 +25,7 @@ class Parameters(NamedTuple):
     - Behaviour: Wide latitudes of acceptance u lead to consensus; with narrow ones and a low threshold of rejection t
       the two ends of the range split the population; with a high one several clusters last. Where t is the width of the
       range nobody repels, and the model is one-sided bounded confidence of width u.
-    - Source: Jager & Amblard (2005). Uniformity, bipolarization and pluriformity captured as generic stylized behavior
-      with an agent-based simulation model of attitude change. Computational & Mathematical Organization Theory 10,
-      295-303. doi:10.1007/s10588-005-6282-2
+    - Source: Jager & Amblard 2005
     """
 
     u: Any = Parameter(0.4, "distance below which opinions attract", "u", scaled=True, reaches="threshold")

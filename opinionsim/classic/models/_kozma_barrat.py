@@ -51,10 +51,8 @@ class Meeting(NamedTuple):
       tolerance or alike by chance. Rewiring lets agents of like opinion find each other, so that fewer agents stay
       alone than on fixed ties, and lets the network fall apart, so that consensus takes a larger tolerance (Kozma &
       Barrat 2008). With rewire = 0 Deffuant's model on a fixed network, listener first.
-    - Source: Kozma & Barrat (2008). Consensus formation on adaptive networks. Physical Review E 77, 016102.
-      doi:10.1103/PhysRevE.77.016102
-    - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
-      Systems 3, 87-98. doi:10.1142/S0219525900000078
+    - Source: Kozma & Barrat 2008
+    - Source: Deffuant et al. 2000
     """
 
     epsilon: Any = Parameter(
@@ -86,10 +84,8 @@ class Adaptive(NamedTuple):
     - Behaviour: Consensus takes a larger confidence than on fixed ties (Kan, Feng & Porter 2023). Where the tolerance
       is above the confidence, ties between the two last and carry nothing: a component then holds several clusters. The
       paper moves M discordant ties and meets K pairs in a step; rewire is M / K.
-    - Source: Kan, Feng & Porter (2023). An adaptive bounded-confidence model of opinion dynamics on networks. Journal
-      of Complex Networks 11(1), cnac055. doi:10.1093/comnet/cnac055
-    - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
-      Systems 3, 87-98. doi:10.1142/S0219525900000078
+    - Source: Kan et al. 2023
+    - Source: Deffuant et al. 2000
     """
 
     epsilon: Any = Parameter(

@@ -27,8 +27,7 @@ class DeGroot(NamedTuple):
     - Behaviour: On a strongly connected network, with a self weight above 0, consensus at the average of initial
       opinions weighted by the left eigenvector of W to eigenvalue 1: on an undirected network, by the sum of weights of
       each agent. Without self weight an even cycle alternates for ever.
-    - Source: DeGroot (1974). Reaching a consensus. Journal of the American Statistical Association 69, 118-121.
-      doi:10.1080/01621459.1974.10480137
+    - Source: DeGroot 1974
     """
 
     self_weight: Any = SELF_WEIGHT
@@ -43,8 +42,7 @@ class Altafini(NamedTuple):
     - Equation: x(t + 1) = W x(t),\quad W_{ij} = \frac{w_{ij}}{\sum_k |w_{ik}|}
     - Behaviour: On a strongly connected network, with a self weight above 0: if it is structurally balanced, its two
       sides end at opposite opinions of equal size, else all opinions vanish into the middle of the range.
-    - Source: Altafini (2013). Consensus problems on networks with antagonistic interactions. IEEE Transactions on
-      Automatic Control 58, 935-946. doi:10.1109/TAC.2012.2224251
+    - Source: Altafini 2013
     """
 
     self_weight: Any = SELF_WEIGHT
@@ -60,8 +58,7 @@ class FriedkinJohnsen(NamedTuple):
     - Behaviour: Converges to (I - A W)^-1 (I - A) x(0), which is disagreement in general, wherever everybody hears,
       directly or not, of someone with susceptibility below 1. With susceptibility 1 the DeGroot model, with 0 nobody
       moves.
-    - Source: Friedkin & Johnsen (1990). Social influence and opinions. Journal of Mathematical Sociology 15, 193-206.
-      doi:10.1080/0022250X.1990.9990069
+    - Source: Friedkin & Johnsen 1990
     """
 
     susceptibility: Any = Parameter(

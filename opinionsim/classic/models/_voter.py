@@ -28,10 +28,8 @@ class Parameters(NamedTuple):
       these are one. Other orders differ: all at once, a bipartite network can alternate for ever, and in sequence those
       who come first lose their say. With noise there is no end: that is the noisy voter model, which has a page of its
       own. Media act as zealots whom everybody hears.
-    - Source: Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model.
-      Annals of Probability 3, 643-663. doi:10.1214/aop/1176996306
-    - Source: Castellano, Fortunato & Loreto (2009). Statistical physics of social dynamics. Reviews of Modern Physics
-      81, 591-646. doi:10.1103/RevModPhys.81.591
+    - Source: Holley & Liggett 1975
+    - Source: Castellano et al. 2009b
     """
 
     zealot: Any = ZEALOT

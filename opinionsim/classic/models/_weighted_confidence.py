@@ -34,10 +34,8 @@ class Group(NamedTuple):
     - Behaviour: Those who agree on x > 0 do not stay: they follow x + w x (1 - |x|) to the end of the range, as those
       below 0 do to the other. Confidence decides whether one sign wins before. Zealots are the stubborn agents of the
       source.
-    - Source: Toccaceli, Milli & Rossetti (2020). Opinion dynamic modeling of fake news perception. Complex Networks &
-      Their Applications IX. doi:10.1007/978-3-030-65347-7_31
-    - Source: Milli (2021). Opinion dynamic modeling of news perception. Applied Network Science 6.
-      doi:10.1007/s41109-021-00412-4
+    - Source: Toccaceli et al. 2020
+    - Source: Milli 2021
     """
 
     epsilon: Any = _EPSILON
@@ -59,10 +57,8 @@ class Pair(NamedTuple):
     - Behaviour: The step does not shrink with the distance, so that attraction can take an agent past the other.
       Repulsion takes opinions to both ends. With the rule sum agents drift to the end on their side, as in the weighted
       Hegselmann-Krause model. NDlib sets an opinion to 0 where its variant does nothing; here it stays.
-    - Source: Toccaceli, Milli & Rossetti (2020). Opinion dynamic modeling of fake news perception. Complex Networks &
-      Their Applications IX. doi:10.1007/978-3-030-65347-7_31
-    - Source: Milli (2021). Opinion dynamic modeling of news perception. Applied Network Science 6.
-      doi:10.1007/s41109-021-00412-4
+    - Source: Toccaceli et al. 2020
+    - Source: Milli 2021
     """
 
     epsilon: Any = _EPSILON
