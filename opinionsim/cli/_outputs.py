@@ -121,8 +121,8 @@ def table(
     if results.swept and as_json:
         say_frame(results.points, as_json=True)
     else:
-        what = None if only is None else only.name
         try:
+            what = only.name if only else None
             made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
         finally:
             note_left_out(results, only)

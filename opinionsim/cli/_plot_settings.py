@@ -36,10 +36,9 @@ def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
 
     # A curve is read from its file.
     sorts = {**get_type_hints(figure.target), "theory": str | list[str]}
-    taken = list(figure.arguments().values())[1:]
     fields: dict[str, Any] = {
         _option(each.name): (sorts.get(each.name, Any), ... if each.default is Parameter.empty else each.default)
-        for each in taken
+        for each in list(figure.arguments().values())[1:]
         if each.name != "ax" and each.kind is not Parameter.VAR_KEYWORD
     }
     spelled = {_option(name): value for name, value in given.items()}
