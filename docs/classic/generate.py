@@ -171,7 +171,7 @@ def _facts(model: ClassicModel) -> Iterator[str]:
         yield "| network | changes; must be undirected, unweighted and not complete |"
     yield f"| negative edges | {'yes' if 'signs' in model.needs else 'not allowed'} |"
     pairs = "in pairs: the model also runs on recorded pairs, and on any schedule of language-model agents"
-    yield f"| agents meet | {pairs if model.update is not None else 'not in pairs: the model cannot use recorded pairs'} |"
+    yield f"| agents meet | {pairs if model.update is not None else 'not in pairs, so not on recorded pairs'} |"
     if model.conserves:
         yield f"| conserved by the default scheme | {', '.join(_CONSERVED[each] for each in sorted(model.conserves))} |"
     stays = "a fixed point" if model.keeps_consensus else "not a fixed point in general"
