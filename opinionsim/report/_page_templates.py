@@ -23,9 +23,7 @@ _BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
 }
 #: Accents as Unicode combines them and as LaTeX has them, and letters without parts.
 _ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327\u0328\u030b", "`'^~\"rvckH", strict=True))
-_LETTERS = {
-    ord(sign): f"{{\\{name}}}" for sign, name in zip("łŁøØßæœ", ["l", "L", "o", "O", "ss", "ae", "oe"], strict=True)
-}
+_LETTERS = {ord(sign): f"{{\\{name}}}" for sign, name in {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "ß": "ss"}.items()}
 _ACCENTED = re.compile(f"([A-Za-z])([{''.join(_ACCENTS)}])")
 
 
