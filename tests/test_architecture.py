@@ -55,6 +55,7 @@ LAYERS = _layers(
     "store",
     "assembly planning running specification",
     "classic.sweeps",
+    "drawing",
     "analysis audit plots report watching comparison",
     "web cli",
     "testing",

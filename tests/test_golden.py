@@ -129,7 +129,7 @@ def _figure(what: str, *more: object) -> str:
     """A figure as SVG; what is said where there is none to draw."""
     target = Path(f"{what}.svg")
     with mpl.rc_context({"svg.fonttype": "none"}):
-        said = _commanded(f"plot {STORE} --what {what} --out {target}", *more)
+        said = _commanded(f"plot {what} {STORE} --out {target}", *more)
     if not target.exists():
         return said
     # Matplotlib names what clips a line after its place in memory; here it has a number in order of appearance.

@@ -94,12 +94,12 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
                 "table o.sqlite",
                 "table o.sqlite --allow-parts",
                 "table o.sqlite --kind letter --json",
-                "table o.sqlite --what own:texts_by_kind",
-                "table o.sqlite --what own:texts_by_kind --allow-parts",
-                "plot o.sqlite --what own:lengths --csv drawn.csv",
-                "plot o.sqlite --what own:lengths --csv drawn.csv --allow-parts",
-                "plot o.sqlite --what own:lengths --set kind=entry --allow-parts",
-                "plot o.sqlite --what ribbons --metric own:share_above --allow-parts",
+                "table own:texts_by_kind o.sqlite",
+                "table own:texts_by_kind o.sqlite --allow-parts",
+                "plot own:lengths o.sqlite --csv drawn.csv",
+                "plot own:lengths o.sqlite --csv drawn.csv --allow-parts",
+                "plot own:lengths o.sqlite --set kind=entry --allow-parts",
+                "plot ribbons o.sqlite --metric own:share_above --allow-parts",
                 "report o.sqlite --out without.html",
                 "report o.sqlite --out with.html --allow-parts",
                 "export o.sqlite with --archive --allow-parts",
@@ -108,7 +108,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
                 "abm own:Pull --describe",
                 "abm own:Pull --over mu=[0.1,0.5] --steps 9 --agents 9 --metric own:share_above --store s.sqlite",
                 "table s.sqlite",
-                "plot s.sqlite --what phase --x mu --metric own:share_above --allow-parts",
+                "plot phase s.sqlite --x mu --metric own:share_above --allow-parts",
                 "list interactions own:Letters",
                 "list memories own:Gist",
                 "list metrics own:share_above",
@@ -120,7 +120,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
             strict=True,
         )
     )
-    refused = ("table o.sqlite --what own:texts_by_kind", "plot o.sqlite --what own:lengths --csv drawn.csv")
+    refused = ("table own:texts_by_kind o.sqlite", "plot own:lengths o.sqlite --csv drawn.csv")
     for command, each in found.items():
         assert each.exit_code == (2 if command in refused else 0), f"{command}: {each.stderr}"
     assert all("--allow-parts imports it" in found[each].stderr for each in refused)
@@ -657,15 +657,15 @@ def test_of_many_what_fails_is_left_out_by_name_and_the_rest_is_there(astray: st
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
-        ("table STORE --what astray:five", "error: table astray:five must return a Table"),
-        ("table STORE --what astray:unsourced", "has no column 'evidence'"),
-        ("plot STORE --what astray:nothing", "error: figure astray:nothing must return a figure"),
-        ("plot STORE --what astray:bare", "error: figure astray:bare failed with TypeError"),
+        ("table astray:five STORE", "error: table astray:five must return a Table"),
+        ("table astray:unsourced STORE", "has no column 'evidence'"),
+        ("plot astray:nothing STORE", "error: figure astray:nothing must return a figure"),
+        ("plot astray:bare STORE", "error: figure astray:bare failed with TypeError"),
         (
-            "plot STORE --what astray:drawn --csv n.csv",
+            "plot astray:drawn STORE --csv n.csv",
             "astray:drawn must have `numbers` that return a frame; got 3",
         ),
-        ("plot STORE --what astray:nothing --csv n.csv", "and with figures of your own that are marked with `numb"),
+        ("plot astray:nothing STORE --csv n.csv", "and with figures of your own that are marked with `numb"),
     ],
 )
 def test_the_one_that_is_asked_for_is_refused_with_a_sentence(astray: str, command: str, problem: str) -> None:
@@ -675,9 +675,9 @@ def test_the_one_that_is_asked_for_is_refused_with_a_sentence(astray: str, comma
 
 
 def test_what_is_left_out_is_named_only_where_it_is_missing(astray: str) -> None:
-    for command, lacks in (("table --what metrics", True), ("table --what opinions", False), ("plot", False)):
+    for command, lacks in (("table metrics", True), ("table opinions", False), ("plot", False)):
         name, *options = command.split()
-        said = CliRunner().invoke(app, [name, astray, *options]).stderr
+        said = CliRunner().invoke(app, [name, *options, astray]).stderr
         assert ("left out parts of your own, which --allow-parts imports: astray:late, astray:most" in said) == lacks
 
 

@@ -53,7 +53,17 @@ def test_runs_are_leased() -> None:
     assert [name for name in vars(Store) if "claim" in name] == []
 
 
+def _entries(page: str) -> list[str]:
+    return re.findall(r"^\| ([a-z ]+) \|", (_TOP / "docs" / page).read_text(encoding="utf-8"), re.M)
+
+
 def test_words_are_few_and_listed_once_in_order() -> None:
-    words = re.findall(r"^\| ([a-z ]+) \|", (_TOP / "docs" / "words.md").read_text(encoding="utf-8"), re.M)
+    words = _entries("words.md")
     assert len(words) <= 90
     assert words == sorted(set(words))
+
+
+def test_the_glossary_explains_words_of_the_list() -> None:
+    explained = _entries("glossary.md")
+    assert 0 < len(explained) == len(set(explained)) <= 60
+    assert set(explained) <= set(_entries("words.md"))

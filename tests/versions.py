@@ -67,7 +67,7 @@ def studies(program: Path, folder: Path) -> None:
         for figure in json.loads(call(program, "list", "figures", "--json", at=folder)):
             if (what := figure["name"]) not in ELSEWHERE:
                 file = store.with_suffix(f".{what}.png")
-                call(program, "plot", store, "--what", what, "--out", file, at=folder)
+                call(program, "plot", what, store, "--out", file, at=folder)
 
 
 def main() -> None:

@@ -98,6 +98,8 @@ def explain(command: Any) -> None:
         each.metavar, each.help = own.get(each.name) or (said if each.help else shared.get(each.opts[0], said))
         if each.default is False:
             each.secondary_opts = []
+        if each.nargs == -1 and f"{each.metavar}".startswith("["):  # one at most, which stands before another
+            each.get_usage_pieces = lambda _, form=each.metavar: [form]
 
 
 def _allow_keys(pairs: list[str] | None) -> None:

@@ -31,35 +31,56 @@ from opinionsim.watching import row_of
 
 if TYPE_CHECKING:
     from opinionsim.analysis import Table
+    from opinionsim.registry import Part
     from opinionsim.store import Results
 
 Estimand = Literal["topics-like-these", "these-topics"]
 TableForm = Literal["text", "csv", "markdown", "latex"]
 TableName = Annotated[
-    str | None,
-    typer.Option(
-        "--what",
-        metavar="NAME",
-        help=f"One table alone, of {', '.join(names('table'))}, or one of your own by its import path, "
-        "package.module:NAME. Default: all that fit.",
+    list[str] | None,
+    typer.Argument(
+        metavar="[TABLE]",
+        help=f"Name of one table: {', '.join(names('table'))}, or the import path of one of your own, "
+        "package.module:NAME. Default: all tables that fit. See also: opinionsim list tables.",
     ),
 ]  # fmt: skip
-What = Annotated[
-    str,
-    typer.Option(
-        "--what",
-        metavar="NAME",
-        help=f"The figure, one of {', '.join(names('figure'))}, or one of your own by its import path, "
-        "package.module:NAME. What each shows says: opinionsim list figures.",
+FigureName = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FIGURE]",
+        help=f"Name of the figure: {', '.join(names('figure'))}, or the import path of one of your own, "
+        "package.module:NAME. Default: panels. See also: opinionsim list figures.",
     ),
 ]  # fmt: skip
+
+
+def _named(kind: str, given: Sequence[str] | None, store: str, *, allow_parts: bool) -> Part | None:
+    """Find the table or figure that a command names before its store; None where it names a store alone.
+
+    Raises
+    ------
+    SpecError
+        If there is no such table or figure, several are named, or the only argument is no store.
+    """
+    if not given:
+        if "://" in store or Path(store).exists():
+            return None
+        raise SpecError(
+            f"there is no store at {store}; give the path of a store, or a {kind} and then a store; "
+            f"valid {kind}s: {', '.join(names(kind))}, or the import path of one of your own, package.module:NAME"
+        )
+    if len(given) > 1:
+        raise SpecError(f"give one {kind} and then one store; got {', '.join([*given, store])}")
+    allow(given[0], kind, allow_parts)
+    return find(kind, given[0])
 
 
 def table(
+    *,
+    named: TableName = None,
     store: str,
     experiment: str | None = None,
     design: DesignNumber = None,
-    what: TableName = None,
     kind: str | None = None,
     instrument: str | None = None,
     wording: str | None = None,
@@ -89,8 +110,7 @@ def table(
     from opinionsim.report import tables_of
 
     require_table(csv, force=force)
-    if what is not None:
-        allow(what, "--what", allow_parts)
+    only = _named("table", named, store, allow_parts=allow_parts)
     results = read_results(store, experiment, design, allow_parts=allow_parts)
     if instrument is not None:
         from opinionsim.analysis import read_by
@@ -101,8 +121,8 @@ def table(
     if results.swept and as_json:
         say_frame(results.points, as_json=True)
     else:
-        only = None if what is None else find("table", what)
         try:
+            what = only.name if only else None
             made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
         finally:
             note_left_out(results, only)
@@ -139,10 +159,11 @@ Format = Literal["png", "svg", "pdf"]
 
 
 def plot(
+    *,
+    named: FigureName = None,
     store: str,
     experiment: str | None = None,
     design: DesignNumber = None,
-    what: What = "panels",
     run: str | None = None,
     where: list[str] | None = None,
     by: list[str] | None = None,
@@ -192,8 +213,7 @@ def plot(
     """  # fmt: skip
     from opinionsim.plots import is_figure, paper, save
 
-    allow(what, "--what", allow_parts)
-    figure = find("figure", what)
+    figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "panels")
     options = {
         "where": assignments(where, "--where", "COLUMN=VALUE"),
         "by": by,
@@ -224,13 +244,13 @@ def plot(
         arguments, told = arguments | {"run": row}, told | {"run": name}
     if file is None:
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
-        file = folder / f"{results.name}-{what.replace(':', '.')}{_suffix(told)}.{file_format or 'png'}"
+        file = folder / f"{results.name}-{figure.name.replace(':', '.')}{_suffix(told)}.{file_format or 'png'}"
     require_free(file, is_figure, force=force)
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
     require_tables(files, force=force)
     note_left_out(results, figure)
-    if what == "panels" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
-        raise SpecError(f"no stance was measured, which panels draw; valid here: --what {' or '.join(own)}")
+    if figure.name == "panels" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
+        raise SpecError(f"no stance was measured, which panels draw; valid here: plot {' or '.join(own)} STORE")
     with paper(width, font_size):
         say(str(save(draw(results, figure, arguments), file)))
     write_frames(files)

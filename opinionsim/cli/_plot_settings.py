@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from opinionsim.store import Results
 
 
+#: Arguments of figures that are options of the command.
+OPTIONS = ("where", "by", "metric", "value", "x", "y", "kind", "wording", "run")
+
+
 def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
     """Check settings against the arguments of a figure's function.
 
@@ -32,13 +36,18 @@ def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
 
     # A curve is read from its file.
     sorts = {**get_type_hints(figure.target), "theory": str | list[str]}
-    taken = list(figure.arguments().values())[1:]
     fields: dict[str, Any] = {
-        each.name: (sorts.get(each.name, Any), ... if each.default is Parameter.empty else each.default)
-        for each in taken
+        _option(each.name): (sorts.get(each.name, Any), ... if each.default is Parameter.empty else each.default)
+        for each in list(figure.arguments().values())[1:]
         if each.name != "ax" and each.kind is not Parameter.VAR_KEYWORD
     }
-    validate(create_model("Settings", __base__=DocumentModel, **fields), given, f"--what {figure.name}")
+    spelled = {_option(name): value for name, value in given.items()}
+    validate(create_model("Settings", __base__=DocumentModel, **fields), spelled, f"figure {figure.name}")
+
+
+def _option(argument: str) -> str:
+    """Spell an argument of a figure as the command line does."""
+    return f"--{'metric' if argument == 'value' else argument}" if argument in OPTIONS else f"--set {argument}"
 
 
 def check_numbers(figure: Part) -> None:
@@ -46,7 +55,7 @@ def check_numbers(figure: Part) -> None:
     if "numbers" not in figure.declared:
         counted = [name for name, each in built_in("figure").items() if "numbers" in each.declared]
         fit = f"{', '.join(counted)}, and with figures of your own that are marked with `numbers`"
-        raise SpecError(f"--csv goes with --what {fit}; got --what {figure.name}")
+        raise SpecError(f"--csv goes with the figures {fit}; got {figure.name}")
 
 
 def _curves(files: str | list[str]) -> dict[str, Any]:

@@ -362,7 +362,7 @@ def _say_next(url: str, summary: Summary, experiment: Experiment) -> None:
     if summary.complete:
         where, cells = spelled(url), experiment.cells
         named = [] if any(each.instrument_id for each in cells) else [each.spec.interaction.figures for each in cells]
-        figure = next((f"plot --what {names[0]}" for names in named if names), "" if named else "plot")
+        figure = next((f"plot {names[0]}" for names in named if names), "" if named else "plot")
         note("Next:")
         for command in filter(None, ("table", figure, "show", "report")):
             note(f"  opinionsim {command} {where}")

@@ -35,7 +35,7 @@ def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
         source = sys.modules[package].__loader__.get_source(package)  # type: ignore[union-attr]
         found = {}
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{package}."):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(package.partition(".")[0]):
                 for each in (each for each in node.names if each.asname):
                     found[each.name] = f"{package}.{each.name}" if node.module == package else str(node.module)
         return found

@@ -80,7 +80,7 @@ def group_count(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
     - Formula: ``1 + number of valleys in the density, or groups named``
     - Values: 1, 2, ...
     - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
-    - Pitfall: depends on bandwidth and depth of the density's valleys (`valley_labels`)
+    - Pitfall: depends on the bandwidth and on the depth at which a valley counts (`valley_labels`)
 
     After sense 5, community fracturing, of Bramson et al. 2016.
     """
@@ -121,7 +121,7 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
     - Formula: ``1 - sum over bins of min(p_g, p_h), mean over pairs of groups``
     - Values: 0 to 1
     - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
-    - Pitfall: near 1 by construction where groups come from the opinions; our normalisation
+    - Pitfall: near 1 by construction if the groups come from the opinions; our normalisation
 
     After sense 6 of Bramson et al. 2016.
     """
@@ -203,7 +203,7 @@ def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None 
     - Formula: ``1 - 2 mean abs(x - mean_g) / (b - a), mean over groups``
     - Values: 0 to 1
     - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
-    - Pitfall: large by construction where groups come from the opinions; our normalisation
+    - Pitfall: large by construction if the groups come from the opinions; our normalisation
 
     After sense 8 of Bramson et al. 2016.
     """

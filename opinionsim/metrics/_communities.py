@@ -87,7 +87,7 @@ def modularity(opinions: ArrayLike | None, network: Ties, groups: ArrayLike | No
     - Formula: ``sum over communities of w_c/W - (s_c/(2 W))^2``
     - Values: -1/2 to 1
     - Source: Newman & Girvan 2004, doi 10.1103/PhysRevE.69.026113
-    - Pitfall: about the network, not opinions, unless groups say so; large by chance in sparse networks
+    - Pitfall: describes the network, not the opinions, unless you pass groups; large by chance in sparse networks
 
     Newman and Girvan 2004, with weights. Directions are dropped: ties i to j and j to i add up.
     """

@@ -60,7 +60,7 @@ def random_walk_controversy(
     - Formula: ``Pxx Pyy - Pyx Pxy, Pab: started on a if ended at a hub of b``
     - Values: -1 to 1
     - Source: Garimella et al. 2018, doi 10.1145/3140565
-    - Pitfall: depends on the number of hubs: report it; where all degrees are equal, every agent is a hub
+    - Pitfall: depends on the number of hubs, so report it; if all degrees are equal, every agent is a hub
 
     Garimella, De Francisci Morales, Gionis and Mathioudakis 2018. A walk starts on either side with probability 1/2, at
     any member alike. It goes from an agent to one that it hears, in proportion to the weights of ties, and ends at the

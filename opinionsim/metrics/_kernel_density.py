@@ -141,8 +141,8 @@ def fragmentation(
     - Formula: ``sd / (4M) sum abs(f(g + step) - f(g)), f a Gaussian density on x scaled to M = 3.5``
     - Values: 0 to about 1
     - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
-    - Pitfall: the kernel of a group at an end is cut in half and only one of its flanks counts; depends on the
-      bandwidth as a share of the range; integer ratings look fragmented whatever people think
+    - Pitfall: for a group at an end of the range, half of the kernel is cut off and only one flank counts; depends on
+      the bandwidth relative to the range; integer ratings always look fragmented
 
     Lorenz, Neumann and Schröder 2021, with the settings of their program. Only half of the kernel of a group at an
     end lies in the range, and only one flank of it counts.

@@ -30,7 +30,7 @@ def median(opinions: ArrayLike) -> Measured:
     - Meaning: middle opinion
     - Formula: ``median x``
     - Values: a to b
-    - Pitfall: jumps where opinions are at few points
+    - Pitfall: jumps if opinions are at few points
     """
     rows = Rows.of(opinions)
     last = np.maximum(rows.n - 1, 0)
@@ -95,7 +95,7 @@ def relative_bias(opinions: ArrayLike, range: Range) -> Measured:
     - Formula: ``abs(mean x - c) / M``
     - Values: 0 to 1
     - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
-    - Pitfall: has no sign; its mean over runs is above 0 without any bias
+    - Pitfall: has no sign, so its mean over runs is above 0 even without bias
     """
     rows = Rows.of(opinions, range)
     return rows.back(np.abs(rows.mean - rows.middle) / (rows.width / 2))
@@ -203,7 +203,7 @@ def extreme_share(opinions: ArrayLike, range: Range, threshold: float = 0.9) -> 
     - Meaning: share near an end
     - Formula: ``share with abs(x - c) > 0.9 M``
     - Values: 0 to 1
-    - Pitfall: on a scale of few points it is the share at the end points
+    - Pitfall: on a scale with few points this is the share at the end points
     """
     if not 0 <= threshold < 1:
         raise MeasurementError(f"threshold must be from 0 to below 1; got {threshold!r}")

@@ -143,11 +143,11 @@ def neighbour_correlation(opinions: ArrayLike, network: Ties) -> Measured:
 
     Notes
     -----
-    - Meaning: whether agents hear their like
+    - Meaning: whether agents hear similar agents
     - Formula: ``Pearson correlation of x with the mean x of those heard``
     - Values: -1 to 1
     - Source: Baumann et al. 2020, doi 10.1103/PhysRevLett.124.048301
-    - Pitfall: give the permutation null; below 0 by chance in dense networks, -1 in the complete one
+    - Pitfall: report the permutation null; below 0 by chance in dense networks, and -1 in the complete network
 
     The plane of own and neighbours' opinion is how Baumann et al. 2020 show echo chambers. Noise in coded opinions
     attenuates it.
@@ -183,11 +183,11 @@ def assortativity(opinions: ArrayLike, network: Ties) -> Measured:
 
     Notes
     -----
-    - Meaning: likeness over ties
+    - Meaning: similarity across ties
     - Formula: ``Pearson correlation of x at the two ends of ties``
     - Values: -1 to 1
     - Source: Newman 2003, doi 10.1103/PhysRevE.67.026126
-    - Pitfall: give the permutation null; agents count by their ties
+    - Pitfall: report the permutation null; agents with more ties count more often
 
     Newman 2003, numeric. Agents count as often as they have ties.
     """
@@ -251,7 +251,7 @@ def same_side_share(opinions: ArrayLike, network: Ties, range: Range) -> Measure
     - Meaning: ties within a side
     - Formula: ``share of ties with both ends above, or both below, c``
     - Values: 0 to 1
-    - Pitfall: give the permutation null: a lopsided population has many such ties; neutral agents are left out
+    - Pitfall: report the permutation null, because a lopsided population has many such ties; leaves out neutral agents
     """
     rows = Rows.of(opinions, range)
     return rows.back(_same_share(rows, sides(rows), TieArrays.of(network, rows.x.shape[1])))
@@ -290,7 +290,7 @@ def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike
     - Formula: ``(E - I) / (E + I), sides of c or groups named``
     - Values: -1 to 1
     - Source: Krackhardt & Stern 1988, doi 10.2307/2786835
-    - Pitfall: give the permutation null: without preference it depends on group sizes
+    - Pitfall: report the permutation null, because without any preference the index still depends on group sizes
 
     Krackhardt and Stern 1988. Its value without any preference depends on group sizes.
     """
@@ -405,7 +405,7 @@ def polarization(opinions: ArrayLike) -> Measured:
     - Formula: ``sum (x - mean x)^2``
     - Values: from 0
     - Source: Musco et al. 2018, doi 10.1145/3178876.3186103
-    - Pitfall: grows with n; a spread, not a sign of camps
+    - Pitfall: grows with n; measures spread and does not show camps
 
     The polarization of Musco, Musco and Tsourakakis 2018 measures spread; it does not tell two camps from a wide
     single one.

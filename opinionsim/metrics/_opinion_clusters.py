@@ -74,7 +74,7 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     - Meaning: clusters of opinion, however small
     - Formula: ``1 + number of gaps between neighbouring opinions > delta``
     - Values: 1 to n
-    - Pitfall: state delta; single stragglers count as a cluster each
+    - Pitfall: state delta; each single straggler counts as a cluster
     """
     rows = Rows.of(opinions)
     found = np.count_nonzero(_sizes(rows, delta), axis=1)

@@ -91,7 +91,7 @@ def components(opinions: ArrayLike, network: Ties, within: float | None = None) 
     - Meaning: parts of the network without a tie between them
     - Formula: ``number of components``
     - Values: 1 to n
-    - Pitfall: agents without ties are components of one
+    - Pitfall: each agent without ties is a component
     """
     return _numbers(_parts(*_cultures(opinions), network, _distance(within)))
 
@@ -124,7 +124,7 @@ def largest_component(opinions: ArrayLike, network: Ties, within: float | None =
     - Meaning: share of agents in the largest component
     - Formula: ``size of the largest component / n``
     - Values: 0 to 1
-    - Pitfall: with `within`, ends of a chain may be farther apart
+    - Pitfall: with `within`, the ends of a chain may be farther apart than that
     """
     return _largest(_parts(*_cultures(opinions), network, _distance(within)))
 
@@ -154,11 +154,11 @@ def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measur
 
     Notes
     -----
-    - Meaning: regions of like neighbours
+    - Meaning: regions of neighbours with equal opinions
     - Formula: ``connected components of the ties with xi = xj``
     - Values: 1 to n
     - Source: Axelrod 1997, doi 10.1177/0022002797041002001
-    - Pitfall: opinions must be equal, so that continuous ones make a region each
+    - Pitfall: compares opinions for equality, so each continuous opinion makes its own region
     """
     return _numbers(_parts(*_cultures(opinions, vectors=vectors), network, 0.0))
 
@@ -188,11 +188,11 @@ def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) ->
 
     Notes
     -----
-    - Meaning: share of agents in the largest region of like neighbours
+    - Meaning: share of agents in the largest such region
     - Formula: ``agents in the largest connected component of the ties with xi = xj / n``
     - Values: 1/n to 1
     - Source: Castellano et al. 2000, doi 10.1103/PhysRevLett.85.3536
-    - Pitfall: opinions must be equal; compare networks of several sizes before speaking of order
+    - Pitfall: compares opinions for equality; compare networks of several sizes before you conclude that there is order
     """
     return _largest(_parts(*_cultures(opinions, vectors=vectors), network, 0.0))
 

@@ -25,11 +25,11 @@ def spread(opinions: ArrayLike) -> Measured:
 
     Notes
     -----
-    - Meaning: largest less smallest opinion
+    - Meaning: largest minus smallest opinion
     - Formula: ``max x - min x``
     - Values: 0 to b - a
     - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
-    - Pitfall: set by two agents; grows with n
+    - Pitfall: depends on two agents only; grows with n
 
     Sense 1 of Bramson et al. 2016.
     """
@@ -66,7 +66,7 @@ def dispersion(opinions: ArrayLike, range: Range) -> Measured:
     - Formula: ``2 mean abs(x - mean x) / (b - a)``
     - Values: 0 to 1
     - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
-    - Pitfall: does not tell two camps from a wide single one
+    - Pitfall: cannot distinguish two camps from a single wide one
 
     Sense 2 of Bramson et al. 2016.
     """
@@ -102,7 +102,7 @@ def coverage(opinions: ArrayLike, range: Range) -> Measured:
     - Formula: ``union of intervals of width (b - a)/n around opinions, cut at the ends, over b - a``
     - Values: 0 to 1
     - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
-    - Pitfall: compare equal n only; ratings on k points cover at most about k/n
+    - Pitfall: compare runs of equal n only; ratings on k points cover at most about k/n
 
     Sense 3 of Bramson et al. 2016.
     """
@@ -145,7 +145,7 @@ def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None)
     - Formula: ``number of gaps wider than (b - a)/n``
     - Values: 0, 1, 2, ...
     - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
-    - Pitfall: compare equal n, or state `gap`
+    - Pitfall: compare runs of equal n, or state `gap`
 
     After sense 4 of Bramson et al. 2016.
     """
@@ -179,7 +179,7 @@ def mean_distance(opinions: ArrayLike) -> Measured:
     - Meaning: mean distance of two agents
     - Formula: ``mean abs(xi - xj) over pairs i < j``
     - Values: 0 to b - a
-    - Pitfall: does not tell two camps from a wide single one
+    - Pitfall: cannot distinguish two camps from a single wide one
 
     From the sorted opinions in O(N log N): the gap after the k-th lies between k (n - k) pairs.
     """
@@ -223,7 +223,8 @@ def entropy(opinions: ArrayLike, range: Range, bins: int = 5, normalised: bool =
     - Formula: ``-sum over bins of p ln p; over ln bins if normalised``
     - Values: 0 to ln bins, or to 1
     - Source: Shannon 1948, doi 10.1002/j.1538-7305.1948.tb01338.x
-    - Pitfall: depends on the bins: report their number; does not see how far apart full bins are; n agents reach ln n
+    - Pitfall: depends on the number of bins, so report it; ignores how far apart full bins are; n agents reach at most
+      ln n
 
     Shannon 1948, in nats: divide by ln 2 for bits.
     """

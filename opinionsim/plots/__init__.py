@@ -7,12 +7,32 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.drawing import (
+        INK as INK,
+        SHARES as SHARES,
+        check_suffix as check_suffix,
+        colour_bar as colour_bar,
+        is_figure as is_figure,
+        is_narrow as is_narrow,
+        legend_below as legend_below,
+        model_colours as model_colours,
+        new_figure as new_figure,
+        new_panels as new_panels,
+        opinion_colours as opinion_colours,
+        opinion_map as opinion_map,
+        paper as paper,
+        pt as pt,
+        save as save,
+        tidy as tidy,
+        write_numbers as write_numbers,
+    )
     from opinionsim.plots._before_after import (
         BeforeAfterData as BeforeAfterData,
         before_after as before_after,
         before_after_data as before_after_data,
     )
     from opinionsim.plots._density import DensityData as DensityData, density as density, density_data as density_data
+    from opinionsim.plots._drawn import drawn as drawn, source_of as source_of
     from opinionsim.plots._final import (
         FinalData as FinalData,
         final_data as final_data,
@@ -29,13 +49,6 @@ if TYPE_CHECKING:
     from opinionsim.plots._phase import phase_diagram as phase_diagram
     from opinionsim.plots._phase_data import PhaseData as PhaseData, phase_data as phase_data
     from opinionsim.plots._ribbons import RibbonData as RibbonData, ribbon_data as ribbon_data, ribbons as ribbons
-    from opinionsim.plots._save import (
-        check_suffix as check_suffix,
-        drawn as drawn,
-        is_figure as is_figure,
-        save as save,
-        source_of as source_of,
-    )
     from opinionsim.plots._shares import ShareData as ShareData, share_data as share_data
     from opinionsim.plots._shown import Shown as Shown
     from opinionsim.plots._snapshots import (
@@ -44,22 +57,6 @@ if TYPE_CHECKING:
         snapshot_data as snapshot_data,
     )
     from opinionsim.plots._specification_curve import specification_curve as specification_curve
-    from opinionsim.plots._style import (
-        INK as INK,
-        SHARES as SHARES,
-        colour_bar as colour_bar,
-        is_narrow as is_narrow,
-        legend_below as legend_below,
-        model_colours as model_colours,
-        new_figure as new_figure,
-        new_panels as new_panels,
-        opinion_colours as opinion_colours,
-        opinion_map as opinion_map,
-        paper as paper,
-        pt as pt,
-        tidy as tidy,
-        write_numbers as write_numbers,
-    )
     from opinionsim.plots._theory import read_theory as read_theory
     from opinionsim.plots._trajectories import (
         TrajectoryData as TrajectoryData,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from opinionsim import metrics
+from opinionsim.drawing import Facets
 from opinionsim.errors import SpecError
 from opinionsim.plots._inputs import having, matching
 
@@ -55,19 +56,6 @@ class Arrangement:
     column_titles: tuple[str, ...] = ()
     notes: Sequence[str] = ()
     controls: Sequence[Spot] = ()
-
-
-class Facets(NamedTuple):
-    """Places of conditions in a full grid of panels."""
-
-    rows: list[str]
-    """Headings of the rows; one empty where nothing varies down."""
-    columns: list[str]
-    """Headings of the columns, likewise."""
-    places: dict[str, tuple[int, int]]
-    """Row and column of each condition."""
-    within: dict[str, str]
-    """What tells a condition from others of its panel."""
 
 
 def facets(

@@ -13,13 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from opinionsim.errors import SpecError
-from opinionsim.metrics import LEAST_RUNS, by_participants, run_band, say_band
-from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import FigureNumbers, HasFrames, drawn_from, has_frames
-from opinionsim.plots._over_time import Trajectory, trajectories_of
-from opinionsim.plots._shown import Shown
-from opinionsim.plots._style import (
+from opinionsim.drawing import (
     BAR,
     INK,
     legend_below,
@@ -30,6 +24,12 @@ from opinionsim.plots._style import (
     pt,
     tidy,
 )
+from opinionsim.errors import SpecError
+from opinionsim.metrics import LEAST_RUNS, by_participants, run_band, say_band
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots._inputs import FigureNumbers, HasFrames, drawn_from, has_frames
+from opinionsim.plots._over_time import Trajectory, trajectories_of
+from opinionsim.plots._shown import Shown
 from opinionsim.registry import part
 from opinionsim.schedules import PROBE, SELF_REPORT
 from opinionsim.store import Results

@@ -13,11 +13,21 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from opinionsim.drawing import (
+    SHARES,
+    Facets,
+    colour_bar,
+    draw_marks,
+    is_narrow,
+    name_outer,
+    new_panels,
+    opinion_ticks,
+    pt,
+)
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._arrangement import Facets, facets
+from opinionsim.plots._arrangement import facets
 from opinionsim.plots._inputs import FigureNumbers, drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
-from opinionsim.plots._style import SHARES, colour_bar, draw_marks, is_narrow, name_outer, new_panels, opinion_ticks, pt
 from opinionsim.registry import part
 from opinionsim.store import Mark
 

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim import metrics
+from opinionsim.drawing import BAR, is_narrow, new_axes, opinion_ticks, pt, set_heading, signed, tidy
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames
-from opinionsim.plots._style import BAR, is_narrow, new_axes, opinion_ticks, pt, set_heading, signed, tidy
 from opinionsim.plots._trajectories import TrajectoryData, trajectory_data
 from opinionsim.registry import part
 

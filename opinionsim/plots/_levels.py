@@ -12,8 +12,8 @@ from matplotlib.axis import Axis, XAxis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from opinionsim import metrics
+from opinionsim.drawing import pt
 from opinionsim.errors import SpecError
-from opinionsim.plots._style import pt
 
 Scale = Literal["linear", "log"]
 

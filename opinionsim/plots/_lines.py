@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from opinionsim.drawing import opinion_map, pt, time_axis
 from opinionsim.errors import whole_number
 from opinionsim.plots._inputs import FigureNumbers
 from opinionsim.plots._over_time import Source, one_trajectory
-from opinionsim.plots._style import opinion_map, pt, time_axis
 
 #: Most agents drawn by default.
 _MOST_LINES = 300

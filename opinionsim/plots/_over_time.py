@@ -11,6 +11,7 @@ import pandas as pd
 
 from opinionsim import metrics
 from opinionsim.classic import Trajectories
+from opinionsim.drawing import point_name
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
@@ -24,7 +25,6 @@ from opinionsim.plots._inputs import (
     pick_run,
     read_for_stance,
 )
-from opinionsim.plots._style import point_name
 from opinionsim.registry import loaded
 from opinionsim.store import Mark, marks_of
 

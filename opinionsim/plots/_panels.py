@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opinionsim import metrics
+from opinionsim.drawing import heading, is_narrow, legend_below, new_figure, page, pt
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Spot, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
@@ -24,7 +25,6 @@ from opinionsim.plots._inputs import (
     read_for_stance,
 )
 from opinionsim.plots._shown import Shown
-from opinionsim.plots._style import heading, is_narrow, legend_below, new_figure, page, pt
 from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_trajectories, handles_of, trajectory_data
 from opinionsim.registry import part
 from opinionsim.store import Results

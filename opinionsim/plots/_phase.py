@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from pandas.api.types import is_numeric_dtype
 
 from opinionsim.analysis import point_axes, point_measures
+from opinionsim.drawing import legend_below, new_figure, page, pt, set_heading
 from opinionsim.errors import SpecError
 from opinionsim.metrics import condition_axes
 from opinionsim.plots._inputs import HasFrames
@@ -19,7 +20,6 @@ from opinionsim.plots._phase_data import PhaseData, PhasePanel, phase_data
 from opinionsim.plots._phase_lines import MOST_LINES, draw_phase_lines, line_colours
 from opinionsim.plots._phase_map import check_contours, draw_phase_map
 from opinionsim.plots._shown import Shown
-from opinionsim.plots._style import legend_below, new_figure, page, pt, set_heading
 from opinionsim.plots._theory import Curve, curves
 from opinionsim.registry import part
 from opinionsim.store import Results

@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from opinionsim import metrics
+from opinionsim.drawing import LINES
 from opinionsim.errors import SpecError
 from opinionsim.plots._inputs import FigureNumbers, HasFrames, mentioning, of_one_wording, read_for_stance
 from opinionsim.plots._levels import Levels, level_text, parameter_name
 from opinionsim.plots._over_time import of_runs, select, setting_text
-from opinionsim.plots._style import LINES
 from opinionsim.registry import loaded
 
 #: Columns of a sweep that hold settings whatever the model is.

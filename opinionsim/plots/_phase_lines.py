@@ -13,10 +13,10 @@ from matplotlib.colors import LogNorm, Normalize, to_hex
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from opinionsim.drawing import INK, LINES, colour_bar, heading, model_colours, pt, tidy
 from opinionsim.errors import SpecError
 from opinionsim.plots._levels import Levels, parameter_name, set_levels, tick_log
 from opinionsim.plots._phase_data import PhasePanel
-from opinionsim.plots._style import INK, LINES, colour_bar, heading, model_colours, pt, tidy
 
 #: Most lines told apart by colour, style and mark; more have the colours of a scale, and no bands.
 MOST_LINES = 10

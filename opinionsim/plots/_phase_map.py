@@ -13,10 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 
+from opinionsim.drawing import SHARES, colour_bar, heading, opinion_map, pt, signed, write_numbers
 from opinionsim.errors import SpecError
 from opinionsim.plots._levels import Levels, number_text, set_levels, tick_log
 from opinionsim.plots._phase_data import PhaseData, PhasePanel
-from opinionsim.plots._style import SHARES, colour_bar, heading, opinion_map, pt, signed, write_numbers
 
 #: Most places of a map with printed numbers, and inches of a character of them and of a line.
 _MOST_PRINTED, _CHARACTER, _LINE = 64, 0.068, 0.16

@@ -13,12 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from opinionsim import metrics
-from opinionsim.plots._arrangement import Facets, facets
-from opinionsim.plots._inputs import FigureNumbers
-from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
-from opinionsim.plots._shown import Shown, conditions, over_time
-from opinionsim.plots._style import (
+from opinionsim.drawing import (
     LINES,
+    Facets,
     draw_marks,
     legend_below,
     legend_beside,
@@ -31,6 +28,10 @@ from opinionsim.plots._style import (
     time_axis,
     unused,
 )
+from opinionsim.plots._arrangement import facets
+from opinionsim.plots._inputs import FigureNumbers
+from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
+from opinionsim.plots._shown import Shown, conditions, over_time
 from opinionsim.registry import part
 from opinionsim.store import Mark, Results
 

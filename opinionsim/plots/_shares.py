@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from opinionsim.drawing import legend_beside, opinion_map, pt, time_axis
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.plots._inputs import FigureNumbers, has_frames
 from opinionsim.plots._over_time import Source, one_trajectory
-from opinionsim.plots._style import legend_beside, opinion_map, pt, time_axis
 from opinionsim.registry import loaded
 
 #: Most opinions with an area of their own by default.

@@ -15,11 +15,11 @@ from matplotlib.colors import Normalize, to_rgba_array
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from opinionsim.drawing import INK, colour_bar, is_narrow, legend_below, new_panels, opinion_map, opinion_ticks, pt
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import FigureNumbers, drawn_from, has_frames, pick_run
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, one_trajectory
-from opinionsim.plots._style import INK, colour_bar, is_narrow, legend_below, new_panels, opinion_map, opinion_ticks, pt
 from opinionsim.registry import part
 
 #: Most agents in a figure; and most for which the ties of a complete network are drawn.

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from opinionsim.drawing import INK, heading, new_figure, page, pt, tidy
 from opinionsim.metrics import evidence_statement
 from opinionsim.plots._shown import Shown
-from opinionsim.plots._style import INK, heading, new_figure, page, pt, tidy
 from opinionsim.registry import part
 from opinionsim.specification import ChoicesSpec, analysis_of
 from opinionsim.store import Results

@@ -14,20 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from opinionsim import metrics
-from opinionsim.errors import SpecError
-from opinionsim.messages import MISSING
-from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import (
-    Frames,
-    HasFrames,
-    has_frames,
-    pick_kind,
-    pick_run,
-)
-from opinionsim.plots._lines import LineData, draw_lines, line_data
-from opinionsim.plots._over_time import Source
-from opinionsim.plots._shares import ShareData, draw_shares, has_discrete_opinions, share_data
-from opinionsim.plots._style import (
+from opinionsim.drawing import (
     UNASSIGNED,
     draw_marks,
     is_narrow,
@@ -41,6 +28,19 @@ from opinionsim.plots._style import (
     set_heading,
     time_axis,
 )
+from opinionsim.errors import SpecError
+from opinionsim.messages import MISSING
+from opinionsim.opinions import OpinionScale
+from opinionsim.plots._inputs import (
+    Frames,
+    HasFrames,
+    has_frames,
+    pick_kind,
+    pick_run,
+)
+from opinionsim.plots._lines import LineData, draw_lines, line_data
+from opinionsim.plots._over_time import Source
+from opinionsim.plots._shares import ShareData, draw_shares, has_discrete_opinions, share_data
 from opinionsim.registry import part
 from opinionsim.store import Mark, marks_of
 

@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from opinionsim.drawing import SHARES, Facets, colour_bar, is_narrow, name_outer, new_panels, pt, write_numbers
 from opinionsim.errors import SpecError
-from opinionsim.plots._arrangement import Facets, facets
+from opinionsim.plots._arrangement import facets
 from opinionsim.plots._inputs import FigureNumbers, drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, trajectories_of
 from opinionsim.plots._shown import Shown, conditions, over_time
-from opinionsim.plots._style import SHARES, colour_bar, is_narrow, name_outer, new_panels, pt, write_numbers
 from opinionsim.registry import part
 from opinionsim.store import Results
 

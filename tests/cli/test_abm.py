@@ -226,7 +226,7 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
     assert invoke("table", store).stdout == again.stdout
     status = json.loads(invoke("status", store, "--json").stdout)[0]
     assert (status["runs"], status["complete"], status["pending"], status["errors"]) == (18, 18, 0, {})
-    figure = invoke("plot", store, "--what", "phase", "--x", "epsilon", "--y", "n", "--csv", tmp_path / "b.csv")
+    figure = invoke("plot", "phase", store, "--x", "epsilon", "--y", "n", "--csv", tmp_path / "b.csv")
     assert Path(figure.stdout.strip()).read_bytes()[:8] == PNG
     assert len(pd.read_csv(tmp_path / "b.csv")) == 6
     invoke("export", store, tmp_path / "all")
@@ -234,7 +234,7 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
     assert len(saved) == 18
     measured_at = {name: name.replace("_", "@") for name in saved.columns if name[-1].isdigit()}
     pd.testing.assert_frame_equal(saved.rename(columns=measured_at), pd.read_csv(tmp_path / "a.csv"))
-    refused = invoke("plot", store, "--what", "ribbons")
+    refused = invoke("plot", "ribbons", store)
     assert "keeps measures alone" in refused.stderr
 
 

@@ -264,7 +264,9 @@ def test_running_into_a_file_of_another_program_leaves_it_alone(invoke: Invoke, 
         (("show", "--run", "1"), ["run 1: 2 runs have such a name or id"]),
         (("show", "--run", "ias=none/1"), ["run ias=none/1: no runs have such a name"]),
         (("show", "--run", ""), ["no runs have such a name"]),
-        (("plot", "--what", "trajectories", "--run", "zz"), ["run zz: no runs have such a name"]),
+        (("plot", "--run", "zz", "trajectories"), ["run zz: no runs have such a name"]),
+        (("plot", "ribons"), ["unknown figure 'ribons' (did you mean ribbons?)", "import path of one of your own"]),
+        (("table", "missing", "metrics"), ["give one table and then one store; got missing, metrics, "]),
         (("table", "--design", "2"), ["has no design 2; it has 1"]),
         (("replay", "--experiment", "large"), ["'large'", "it holds small"]),
         (("show", "--agent", "4"), ["--agent 4: no agent has such a number or name", "3 Lucas Johnson"]),
@@ -276,20 +278,27 @@ def test_running_into_a_file_of_another_program_leaves_it_alone(invoke: Invoke, 
         (("plot", "--where", "topic"), ["--where 'topic'", "COLUMN=VALUE"]),
         (("plot", "--where", "topic=flat-earth"), ["topic = 'flat-earth'", "t-rex"]),
         (("plot", "--where", "colour=red"), ["colour"]),
-        (("plot", "--run", "0"), ["--what panels: run: unknown field"]),
-        (("plot", "--what", "distribution", "--where", "topic=t-rex"), ["--what distribution: where: unknown field"]),
-        (("plot", "--what", "trajectories", "--set", "replicate=0"), ["--what trajectories: replicate: unknown field"]),
+        (("plot", "--run", "0"), ["figure panels: --run: unknown field"]),
+        (("plot", "--where", "topic=t-rex", "distribution"), ["figure distribution: --where: unknown field"]),
+        (("plot", "--set", "replicate=0", "trajectories"), ["figure trajectories: --set replicate: unknown field"]),
     ],
 )  # fmt: skip
 def test_asking_a_store_for_what_it_does_not_have(
     invoke: Invoke, store: Path, arguments: tuple[str, ...], fragments: list[str]
 ) -> None:
     command, *options = arguments
-    result = invoke(command, store, *options)
+    result = invoke(command, *options, store)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     for fragment in fragments:
         assert fragment in result.stderr
+
+
+@pytest.mark.parametrize(("command", "sole"), [("plot", "ribbons"), ("plot", "own:x"), ("table", "metricks")])
+def test_a_sole_argument_of_plot_and_table_is_a_store(invoke: Invoke, command: str, sole: str) -> None:
+    words, valid = ("figure", "panels, ") if command == "plot" else ("table", "verdicts, ")
+    message = f"there is no store at {sole}; give the path of a store, or a {words} and then a store; valid {words}s: "
+    _is_one_clear_error(invoke(command, sole), [message + valid, "package.module:NAME"])
 
 
 @pytest.mark.parametrize(

@@ -195,14 +195,14 @@ def test_two_tables_go_into_two_files(invoke: Invoke, spec: Path) -> None:
             "small-panels-confirmation_bias-strong-replicate-1.png",
             PNG,
         ),
-        (("--what", "trajectories", "--run", "strong/0", "--format", "svg"), RUN_FIGURE, b"<?xml"),
-        (("--what", "distribution", "--format", "pdf"), "small-distribution.pdf", b"%PDF"),
+        (("trajectories", "--run", "strong/0", "--format", "svg"), RUN_FIGURE, b"<?xml"),
+        (("distribution", "--format", "pdf"), "small-distribution.pdf", b"%PDF"),
     ],
 )
 def test_plot_writes_a_figure_and_prints_its_path(
     invoke: Invoke, store: Path, options: tuple[object, ...], name: str, start: bytes
 ) -> None:
-    result = invoke("plot", store, "--out", "figures", *options)
+    result = invoke("plot", *options, store, "--out", "figures")
     assert result.stdout == f"figures/{name}\n", result.stderr
     assert Path("figures", name).read_bytes().startswith(start)
 

@@ -23,7 +23,7 @@ from tests.support.command import refused
 OUTPUTS: dict[tuple[str, str], str] = {
     ("table", "csv"): "table s.sqlite --csv {}",
     ("plot", "out"): "plot s.sqlite --out {}",
-    ("plot", "csv"): "plot s.sqlite --what density --out new.png --csv {}",
+    ("plot", "csv"): "plot density s.sqlite --out new.png --csv {}",
     ("report", "out"): "report s.sqlite --out {}",
     ("view", "export"): "view s.sqlite --run none/0 --export {}",
     ("compare", "plot"): "compare s.sqlite --plot {}",
@@ -117,8 +117,8 @@ def test_a_store_and_what_belongs_to_it_is_never_replaced(place: Path, path: str
 
 def test_what_a_command_made_is_replaced_without_a_word(invoke: Invoke, place: Path) -> None:
     commands = [
-        "table s.sqlite --csv t.csv", "plot s.sqlite --what density --out f.png --csv f.csv",
-        "plot s.sqlite --what density --out f.svg", "plot s.sqlite --what density --out f.pdf",
+        "table s.sqlite --csv t.csv", "plot density s.sqlite --out f.png --csv f.csv",
+        "plot density s.sqlite --out f.svg", "plot density s.sqlite --out f.pdf",
         "report s.sqlite --out r.html", "classify texts.txt --claim x --out c.csv",
         "classify texts.txt --claim x --json --out c.csv", "abm voter --steps 1 --csv a.csv --figure a.png",
         "abm voter --steps 1 --over n=[4,6] --csv b.csv", "export s.sqlite e",

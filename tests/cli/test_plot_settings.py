@@ -38,7 +38,7 @@ OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
 def test_figures_and_their_numbers_are_written(
     invoke: Invoke, store: Path, options: tuple[object, ...], name: str, columns: set[str]
 ) -> None:
-    result = invoke("plot", store, "--what", *options, "--out", "figures", "--csv", "numbers/n.csv")
+    result = invoke("plot", *options, store, "--out", "figures", "--csv", "numbers/n.csv")
     assert result.stdout == f"figures/{name}.png\n", result.stderr
     assert Path("figures", f"{name}.png").read_bytes().startswith(b"\x89PNG")
     numbers = pd.read_csv("numbers/n.csv")
@@ -48,7 +48,7 @@ def test_figures_and_their_numbers_are_written(
 
 def test_phase_diagrams_take_measures_lines_and_curves(invoke: Invoke, store: Path) -> None:
     Path("curve.csv").write_text("x,mean field\n0,0.5\n1,1\n", encoding="utf-8")
-    what = ("plot", store, "--what", "phase", "--out", "figures", "--x", "replicate")
+    what = ("plot", "phase", store, "--out", "figures", "--x", "replicate")
     by_bias = ("--set", "lines=confirmation_bias", "--width", "84", "--font-size", "7")
     many = invoke(*what, *by_bias, "--metric", "bias", "--metric", "diversity", "--csv", "n.csv")
     assert many.stdout == "figures/small-phase-bias-diversity-replicate-lines-confirmation_bias.png\n", many.stderr
@@ -57,9 +57,7 @@ def test_phase_diagrams_take_measures_lines_and_curves(invoke: Invoke, store: Pa
         *what, *by_bias, "--set", "theory=curve.csv", "--set", "scale={diversity: linear}", "--format", "svg"
     )
     assert "mean field" in Path(drawn.stdout.strip()).read_text(encoding="utf-8"), drawn.stderr
-    spread = invoke(
-        "plot", store, "--what", "phase", "--x", "confirmation_bias", "--set", "show=both", "--out", "figures"
-    )
+    spread = invoke("plot", "phase", store, "--x", "confirmation_bias", "--set", "show=both", "--out", "figures")
     assert spread.stdout == "figures/small-phase-confirmation_bias-show-both.png\n", spread.stderr
 
 
@@ -69,12 +67,12 @@ def test_opinions_before_and_after_are_drawn_where_participants_were_probed(
     probed = spec.read_text(encoding="utf-8").replace("[report, post]", "[probe], probe: {before: 1, after: 1}")
     spec.write_text(probed, encoding="utf-8")
     assert invoke("run", spec, "--store", "probed.sqlite").exit_code == 0
-    result = invoke("plot", "probed.sqlite", "--what", "before-after", "--by", "confirmation_bias", "--csv", "n.csv")
+    result = invoke("plot", "before-after", "probed.sqlite", "--by", "confirmation_bias", "--csv", "n.csv")
     assert Path(result.stdout.strip()).name == "small-before-after-confirmation_bias.png", result.stderr
     numbers = pd.read_csv("n.csv")
     assert len(numbers) == 2 * 2 * 4
     assert numbers["change"].tolist() == (numbers["after"] - numbers["before"]).abs().tolist()
-    assert "set measurement.probe: {before: 1, after: 1}" in refused("plot", store, "--what", "before-after")
+    assert "set measurement.probe: {before: 1, after: 1}" in refused("plot", "before-after", store)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +111,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
 @pytest.mark.parametrize(
     ("options", "fragments"),
     [
-        (("phase",), ["--what phase: x: is required and missing"]),
+        (("phase",), ["figure phase: --x: is required and missing"]),
         (("phase", "--x", "mood"), ["no column 'mood'", "confirmation_bias"]),
         (
             ("phase", "--x", "replicate", "--y", "confirmation_bias", "--set", "contours=[2]"),
@@ -121,20 +119,20 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
         ),
         (
             ("phase", "--x", "replicate", "--set", "lines=confirmation_bias", "--set", "scale={replicate: ln}"),
-            ["--what phase: scale.replicate: unknown value 'ln'", "valid: linear, log"],
+            ["figure phase: --set scale.replicate: unknown value 'ln'", "valid: linear, log"],
         ),
         (("phase", "--x", "replicate", "--set", "scale=log"), ["scale: must be a mapping", "got 'log'"]),
         (("phase", "--x", "replicate", "--set", "theory=no.csv"), ["cannot read the curve no.csv"]),
         (("phase", "--x", "replicate", "--set", f"theory=[{__file__}]"), ["line 1: must be two numbers"]),
         (
             ("ribbons", "--metric", "bias", "--metric", "diversity"),
-            ["--what ribbons: metric: must be text", "bias", "diversity"],
+            ["figure ribbons: --metric: must be text", "bias", "diversity"],
         ),
         (
             ("ribbons", "--set", "levels=0.5"),
             [
-                "--what ribbons: levels: unknown field (did you mean level?)",
-                "valid: metric, kind, where, by, band, level",
+                "figure ribbons: --set levels: unknown field (did you mean --set level?)",
+                "valid: --metric, --kind, --where, --by, --set band, --set level",
             ],
         ),
         (("density", "--set", "bins=many"), ["bins: must be a whole number; got 'many'"]),
@@ -142,8 +140,11 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
         (("ribbons", "--by", "topic", "--set", "by=framing"), ["--set by is given as an option too"]),
         (("ribbons", "--set", "metric=own.part:share"), ["--allow-parts imports it"]),
         (("ribbons", "--set", "ax=1"), ["ax: unknown field"]),
-        (("density", "--x", "topic"), ["--what density: x: unknown field", "valid: kind, where, by, bins, wording"]),
-        (("panels", "--csv", "n.csv"), ["--csv goes with --what ", "ribbons, density, network"]),
+        (
+            ("density", "--x", "topic"),
+            ["figure density: --x: unknown field", "valid: --kind, --where, --by, --set bins"],
+        ),
+        (("panels", "--csv", "n.csv"), ["--csv goes with the figures ", "ribbons, density, network"]),
         (("ribbons", "--metric", "mood"), ["no metric 'mood'", "diversity"]),
         (("ribbons", "--csv", "/dev/null/n.csv"), ["cannot write /dev/null/n.csv"]),
         (("network", "--set", "steps=[999]"), ["known from step 0", "got 999"]),
@@ -154,7 +155,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
 def test_figures_that_cannot_be_drawn(
     invoke: Invoke, store: Path, options: tuple[str, ...], fragments: list[str]
 ) -> None:
-    result = invoke("plot", store, "--what", *options, "--out", "figures")
+    result = invoke("plot", *options, store, "--out", "figures")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: ")
     for fragment in fragments:
@@ -204,12 +205,12 @@ def test_tables_take_one_wording_and_another_on_request(invoke: Invoke, reworded
 @pytest.mark.parametrize("what", ["panels", "ribbons", "density", "transitions", "phase"])
 def test_figures_of_several_runs_take_one_wording(invoke: Invoke, reworded: Path, what: str) -> None:
     more = ("--x", "confirmation_bias") if what == "phase" else ()
-    result = invoke("plot", reworded, "--what", what, "--wording", "00aa", *more, "--out", "figures")
+    result = invoke("plot", what, reworded, "--wording", "00aa", *more, "--out", "figures")
     named = "-confirmation_bias" if what == "phase" else ""
     assert result.stdout == f"figures/small-{what}{named}-wording-00aa.png\n", result.stderr
-    assert "begins with '99'" in invoke("plot", reworded, "--what", what, "--wording", "99", *more).stderr
+    assert "begins with '99'" in invoke("plot", what, reworded, "--wording", "99", *more).stderr
 
 
 def test_a_figure_of_one_run_has_no_wording_to_choose(reworded: Path) -> None:
-    said = refused("plot", reworded, "--what", "trajectories", "--wording", "00aa")
-    assert "--what trajectories: wording: unknown field" in said
+    said = refused("plot", "trajectories", reworded, "--wording", "00aa")
+    assert "figure trajectories: --wording: unknown field" in said

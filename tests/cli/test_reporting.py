@@ -252,7 +252,7 @@ def test_agents_of_several_models_are_told_apart(invoke: Invoke) -> None:
     shown = invoke("show", "mixed.sqlite").stdout
     for agent in results.agents.itertuples():
         assert f"(agent {agent.agent}, {agent.model}) " in shown or agent.agent not in set(results.turns["agent"])
-    drawn = invoke("plot", "mixed.sqlite", "--what", "trajectories", "--set", "color_by=model", "--out", "figures")
+    drawn = invoke("plot", "trajectories", "mixed.sqlite", "--set", "color_by=model", "--out", "figures")
     assert drawn.stdout == "figures/small-trajectories-color_by-model.png\n", drawn.stderr
-    said = refused("plot", "mixed.sqlite", "--what", "distribution", "--set", "color_by=model")
+    said = refused("plot", "distribution", "mixed.sqlite", "--set", "color_by=model")
     assert "color_by: unknown field" in said

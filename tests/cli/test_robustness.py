@@ -27,7 +27,7 @@ def test_variants_are_priced_carried_out_and_compared(invoke: Invoke, tmp_path: 
     assert "design 1 of 3" in printed.stderr
     assert "hot" in printed.stdout
     assert "| Robustness" in printed.stdout
-    drawn = invoke("plot", store, "--what", "specification-curve", "--set", "estimand=these-topics", "--width", 84)
+    drawn = invoke("plot", "specification-curve", store, "--set", "estimand=these-topics", "--width", 84)
     assert Path(drawn.stdout.strip()).name == "study-specification-curve-estimand-these-topics.png", drawn.stderr
     again = invoke("run", file, "--store", store, "--robustness")
     assert again.stderr.count("were complete already; no call was made") == 3

@@ -75,8 +75,8 @@ def test_tables_figures_and_files_of_what_is_complete_say_so(invoke: Invoke, hal
     assert (printed.exit_code, bool(NOTE.fullmatch(printed.stderr))) == (0, True)
     assert "Runs used: 2 complete. Excluded as not complete: 2 running." in printed.stdout
     assert all(json.loads(invoke(command, half, "--json").stdout) for command in ("table", "replay"))
-    for options in ((), ("--what", "trajectories", "--run", "none/1"), ("--what", "ribbons")):
-        drawn = invoke("plot", half, *options, "--out", "figures")
+    for options in ((), ("trajectories", "--run", "none/1"), ("ribbons",)):
+        drawn = invoke("plot", *options, half, "--out", "figures")
         assert (drawn.exit_code, bool(NOTE.match(drawn.stderr))) == (0, True), drawn.stderr
         assert ("=none/1 is under way; " in drawn.stderr) == ("--run" in options)
     written = invoke("export", half, "out")
@@ -112,15 +112,15 @@ def test_nothing_is_written_by_reading(invoke: Invoke, half: Path, tmp_path: Pat
     [
         (("table",), "no run is complete"),
         (("plot",), "no complete run"),
-        (("plot", "--what", "ribbons"), "complete"),
-        (("plot", "--what", "trajectories"), "complete"),
-        (("plot", "--what", "trajectories", "--run", "none/0"), "no stance was measured"),
+        (("plot", "ribbons"), "complete"),
+        (("plot", "trajectories"), "complete"),
+        (("plot", "trajectories", "--run", "none/0"), "no stance was measured"),
     ],
 )
 def test_where_nothing_is_complete_or_measured(invoke: Invoke, command: tuple[object, ...], said: str) -> None:
     osim.run(load_experiment(SPEC), "none.sqlite", chat_model=watched(fails=lambda number: True)[0])
     name, *options = command
-    result = invoke(name, "none.sqlite", *options)
+    result = invoke(name, *options, "none.sqlite")
     assert (result.exit_code, result.stdout) == (2, "")
     *notes, error = result.stderr.splitlines()
     assert error.startswith("error: ")

@@ -28,9 +28,9 @@ def test_what_a_run_says_next_can_be_done_and_a_session_tells_how_it_was_won(tmp
     store, invoke = str(tmp_path / "s.sqlite"), CliRunner().invoke
     done = invoke(app, ["run", str(tmp_path / "spec.yaml"), "--store", store])
     (plot,) = (line.split()[1:] for line in done.stderr.splitlines() if line.startswith("  opinionsim plot "))
-    assert plot[:3] == ["plot", "--what", "consensus"]
+    assert plot[:2] == ["plot", "consensus"]
     assert invoke(app, plot).exit_code == 0
-    assert "--what consensus" in refused("plot", store)
+    assert "plot consensus" in refused("plot", store)
 
     results = load(store)
     figure = consensus.session_figure(results)

@@ -166,7 +166,7 @@ def test_unreliable_raters_can_be_left_out(given: Callable[..., osim.Results]) -
 def test_a_figure_has_its_numbers_and_says_what_it_rests_on(results: osim.Results, what: str, tmp_path: Path) -> None:
     numbers, image = tmp_path / "n.csv", tmp_path / "f.svg"
     done = CliRunner().invoke(
-        app, ["plot", str(results.url), "--what", what, "--width", "84", "--csv", str(numbers), "--out", str(image)]
+        app, ["plot", what, str(results.url), "--width", "84", "--csv", str(numbers), "--out", str(image)]
     )
     assert done.exit_code == 0, done.output
     assert "SCRIPTED STAND-IN" in image.read_text(encoding="utf-8")

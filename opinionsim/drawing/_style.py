@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from textwrap import fill, shorten
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -20,7 +20,6 @@ from matplotlib.ticker import MaxNLocator
 
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._arrangement import Facets
 from opinionsim.store import Mark
 
 #: Colours of the five published opinions, most negative first (Chuang et al. 2023, figures 4-6; A15).
@@ -46,6 +45,19 @@ _COLUMN, _NARROWEST = 5.0, 0.45
 _LABEL = 36
 #: Bars, light enough for a dotted line to show on them.
 BAR = "#AAB6BE"
+
+
+class Facets(NamedTuple):
+    """Places of conditions in a full grid of panels."""
+
+    rows: list[str]
+    """Headings of the rows; one empty where nothing varies down."""
+    columns: list[str]
+    """Headings of the columns, likewise."""
+    places: dict[str, tuple[int, int]]
+    """Row and column of each condition."""
+    within: dict[str, str]
+    """What tells a condition from others of its panel."""
 
 
 def opinion_colours(scale: OpinionScale) -> dict[int, str]:
