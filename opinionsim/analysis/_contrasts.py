@@ -359,9 +359,9 @@ def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str
     levels = in_order(usable[axes].drop_duplicates(), axes, usable) if axes else pd.DataFrame([{}])
     for measure in ("truth-pull", "agreement-bias"):
         for row in levels.to_numpy(dtype=object).tolist():
-            side: dict[str, Level | tuple[Level, ...]] = {}
-            side |= {axis: NOT_SET if pd.isna(level) else str(level) for axis, level in zip(axes, row, strict=True)}
-            name = ": ".join([measure.replace("-", " "), *([", ".join(map(str, side.values()))] if side else [])])
+            names = [NOT_SET if pd.isna(level) else str(level) for level in row]
+            side: dict[str, tuple[Level, ...]] = {axis: (level,) for axis, level in zip(axes, names, strict=True)}
+            name = ": ".join([measure.replace("-", " "), *([", ".join(names)] if names else [])])
             yield name, ContrastSpec(measure=measure, of=side), "exploratory"
 
 

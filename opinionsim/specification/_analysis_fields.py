@@ -88,7 +88,7 @@ class ContrastSpec(DocumentModel):
             raise ValueError("of and interaction both say what to compare; give one of them")
         if self.measure == "diversity" and not (self.interaction or isinstance(self.of, tuple)):
             raise ValueError("of must say what to subtract, as in a - b, because diversity is never below 0")
-        if isinstance(self.of, tuple) and sum(weight for weight, _ in _weighted(self.of)):
+        if isinstance(self.of, tuple) and sum(weight for weight, _ in _weighted(self.of)) != 0:
             raise ValueError("of subtracts a condition from a difference; compare two conditions or two differences")
         if self.measure in OF_FRAMINGS and any(FRAMING in side for _, side in _weighted(self.of)):
             raise ValueError(f"{FRAMING} cannot be named for {self.measure}, which is made of both framings")
