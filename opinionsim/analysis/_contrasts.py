@@ -190,7 +190,10 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
 def _among(contrast: ContrastSpec, rows: pd.DataFrame, by: Iterable[str], name: str) -> ContrastSpec:
     """A contrast with its conditions as mappings, by the levels that rows of runs or units have."""
     axes = {axis: tuple(named_levels(rows[axis]).unique()) for axis in by}
-    return contrast.among({axis: levels for axis, levels in axes.items() if len(levels) > 1}, name)
+    try:
+        return contrast.among({axis: levels for axis, levels in axes.items() if len(levels) > 1})
+    except SpecError as error:
+        raise SpecError(error.unplaced, name) from None
 
 
 #: Share of the blocks that a contrast may not lose to withheld runs, and by which one condition may not lose more.

@@ -130,15 +130,13 @@ class ContrastSpec(DocumentModel):
         """The conditions and what is subtracted from them, as notes and forms print them."""
         return _in_words(self.of)
 
-    def among(self, axes: Mapping[str, Sequence[str]], name: str = "contrast") -> ContrastSpec:
+    def among(self, axes: Mapping[str, Sequence[str]]) -> ContrastSpec:
         """The contrast with its conditions as mappings of axes to levels.
 
         Parameters
         ----------
         axes : mapping of str to sequence of str
             The levels of each axis that varies, in their order.
-        name : str
-            Name of the contrast in errors.
 
         Raises
         ------
@@ -146,11 +144,8 @@ class ContrastSpec(DocumentModel):
             If no axis or several have a level that is named alone, or `interaction` names anything but axes with two
             levels.
         """
-        try:
-            of = _mapped(self.of if self.interaction is None else _interaction(self.interaction, axes), axes)
-            return validate(ContrastSpec, {**self.model_dump(mode="json"), "of": of, "interaction": None})
-        except SpecError as error:
-            raise SpecError(error.unplaced, name) from None
+        of = _mapped(self.of if self.interaction is None else _interaction(self.interaction, axes), axes)
+        return validate(ContrastSpec, {**self.model_dump(mode="json"), "of": of, "interaction": None})
 
 
 def _weighted(of: Compared, weight: float = 1.0) -> Iterator[tuple[float, str | Condition]]:
@@ -186,10 +181,9 @@ def _mapped(of: Compared, axes: Mapping[str, Sequence[str]]) -> Any:
         if len(homes) == 1:
             path, level = homes[0], part
         elif not named:
-            if homes:
-                raise SpecError(f"{part!r} is a level of {' and '.join(homes)}; write {homes[0]}={part}")
             told = "; ".join(f"{axis}: {', '.join(levels)}" for axis, levels in axes.items()) or _NOTHING
-            raise SpecError(f"{part!r} is no level of a condition that varies; valid: {told}")
+            several = f"a level of {' and '.join(homes)}; write {homes[0]}={part}" if homes else ""
+            raise SpecError(f"{part!r} is {several or f'no level of a condition that varies; valid: {told}'}")
         if path in found:
             raise SpecError(f"{of!r} names two levels of {path}; a mapping averages them: {{{path}: [..., ...]}}")
         found[path] = (level,)
