@@ -36,10 +36,8 @@ class Parameters(NamedTuple):
       consensus is unstable above K alpha m ((1 + r) <a> + sqrt((1 - r)^2 <a>^2 + 4 r <a^2>)) / 2 = 1. For equal
       activities this is K alpha m a (1 + r) = 1, whatever the reluctance and the inertia. Above this point opinions
       become radical, on one side without homophily and on both sides with it.
-    - Source: Baumann, Lorenz-Spreen, Sokolov & Starnini (2020). Modeling echo chambers and polarization dynamics in
-      social networks. Physical Review Letters 124, 048301. doi:10.1103/PhysRevLett.124.048301
-    - Source: Seldon, a code for opinion dynamics simulations (2024), for reluctance, inertia and bots.
-      https://github.com/seldon-code/seldon
+    - Source: Baumann et al. 2020
+    - Source: Seldon 2024, for reluctance, inertia and bots
     """
 
     K: Any = Parameter(3.0, "strength of social influence", "K")

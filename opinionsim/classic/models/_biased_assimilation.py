@@ -26,8 +26,7 @@ class Parameters(NamedTuple):
       agent hears h times as much from its own island as from the other. They reach consensus for b < 2 / (h + 1),
       disagree between that and 1, and polarise for b >= 1. If they do not mirror each other exactly, even long-lasting
       disagreement can end when one side wins.
-    - Source: Dandekar, Goel & Lee (2013). Biased assimilation, homophily, and the dynamics of polarization. Proceedings
-      of the National Academy of Sciences 110, 5791-5796. doi:10.1073/pnas.1217220110
+    - Source: Dandekar et al. 2013
     """
 
     b: Any = Parameter(0.5, "bias: how strongly the weight of evidence depends on its fit", "b")

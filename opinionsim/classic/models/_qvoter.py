@@ -36,10 +36,8 @@ class Parameters(NamedTuple):
       (1 - c^q - (1 - c)^q)) per update of each agent. Without independence and for small epsilon, the larger side wins.
       With independence p, there is a majority below p = (q - 1) / (q - 1 + 2^(q - 1)) and none above, for q up to 5.
       Other models call independence noise.
-    - Source: Castellano, Muñoz & Pastor-Satorras (2009). Nonlinear q-voter model. Physical Review E 80, 041129.
-      doi:10.1103/PhysRevE.80.041129
-    - Source: Nyczka, Sznajd-Weron & Cisło (2012). Phase transitions in the q-voter model with two types of stochastic
-      driving. Physical Review E 86, 011105. doi:10.1103/PhysRevE.86.011105
+    - Source: Castellano et al. 2009a
+    - Source: Nyczka et al. 2012
     """
 
     q: Any = Parameter(2, "number of neighbours asked", "q", "[1, 1000]", per_agent=False)
