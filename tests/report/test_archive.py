@@ -77,7 +77,7 @@ def test_the_archived_specification_runs_and_gives_the_tables(tmp_path: Path) ->
     file.write_text(yaml.safe_dump({"name": "mine", **people}))
     networks = [{"kind": "ring", "k": 2, "label": "round"}, {"label": "all", "value": "complete"}]
     axis = "interaction.network"
-    contrast = {"of": {axis: "round"}, "less": {axis: "all"}, "measure": "diversity"}
+    contrast = {"of": "round - all", "measure": "diversity"}
     spec = {
         **STUDY,
         "population": {"personas": str(file), "size": 3},
