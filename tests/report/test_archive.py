@@ -254,6 +254,13 @@ def test_an_archive_that_fails_leaves_nothing(small: Results, tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
+def test_truth_values_of_a_frame_are_read_back(small_archive: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(small_archive, tmp_path / "archive"))
+    opinions = copy / "frames" / "opinions.csv"
+    opinions.write_text(opinions.read_text().replace(",FALSE,", ",TRUE,"))
+    assert "frames/metrics is not what the frames give that it is computed from" in verify(copy).problems
+
+
 @pytest.mark.usefixtures("without_figures")
 def test_an_archive_as_one_file_holds_the_same(small: Results, small_archive: Path, tmp_path: Path) -> None:
     packed = tmp_path / "new" / "study.zip"
