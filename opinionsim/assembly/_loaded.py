@@ -282,7 +282,8 @@ class LoadedParts:
         if key not in self._instruments:
             try:
                 classifier = self.classifier(wanted)
-                check_abilities(classifier, wanted.variable, context=wanted.context, about=wanted.about or "")
+                read = {"about": wanted.about or "", "whole": wanted.replies == "whole"}
+                check_abilities(classifier, wanted.variable, context=wanted.context, **read)
             except SpecError as error:
                 raise self._source.error(_place(wanted, spec), str(error)) from error.__cause__
             part = find("classifier", wanted.classifier.name)
@@ -295,6 +296,7 @@ class LoadedParts:
                 wanted.about or "",
                 part.identity,
                 part.code,
+                wanted.replies == "whole",
             )
         return self._instruments[key]
 
