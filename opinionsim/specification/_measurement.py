@@ -134,8 +134,10 @@ class InstrumentSpec(DocumentModel):
     def instrument_id(self) -> str:
         """Identity of the instrument, once it is resolved."""
         name, options = find("classifier", self.classifier.name).identity, self.classifier.options
-        read = {"context": self.context, "about": self.about or "", "whole": self.replies == "whole"}
-        return instrument_id(self.variable, name, options, self.opinions, **read)
+        about, whole = self.about or "", bool(self.replies)
+        return instrument_id(
+            self.variable, name, options, self.opinions, context=self.context, about=about, whole=whole
+        )
 
 
 class MeasurementSpec(DocumentModel):
