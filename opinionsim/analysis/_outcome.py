@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -11,7 +12,7 @@ from opinionsim.analysis._contrasts import Effect, answers_of, contrast_frame, c
 from opinionsim.analysis._means import Estimand
 from opinionsim.analysis._opinion_tables import opinion_notes
 from opinionsim.analysis._units import MEASURES, METRIC_KEYS, by_condition, default_axes, interval_notes
-from opinionsim.metrics import evidence_statement, none_complete, one_wording, wording_statement
+from opinionsim.metrics import evidence_statement, none_complete, one_wording, topic_titles, wording_statement
 from opinionsim.store import Results
 
 
@@ -38,6 +39,8 @@ class Outcome:
         The contrasts themselves.
     notes : tuple of str
         How to read the numbers, as under the tables.
+    titles : mapping of str to str
+        Titles of topics by their names.
     """
 
     measure: str
@@ -47,6 +50,7 @@ class Outcome:
     contrasts: pd.DataFrame
     effects: tuple[Effect, ...]
     notes: tuple[str, ...]
+    titles: Mapping[str, str]
 
     @property
     def evidence(self) -> str:
@@ -107,4 +111,5 @@ def outcome_data(
         contrast_frame(effects),
         tuple(effects),
         (*notes, *(contrast_notes(effects) if effects else ()), *filter(None, [told])),
+        topic_titles(runs),
     )
