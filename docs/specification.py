@@ -20,9 +20,9 @@ PAGE = Path(__file__).with_name("specification.md")
 _INTRO = """\
 # Every field of a specification
 
-A specification is a YAML file that declares an experiment. This page has a section for each key that may stand at its
-top, in the order in which files have them. Only `name` and `interaction` are always needed, and `topic` or `task`
-wherever agents are played by a chat model. The smallest one:
+A specification is a YAML file that declares an experiment. This page has a section for each top-level key, in the usual
+order of such files. Every specification needs `name` and `interaction`. If a chat model plays the agents, it also needs
+`topic` or `task`. Here is the smallest one:
 
 ```yaml
 name: first
@@ -30,10 +30,11 @@ topic: {name: flat-earth}
 interaction: {kind: dyadic, steps: 20}
 ```
 
-Fields inside others are written with dots, here as on the command line: `--set population.size=20` changes one, and
-`sweep` varies it. A default of `null` leaves the field open, and its row says what follows. Paths of files start from
-the folder of the specification. `opinionsim plan FILE` checks a specification without a call and names file, line and
-field of what is wrong; `opinionsim schema` prints the same fields as JSON Schema, for editors that check as you type.
+This page writes nested fields with dots, as you do on the command line. For example, `--set population.size=20`
+changes one such field, and `sweep` can vary it. If a default is `null`, the description says what the engine does then.
+Paths of files are relative to the folder of the specification. To check a specification without making a call, run
+`opinionsim plan FILE`, which reports errors with file, line and field. `opinionsim schema` prints the fields as JSON
+Schema for editors that check your file as you type.
 
 <!-- Made by docs/specification.py from the schema: change the fields or that file, not this page. -->
 """
@@ -41,31 +42,33 @@ field of what is wrong; `opinionsim schema` prints the same fields as JSON Schem
 #: What a reader of a section needs beside its fields, and an example, which a test loads.
 _NOTES: Mapping[str, str] = {
     "population": (
-        "Every persona of a file takes part once, with the opinion that the file gives it, unless `size` or "
-        "`initial_opinions` say otherwise; `opinionsim list personas FILE` shows who is in a file, and `run` says who "
-        "takes part. A file says what stands under `personas` in the example, and is named as `personas: FILE`: "
-        "[personas](../personas/README.md)."
+        "By default, every persona of a file takes part once, with its opinion in the file. `size` and "
+        "`initial_opinions` change this. `opinionsim list personas FILE` shows who is in a file, and `run` reports who "
+        "takes part. You can also save what is under `personas` in the example as a file and refer to it with "
+        "`personas: FILE`: see [personas](../personas/README.md)."
     ),
-    "survey": "How respondents are drawn and weighted: [surveys.md](surveys.md).",
-    "cast": "Agents told one by one, as structures of deliberation have them: [structures.md](structures.md).",
-    "roles": "What moderators do, who stand behind a structure: [structures.md](structures.md).",
+    "survey": "[surveys.md](surveys.md) explains how respondents are drawn and weighted.",
+    "cast": "Use this to describe each agent separately, for example for a structure of deliberation: see "
+    "[structures.md](structures.md).",
+    "roles": "[structures.md](structures.md) explains what moderators do after a structure has ended.",
     "topic": (
-        "`opinionsim list topics` names the topics of the package; with the name of one, or the path of a file, it "
-        "shows what is in it. Prompts call a claim right or wrong only where its topic says which side is `accepted`. "
-        "How files of topics are written: [topics](../topics/README.md)."
+        "`opinionsim list topics` lists the topics of the package. Add the name of a topic or the path of a file to "
+        "see its contents. Prompts call a claim right or wrong only if its topic says which side is `accepted`. "
+        "[topics](../topics/README.md) explains how to write a file of topics."
     ),
-    "interaction": "`opinionsim list interactions` names all kinds. Structures have a page of their own, "
-    "[structures.md](structures.md), and so have those that follow opinions, [adaptive.md](adaptive.md).",
-    "fork": "What a fork may change, and what it shares: [controls.md](controls.md#forks).",
-    "ethics": "People at seats: [room.md](room.md#people-as-subjects).",
-    "events": "What each kind of event does to a run: [events.md](events.md).",
-    "model": "Providers and keys: [models.md](models.md); refused and cut-off replies: [missing.md](missing.md).",
-    "measurement": "Which classifiers there are and what they can say: [classifiers.md](classifiers.md).",
-    "execution": "Limits, repetitions and prices: [budgets.md](budgets.md).",
+    "interaction": "`opinionsim list interactions` lists all kinds. See [structures.md](structures.md) for structures "
+    "of deliberation, and [adaptive.md](adaptive.md) for kinds that adapt to opinions.",
+    "fork": "[controls.md](controls.md#forks) explains what a fork can change and what it shares.",
+    "ethics": "See [room.md](room.md#people-as-subjects) for studies with people at seats.",
+    "events": "[events.md](events.md) explains what each kind of event does to a run.",
+    "model": "See [models.md](models.md) for providers and keys, and [missing.md](missing.md) for refused and "
+    "truncated replies.",
+    "measurement": "[classifiers.md](classifiers.md) describes the classifiers and what they can measure.",
+    "execution": "See [budgets.md](budgets.md) for limits, retries and prices.",
     "sweep": "Every combination of values is a cell, and every cell has `replicates` runs. A value that is a mapping "
-    "replaces the whole field and may carry a `label`.",
-    "analysis": "Contrasts of conditions, and what is found of them: [statistics.md](statistics.md).",
-    "robustness": "What variants may change, and how they are compared: [robustness.md](robustness.md).",
+    "replaces the whole field and can include a `label`.",
+    "analysis": "[statistics.md](statistics.md) explains contrasts of conditions and the findings about them.",
+    "robustness": "[robustness.md](robustness.md) explains what variants can change and how they are compared.",
 }
 _EXAMPLES: Mapping[str, str] = {
     "name": "name: town-square\ndescription: Does it matter who can hear whom?\nseed: 2024\nreplicates: 10",
@@ -157,10 +160,10 @@ def _range(schema: Mapping[str, Any], what: str) -> str:
     if least is not None and most is not None:
         return f"{what} from {_number(least)} to {_number(most)}"
     bounds = [
-        *([f"of at least {_number(least)}"] if least is not None else []),
-        *([f"above {_number(above)}"] if above is not None else []),
-        *([f"below {_number(below)}"] if below is not None else []),
-        *([f"of at most {_number(most)}"] if most is not None else []),
+        *([f"≥ {_number(least)}"] if least is not None else []),
+        *([f"> {_number(above)}"] if above is not None else []),
+        *([f"< {_number(below)}"] if below is not None else []),
+        *([f"≤ {_number(most)}"] if most is not None else []),
     ]
     return f"{what} {' and '.join(bounds)}".strip()
 
@@ -267,7 +270,7 @@ def _by_form(forms: list[Mapping[str, Any]]) -> Iterator[str]:
             if told[field, json.dumps(each)] > 1 and field != "kind":
                 shared.setdefault(field, {**form, "properties": {field: each}})
     if shared:
-        yield "Fields that several of them have:\n"
+        yield "Several of the forms below share these fields:\n"
         yield from _table([row for owner in shared.values() for row in _rows(owner)])
     for form in forms:
         own = form["properties"]
@@ -278,7 +281,7 @@ def _by_form(forms: list[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{_first(form['description'])}\n"
         if alike:
             more = len(own.keys() - {"kind", *alike})
-            yield f"Has {', '.join(f'`{field}`' for field in alike)}{', and:' if more else '.'}\n"
+            yield f"Shared fields: {', '.join(f'`{field}`' for field in alike)}.{' Further fields:' if more else ''}\n"
         yield from _table(list(_rows(form, without=frozenset(alike))))
 
 
@@ -286,8 +289,8 @@ def _networks() -> Iterator[str]:
     """The kinds of network, as a list."""
     yield "### Networks\n"
     yield (
-        "A network is the name of a kind, where that kind needs no field, or a mapping with `kind` and its fields; "
-        "`{edges: [[0, 1], [1, 2]]}` is enough for pairs written out. More in [networks.md](networks.md).\n"
+        "Write a network as a mapping with `kind` and its fields, or as the name of the kind if it needs no fields. To "
+        "list pairs of agents, `{edges: [[0, 1], [1, 2]]}` is enough. See also [networks.md](networks.md).\n"
     )
     for form in _forms(_DEFINED["NetworkKind"]):
         fields = []

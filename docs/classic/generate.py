@@ -39,18 +39,18 @@ _LINE = 120
 
 #: Families of influence after Flache et al. 2017, and what makes one.
 FAMILIES = {
-    "assimilative": "whoever is heard attracts, at any distance",
-    "similarity-biased": "whoever is close attracts, and whoever is far has less influence or none",
-    "repulsive": "whoever is far, or tied by a negative edge, repels",
-    "reinforcing": "opinions can grow beyond those that are heard",
+    "assimilative": "every opinion that an agent hears attracts it, at any distance",
+    "similarity-biased": "similar opinions attract, and distant ones have less influence or none",
+    "repulsive": "distant opinions, or those across a negative edge, repel",
+    "reinforcing": "opinions can become more extreme than any that an agent hears",
 }
 _SCHEMES = {
     "order": (
         "who updates when",
         {
             "random": "agents are drawn one by one, with replacement",
-            "permutation": "every agent once a step, in an order that is drawn anew",
-            "sequential": "every agent once a step, from agent 0 up",
+            "permutation": "every agent once per step, in a new random order",
+            "sequential": "every agent once per step, starting with agent 0",
             "synchronous": "all agents at once, from the opinions before the step",
         },
     ),
@@ -58,7 +58,7 @@ _SCHEMES = {
         "who is drawn first",
         {
             "listener": "an agent, then one of those it hears",
-            "speaker": "an agent, then one of those who hear it",
+            "speaker": "an agent, then one of those that hear it",
             "edge": "a pair",
         },
     ),
@@ -77,8 +77,8 @@ _SPELLED = {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\\": r"\cr ", r"\,": r"\th
 
 
 _LAST_NETWORKS = (
-    "`found.networks` holds the network of each run at the end, which `found.metrics` and sweeps measure. "
-    "Specifications refuse the model, since their runs do not record which ties it moves."
+    "`found.networks` contains the final network of each run, which `found.metrics` and sweeps measure. "
+    "You cannot use this model in a specification, because runs do not record which ties it moves."
 )
 
 
@@ -138,11 +138,11 @@ def _rest(model: ClassicModel) -> Iterator[str]:
         )
     if model.shrinks:
         yield from (
-            "Agents of a cluster draw closer without end, and measures must tell clusters apart before they are "
-            "points. In runs until frozen on the complete graph, with one epsilon for all, `clusters`, "
-            "`effective_clusters` and `largest_cluster` do so by gaps beyond epsilon, which no meeting can bridge. "
-            "Otherwise they do so by gaps above 0.01, and `frozen` asks besides that no cluster is wider than 0.01; "
-            "`until: {frozen: WIDTH}` sets another width.",
+            "Agents in a cluster keep moving closer without end, so measures must separate clusters before each is a "
+            "single point. In runs until frozen on the complete graph with one epsilon for all, `clusters`, "
+            "`effective_clusters` and `largest_cluster` separate them by gaps beyond epsilon, which no meeting can "
+            "bridge. Otherwise, they separate them by gaps above 0.01, and `frozen` also requires that no cluster is "
+            "wider than 0.01; `until: {frozen: WIDTH}` sets another width.",
             "",
         )
 
@@ -158,8 +158,8 @@ def _facts(model: ClassicModel) -> Iterator[str]:
     ends = "any number" if not np.isfinite(model.range).all() else f"from {low:g} to {high:g} by default"
     opinions = f"{model.kind}, {ends}"
     opinions += {
-        "two": "; the two ends alone",
-        "copied": "; only those there are at the start",
+        "two": "; only the two ends",
+        "copied": "; only those present at the start",
         "any": "",
         "traits": "; `features` whole numbers, each below `traits`",
     }[model.states]
@@ -168,13 +168,13 @@ def _facts(model: ClassicModel) -> Iterator[str]:
     yield f"| opinions | {opinions} |"
     yield f"| several dimensions | {'yes' if model.vector is not None else 'no'} |"
     if model.ties is not None:
-        yield "| network | changes: undirected, without weights, and not complete |"
-    yield f"| negative edges | {'yes' if 'signs' in model.needs else 'refused'} |"
-    pairs = "in pairs: it also runs on recorded pairs, and on any schedule of language-model agents"
-    yield f"| agents meet | {pairs if model.update is not None else 'not in pairs: no recorded pairs'} |"
+        yield "| network | changes; must be undirected, unweighted and not complete |"
+    yield f"| negative edges | {'yes' if 'signs' in model.needs else 'not allowed'} |"
+    pairs = "in pairs: the model also runs on recorded pairs, and on any schedule of language-model agents"
+    yield f"| agents meet | {pairs if model.update is not None else 'not in pairs, so not on recorded pairs'} |"
     if model.conserves:
         yield f"| conserved by the default scheme | {', '.join(_CONSERVED[each] for each in sorted(model.conserves))} |"
-    stays = "a fixed point" if model.keeps_consensus else "no fixed point in general"
+    stays = "a fixed point" if model.keeps_consensus else "not a fixed point in general"
     yield f"| consensus is | {stays} |"
     yield ""
 
@@ -195,7 +195,7 @@ def _parameters(model: ClassicModel) -> Iterator[str]:
     yield ""
     if scaled:
         width = model.range[1] - model.range[0]
-        yield f"\\* in units of opinion: the default belongs to a range of width {width:g}, and grows with the range."
+        yield f"\\* in units of opinion: the default is for a range of width {width:g} and scales with the range."
         yield ""
 
 
@@ -211,7 +211,7 @@ def _scheduling(model: ClassicModel) -> Iterator[str]:
             yield f"| {f'`{name}`: {what}' if place == 0 else ''} | `{spelled}`{default} | {meanings[spelled]} |"
     if model.schemes:
         yield ""
-    yield "What a step is, and why it matters who is drawn first: [scheduling](index.md#scheduling)."
+    yield "[Scheduling](index.md#scheduling) explains what a step is and why it matters who is drawn first."
     yield ""
 
 
@@ -230,7 +230,7 @@ def _examples(model: ClassicModel) -> Iterator[str]:
         yield "ends = {moment: found.opinions[0, moment] for moment in (0, -1)}"
         yield "print({moment: (float(x.mean()), float(x.std())) for moment, x in ends.items()})  # bias and diversity"
         yield 'osim.plots.save(osim.plots.trajectories(found), "trajectories.png")'
-    yield from ("```", "", "The same at the command line:", "", "<!-- run -->", "```bash")
+    yield from ("```", "", "At the command line:", "", "<!-- run -->", "```bash")
     words = ["opinionsim", "abm", model.name, "--agents", str(example["n"])]
     words += ["--network", _yaml(example["network"]), "--initial", _yaml(example["initial"])]
     words += ["--steps", str(example["steps"]), "--seed", str(_SEED)]
@@ -238,13 +238,18 @@ def _examples(model: ClassicModel) -> Iterator[str]:
         words += ["--set", f"{name}={_yaml(value)}"]
     yield shlex.join(words)
     if model.states == "traits":
-        yield from ("```", "", "Specifications take no model of traits, which no opinion on a scale can stand for.", "")
+        yield from (
+            "```",
+            "",
+            "Specifications do not support this model: traits are not opinions on a scale.",
+            "",
+        )
         return
     if model.ties is not None:
         yield from ("```", "", _LAST_NETWORKS, "")
         return
-    drawn = "" if isinstance(example["initial"], str) else " and the start is drawn"
-    yield from ("```", "", f"And in a specification, where opinions are in units of the scale{drawn}:", "", "```yaml")
+    drawn = "" if isinstance(example["initial"], str) else " and initial opinions are drawn"
+    yield from ("```", "", f"In a specification, where opinions are in units of the scale{drawn}:", "", "```yaml")
     points = _TWO_POINTS if model.kind == "discrete" else _POINTS
     initial = example["initial"]
     if initial == "uniform" or not isinstance(initial, str):
@@ -259,7 +264,7 @@ def _examples(model: ClassicModel) -> Iterator[str]:
     yield from ("```", "")
     if model.update is not None:
         yield (
-            "With `kind: dyadic`, or another kind of interaction, the agents meet as language-model agents do: "
+            "With `kind: dyadic`, or another kind of interaction, the agents meet as language-model agents do; see "
             "[beside language-model agents](index.md#beside-language-model-agents)."
         )
         yield ""

@@ -36,7 +36,7 @@ class PanelMapping(DocumentModel):
     pass_on: bool = False
     """Whether these terms let others have the texts. If not, reports and archives withhold them."""
     collected: str | None = None
-    """Day on which the last of it was collected, as YYYY-MM-DD."""
+    """Last day of data collection, as YYYY-MM-DD."""
     person: str
     """Column of the person: a pseudonym."""
     group: str | None = None

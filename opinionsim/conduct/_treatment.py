@@ -28,35 +28,36 @@ class NoAnswer(DocumentModel):
     """Treatment of refused, of empty and of other replies that hold no answer in role."""
 
     reask: int = Field(2, ge=0, le=100)
-    """Most times to ask again, each with another seed, saying what was wrong."""
+    """Maximum number of times to ask again, each with another seed and an explanation of what was wrong."""
     then: Literal["skip", "fail"] = "skip"
-    """`skip` leaves the last one out of what others receive and counts it as missing; `fail` ends its run."""
+    """`skip` does not pass the last reply on to others and counts it as missing. `fail` ends the run."""
 
 
 class CutOff(DocumentModel):
     """Treatment of replies cut off at max_tokens."""
 
     reask: int = Field(1, ge=0, le=10)
-    """Most times to ask again, each time with double the length; never where max_tokens is null."""
+    """Maximum number of times to ask again, each time with double the length. If `max_tokens` is null, the model is
+    never asked again."""
     then: Literal["missing", "measure", "fail"] = "missing"
-    """The last one is passed on as it stands, and coded. In tables and figures it is `missing`, or counts (`measure`);
-    this changes no run. `fail` ends its run."""
+    """The last reply is passed on unchanged and coded. `missing` leaves it out of tables and figures, and `measure`
+    counts it; neither changes a run. `fail` ends the run."""
 
 
 class Unreadable(DocumentModel):
     """Treatment of answers to closed questions, such as ratings and choices, that cannot be read."""
 
     reask: int = Field(2, ge=0, le=100)
-    """Most times to ask again, each with another seed, saying what was wrong."""
+    """Maximum number of times to ask again, each with another seed and an explanation of what was wrong."""
     then: Literal["missing", "fail"] = "missing"
-    """`missing` takes the last one as an answer that decides nothing; `fail` ends its run."""
+    """`missing` treats the last reply as an answer that decides nothing. `fail` ends the run."""
 
 
 class Again(DocumentModel):
     """Treatment of answers with a sign: to ask again."""
 
     reask: int = Field(2, ge=0, le=100)
-    """Most times to ask again, each with another seed, saying what was wrong."""
+    """Maximum number of times to ask again, each with another seed and an explanation of what was wrong."""
     then: Literal["keep", "strip", "skip", "missing", "fail"] = "keep"
     """`keep` takes the last one as it stands; `strip` takes out what is sure to be no part of it; `skip` leaves it out
     of what others receive and counts it as missing; `missing` passes it on, and leaves it out of tables and figures;
@@ -80,37 +81,37 @@ class ReplyPolicy(DocumentModel):
     refused: NoAnswer = Field(default_factory=NoAnswer)
     """The model declined, or a filter of its provider withheld the text."""
     off_role: NoAnswer = Field(default_factory=NoAnswer)
-    """The text holds no answer in role, and declines nothing."""
+    """The text neither answers in role nor declines."""
     empty: NoAnswer = Field(default_factory=NoAnswer)
-    """No text arrived, or a word for nothing, such as N/A."""
+    """No text arrived, or only a word for nothing, such as N/A."""
     truncated: CutOff = Field(default_factory=CutOff)
-    """The reply was cut off at max_tokens."""
+    """The reply was cut off at `max_tokens`."""
     unreadable: Unreadable = Field(default_factory=Unreadable)
     """The answer to a closed question, such as a self-report, a rating or a choice, could not be read."""
     preamble: Taken = "strip"
-    """The model's own words in front of the text or behind it."""
+    """The model's own words before or after the text."""
     names: Taken = "strip"
-    """A name or a label in front of the text."""
+    """A name or a label before the text."""
     markup: Taken = "strip"
-    """Marks of Markdown, HTML, JSON or the stage, quotes around the whole, and counts of words."""
+    """Markdown, HTML, JSON or stage directions, quotation marks around the whole text, and word counts."""
     lines: Taken = "keep"
-    """Lines that are written for others."""
+    """Lines written on behalf of others."""
     language: Kept = "keep"
-    """Another language than asked."""
+    """A different language from the one requested."""
     length: Kept = "keep"
-    """More words than asked."""
+    """More words than requested."""
     echo: Kept = "keep"
-    """More than half of its passages of six words are copied from what was read."""
+    """More than half of its six-word passages are copied from what the agent read."""
     echo_task: Kept = "keep"
-    """More than half of them are copied from the task or the system message."""
+    """More than half of its six-word passages are copied from the task or the system message."""
     loop: Kept = "keep"
-    """More than half of them occur several times."""
+    """More than half of its six-word passages occur several times."""
     role: Kept = "keep"
-    """Words about the role, or out of it."""
+    """Words about the role, or outside it."""
     own: dict[str, Taken] = Field(default_factory=dict)
-    """Signs of your own, each by its import path, package.module:Name, and what follows from it."""
+    """Your own signs, each with its import path, package.module:Name, and how to handle it."""
     judge: str = ""
-    """Import path of what looks at replies in the place of the package's rules; empty for the rules."""
+    """Import path of the code that checks replies instead of the package's rules. Leave it empty to use the rules."""
 
     def _each(self) -> Iterator[tuple[str, Any]]:
         """What follows from each status and sign."""

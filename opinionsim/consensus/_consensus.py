@@ -62,18 +62,18 @@ class DrafterSpec(DocumentModel):
     """One way of drafting, for a number of the candidate statements."""
 
     count: int = Field(ge=1, le=1000)
-    """Candidate statements drafted in this way."""
+    """Number of candidate statements to draft in this way."""
     style: Literal["zero-shot", "few-shot", "reasoned", "completion"] = "zero-shot"
-    """`zero-shot` asks for a statement; `few-shot` shows statements of other sessions first; `reasoned` asks for an
-    analysis of the opinions before the statement; `completion` is for models without a chat format, such as fine-tuned
-    ones, whose first line counts."""
+    """`zero-shot` asks for a statement. `few-shot` first shows statements from other sessions. `reasoned` asks for an
+    analysis of the opinions before the statement. `completion` is for models without a chat format, such as fine-tuned
+    ones, and uses the first line of the reply."""
     label: str | None = Field(None, pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
-    """Name of the drafter in tables; null takes the style."""
+    """Name of the drafter in tables. Null uses the style."""
     role: str = Field(acts.MEDIATOR, pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
-    """Role that drafts; drafters of several models have roles of their own."""
+    """Role that drafts the statements. To draft with several models, give each its own role."""
     examples: str | tuple[str, ...] = ()
-    """For few-shot drafters: examples of other sessions, or the path of a file with them, as
-    `opinionsim.consensus.examples` writes it. Three are shown, of 3, 4 and 5 opinions where there are such."""
+    """For few-shot drafters: examples from other sessions, or the path of a file with them, as written by
+    `opinionsim.consensus.examples`. Three are shown, with 3, 4 and 5 opinions if available."""
 
     @property
     def name(self) -> str:
@@ -85,19 +85,20 @@ class RatingsSpec(DocumentModel):
     """Ratings of statements by citizens, for agreement and quality, from 1 to 7."""
 
     position: Literal["before", "after"] | None = None
-    """Whether the position statement is rated, and whether before citizens write their opinions or with the
-    candidates."""
+    """When citizens rate the position statement: `before` they write their opinions, or `after`, together with the
+    candidates. With null, they do not rate it."""
     passes: int = Field(1, ge=0, le=10)
-    """How often each citizen rates every statement, in a new order each time; two passes tell how reliable it is. The
-    position statement is rated once before opinions are written, whatever the passes."""
+    """How often each citizen rates every statement, in a new order each time. Two passes show how reliable the ratings
+    are. Citizens rate the position statement only once before they write their opinions, whatever the number of passes.
+"""
     winner: bool = False
-    """Whether each citizen rates the winner of the last round once it is known. These ratings count in no pass and in
-    no ballot."""
+    """Whether each citizen also rates the winner of the last round. These ratings do not count towards any pass or
+    ballot."""
 
 
 @part("interaction", name="consensus")
 class ConsensusInteraction(Interaction):
-    """Citizens state opinions; a mediator drafts statements; citizens rank them, and criticise the winner.
+    """Citizens state opinions, a mediator drafts statements, and citizens rank them and criticise the winner.
 
     After Bakker et al. 2022 and the Habermas Machine (D1-D8). An opinion round is followed by any number of critique
     rounds, in which the mediator revises the winner. The mediator is shown no persona, only texts.
@@ -117,46 +118,47 @@ class ConsensusInteraction(Interaction):
     remembers = False
 
     candidates: int | None = Field(None, ge=1, le=1000)
-    """Candidate statements of a round, if `drafters` does not list them; null makes 16."""
+    """Number of candidate statements per round, unless you list `drafters`. Null means 16."""
     drafters: tuple[DrafterSpec, ...] = ()
-    """Ways of drafting whose statements compete in one run."""
+    """Ways of drafting statements, which compete in one run."""
     rounds: int = Field(1, ge=0, le=100)
-    """Critique rounds after the opinion round. A round without a single critique that can be used ends the run."""
+    """Number of critique rounds after the opinion round. The run ends after a round without any usable critique."""
     incumbent: bool = False
-    """Whether the winner of a round stands again in the next."""
+    """Whether the winner of a round is a candidate again in the next round."""
     standing: tuple[Literal["opinions", "position"], ...] = ()
-    """What stands as a candidate beside the drafts in the opinion round: each citizen's own opinion, the position
+    """Further candidates in the opinion round, in addition to the drafts: each citizen's own opinion, or the position
     statement."""
     leave_one_out: int = Field(0, ge=0, le=100)
-    """Further drafts for each citizen, made without its opinion. They are rated, by predictors too, and do not
-    stand."""
+    """Number of further drafts for each citizen, made without that citizen's opinion. Citizens and predictors rate
+    them, but they are not candidates."""
     controls: str | tuple[str, ...] = ()
-    """Statements of other groups, or the path of a file with them. They are rated, by predictors too, and do not
-    stand."""
+    """Statements of other groups, or the path of a file with them. Citizens and predictors rate them, but they are not
+    candidates."""
     ballot: Literal["ranking", "rating"] = "ranking"
-    """Whether a ballot ranks all statements in one turn, or rates them one a turn."""
+    """Whether a ballot ranks all statements in one turn, or rates one statement per turn."""
     ballots: tuple[Literal["stated", "predicted"], ...] = Field(("stated",), min_length=1)
-    """Whose ballots there are: `stated` ones of citizens, shown their own opinions; `predicted` ones, made from the
-    text of one opinion, never from a persona."""
+    """Which ballots to collect: `stated` ballots from citizens, who see their own opinions, and `predicted` ballots,
+    which are made from the text of one opinion and never from a persona."""
     predictor: Literal["role", "instrument"] = "role"
-    """Who predicts: the role `predictor`, or the instrument of the variable `predicted_agreement`, such as a trained
-    reward model or a baseline."""
+    """What makes the predictions: the role `predictor`, or the instrument of the variable `predicted_agreement`, such
+    as a trained reward model or a baseline."""
     choose_by: Literal["stated", "predicted"] | None = None
-    """Ballots that elect; null takes the first of `ballots`."""
+    """Which ballots decide the election. Null uses the first of `ballots`."""
     shortlist: int | None = Field(None, ge=2, le=1000)
-    """Number of statements, the best by predicted ballots, that citizens rank; null has them rank all."""
+    """Number of statements that citizens rank, chosen as the best by predicted ballots. With null, they rank all
+    statements."""
     rule: Annotated[str | dict[str, Any], AfterValidator(_known_rule)] = "schulze"
-    """Rule by which ballots elect: a name, such as `schulze`, `borda`, `copeland`, `plurality`, `utilitarian`, `nash`
-    or `egalitarian`, or a mapping with kind and options, such as `{kind: power-mean, alpha: 2}`."""
+    """Voting rule: a name, such as `schulze`, `borda`, `copeland`, `plurality`, `utilitarian`, `nash` or `egalitarian`,
+    or a mapping with `kind` and its options, such as `{kind: power-mean, alpha: 2}`."""
     ties: Literal["allowed", "random", "ballots"] = "ballots"
-    """Treatment of ties: `allowed` leaves them and takes the first statement; `random` breaks them by chance; `ballots`
-    by ballots in random order, then by chance."""
+    """How ties are broken: `allowed` keeps them and uses the first statement, `random` breaks them at random, and
+    `ballots` breaks them by ballots in random order and then at random."""
     ratings: RatingsSpec = Field(default_factory=lambda: RatingsSpec(passes=0))
-    """Ratings beside the ballots."""
+    """Ratings in addition to the ballots."""
     between: Literal["probe", "self-report"] | None = None
-    """Off-record question to citizens after each round but the last; null asks none."""
+    """Off-record question to citizens after each round except the last. Null asks none."""
     position: str | None = Field(None, pattern=r"\S")
-    """The position statement; null takes the claim of the topic."""
+    """The position statement. Null uses the claim of the topic."""
 
     # What follows from the fields
 

@@ -64,7 +64,7 @@ def read_question(call: str, text: str, received: tuple[Message, ...], examples:
 
 @part("interaction", name="questions")
 class QuestionsInteraction(Interaction):
-    """One agent writes questions for discussion, each after reading examples drawn at random (Bakker et al.; D1).
+    """One agent writes discussion questions, each after reading randomly drawn examples (Bakker et al.; D1).
 
     A reply is a question if it has more than 15 characters, contains "should", and is none of the examples, those not
     shown included; else it is asked for again. A question that is there already, and a turn without one, are made up
@@ -77,13 +77,15 @@ class QuestionsInteraction(Interaction):
     needs_task: ClassVar[bool] = False
 
     messages: str | tuple[str, ...]
-    """The examples, or the path of a file: YAML or JSON with a list under messages, otherwise one a line."""
+    """The examples, or the path of a file: YAML or JSON with a list under `messages`, or otherwise one example per
+    line."""
     count: int = Field(ge=1, le=MAX_STEPS)
-    """Questions that are wanted."""
+    """Number of questions to write."""
     shown: int = Field(10, ge=1)
-    """Examples that are shown in a turn, all different."""
+    """Number of examples, all different, that the agent sees in each turn."""
     most: int | None = Field(None, ge=1, le=MAX_STEPS)
-    """Most turns, so that there may be fewer questions than wanted; null allows twice as many turns as questions."""
+    """Maximum number of turns. If they are used up, there may be fewer questions than `count`. Null allows twice as
+    many turns as questions."""
 
     acts = named(replace(QUESTION, parse=read_question))
 

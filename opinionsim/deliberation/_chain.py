@@ -8,6 +8,6 @@ from opinionsim.registry import part
 
 @part("interaction", name="chain")
 class ChainInteraction(Sequential):
-    """Agents answer one after another; each is shown the last answers of all, its own earlier ones among them."""
+    """Agents answer one after another, and each sees the last answers of all agents, including its own."""
 
     instructed = "chain"

@@ -12,7 +12,7 @@ from opinionsim.schedules import Conflict, Setting
 
 @part("interaction", name="debate")
 class DebateInteraction(Sequential):
-    """Two agents answer in turn; each is shown the last statements, its own told from those of the other."""
+    """Two agents answer in turn, and each sees the last statements, with its own marked as its own."""
 
     instructed = "debate"
     labelling = "you-other"

@@ -15,12 +15,12 @@ from opinionsim.schedules import PARTICIPANT, Conflict, External, Ref, Setting, 
 
 @part("interaction", name="ensemble")
 class EnsembleInteraction(Structure):
-    """All agents answer at once, and are shown nothing of others: also the control without deliberation."""
+    """All agents answer at once without seeing other answers. Use it also as the control without deliberation."""
 
     own: bool = False
-    """Whether an agent is shown its own earlier answers, as it is in a chain."""
+    """Whether an agent sees its own earlier answers, as in a chain."""
     messages: str | tuple[str, ...] = ()
-    """Messages from outside that every agent is shown whenever it answers, or the path of a file that holds them."""
+    """Messages from outside that every agent sees whenever it answers, or the path of a file with them."""
 
     @property
     def shows(self) -> bool:

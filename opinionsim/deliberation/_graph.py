@@ -17,13 +17,13 @@ End = int | str
 
 @part("interaction", name="graph")
 class GraphInteraction(Structure):
-    """Agents answer along a directed acyclic graph; each is shown the answers of its direct predecessors, by name."""
+    """Agents answer along a directed acyclic graph, and each sees the answers of its direct predecessors, by name."""
 
     labelling = "named"
     moderated = "named"
 
     edges: tuple[tuple[End, End], ...]
-    """Edges from one agent to another, by number or name: the second reads the answer of the first."""
+    """Edges from one agent to another, by number or name. The second agent reads the answer of the first."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents; names of agents are checked by :meth:`check`."""

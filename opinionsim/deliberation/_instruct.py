@@ -13,14 +13,14 @@ from opinionsim.schedules import ActSpec, AskedOnce, automatic_instructions, nam
 
 @part("interaction", name="instruct")
 class InstructInteraction(AskedOnce):
-    """Each agent writes the instructions of a moderator for its task (Plurals; B5)."""
+    """Each agent writes instructions for a moderator for its task (Plurals; B5)."""
 
     prompts = "deliberation"
 
     marker: str = Field(min_length=1)
-    """Words with which a reply must begin, as the prompt pack asks for them."""
+    """Words with which a reply must begin, as the prompt pack requests."""
     attempts: int = Field(10, ge=1)
-    """Replies without them, or too long, after which the run ends."""
+    """Number of replies without these words, or of excessive length, after which the run ends."""
 
     @property
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]

@@ -52,9 +52,9 @@ class InterviewInteraction(AskedOnce):
     needs_task: ClassVar[bool] = False
 
     questions: tuple[str, ...] = Field(min_length=1)
-    """What is asked, in order."""
+    """The questions, in order."""
     words: int | None = Field(None, ge=1)
-    """Words that each answer should have; null says nothing of length."""
+    """Number of words that prompts request for each answer. With null, prompts do not mention length."""
 
     @property
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]

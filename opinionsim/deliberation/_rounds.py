@@ -16,17 +16,17 @@ from opinionsim.schedules import MAX_STEPS, Ref, Setting, Turn
 
 @part("interaction", name="rounds")
 class RoundsInteraction(Structure):
-    """In each round all agents answer; each is shown its neighbours' answers of the round before."""
+    """In each round, all agents answer, and each sees its neighbours' answers from the previous round."""
 
     labelling = "you-other"
     smallest = 2
 
     network: NetworkField = Field(default_factory=lambda: NetworkKind.read("complete"))
-    """Who is shown whose answers: a name, or a mapping with kind and that kind's parameters, or with edges."""
+    """Who sees whose answers: a name, or a mapping with `kind` and its parameters, or with `edges`."""
     cycles: int = Field(2, ge=1, le=MAX_STEPS)
-    """Rounds; nobody is shown anything in the first."""
+    """Number of rounds. In the first round, agents see no answers."""
     own: bool = True
-    """Whether an agent is shown its own answer of the round before."""
+    """Whether an agent sees its own answer from the previous round."""
 
     @property
     def contacts(self) -> NetworkKind:

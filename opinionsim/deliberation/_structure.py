@@ -68,15 +68,16 @@ class Structure(Interaction):
     """How answers are introduced to agents."""
 
     cycles: int = Field(1, ge=1, le=MAX_STEPS)
-    """How often every agent answers."""
+    """How often each agent answers."""
     instructions: str | None = Field(None, min_length=1)
-    """Instructions to agents that are shown answers: a name of the prompt pack, or a text that holds
-    ${previous_responses}. Null takes those of the kind. An agent's own come first."""
+    """Instructions for agents that read answers: a name in the prompt pack, or a text that contains
+    ${previous_responses}. Null uses the instructions of the kind. An agent's own instructions take precedence."""
     order: Literal["counterbalanced", "cast", "shuffled"] = "counterbalanced"
-    """Order of speaking, and of reading where several are read at once: balanced over replicates, so that every agent
-    stands at each place, and after each other agent, equally often; that of the cast; or drawn anew in each cycle."""
+    """Order in which agents speak, and in which several answers are shown. `counterbalanced` balances it over
+    replicates: every agent has each position, and follows each other agent, equally often. `cast` uses the order of the
+    cast, and `shuffled` draws a new order in each cycle."""
     remember: bool = False
-    """Whether agents have the memory of cognition, and are shown only what is new to them."""
+    """Whether agents have the memory set in `cognition` and see only answers that are new to them."""
 
     @property
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
@@ -153,7 +154,7 @@ class Sequential(Structure):
     """Base of structures in which agents speak one after another, and are shown the last answers of all."""
 
     last_n: int | None = Field(None, ge=1, le=MAX_STEPS)
-    """Most answers that an agent is shown, the latest ones; null shows all."""
+    """Maximum number of answers that an agent sees, starting with the latest. Null shows all."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, memory beside a window included."""

@@ -327,7 +327,7 @@ class Chain(AbstractStructure):
 
 
 class Debate(AbstractStructure):
-    """Two agents answer in turn; each is shown the last statements, its own told from those of the other.
+    """Two agents answer in turn, and each sees the last statements, with its own marked as its own.
 
     `responses` begin with ``[Debater 1]`` or ``[Debater 2]``, by the order of `agents`.
     """

@@ -23,8 +23,8 @@ class Written(SourceCell):
     """Texts of a cell of the experiment, one a run."""
 
     agent: int | None = Field(None, ge=0)
-    """Number of the participant whose last text is taken, from 0; null takes the last text of the run, which is that of
-    a moderator where there is one."""
+    """Number of the participant, from 0, whose last text is used. Null uses the last text of the run, which is the
+    moderator's if there is one."""
 
     def unfit(self, size: int) -> str:
         """That there is no such participant."""
@@ -52,9 +52,9 @@ class ChoicesInteraction(AskedOnce):
     tables = ("choices",)
 
     text: Written
-    """The texts whose share of choices is counted, as in `{cell: "cast=focus group"}`."""
+    """The texts whose share of choices is reported, as in `{cell: "cast=focus group"}`."""
     other: Written
-    """The texts that they stand beside; of the same cell, those of another participant."""
+    """The texts to compare them with. In the same cell, these must be from another participant."""
 
     def replicates(self, n: int) -> Sequence[int]:
         """One, in which all pairs are shown."""

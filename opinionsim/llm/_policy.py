@@ -16,11 +16,11 @@ class Limits(DocumentModel):
     """Limits on the usage of an experiment, over all its calls on record. Null sets no limit."""
 
     calls: int | None = Field(None, ge=0, le=MAX_INT)
-    """Replies of models."""
+    """Maximum number of replies from models."""
     tokens: int | None = Field(None, ge=0, le=MAX_INT)
-    """Tokens in and out."""
+    """Maximum number of input and output tokens."""
     money: float | None = Field(None, ge=0)
-    """Money in the currency of the price table."""
+    """Maximum cost, in the currency of the price table."""
 
     def exceeded_by(self, usage: Usage) -> list[str]:
         """Names of the limits that a usage exceeds."""
@@ -33,13 +33,13 @@ class Limits(DocumentModel):
 
 
 class RetryPolicy(DocumentModel):
-    """Repetition of calls that fail in passing."""
+    """How often to repeat calls after temporary failures."""
 
     transient: int = Field(5, ge=0, le=1000)
-    """Further tries after time-outs, lost connections and server errors."""
+    """Maximum number of retries after time-outs, lost connections and server errors."""
     rate_limited: int = Field(20, ge=0, le=1000)
-    """Further tries after a provider's "too many requests"."""
+    """Maximum number of retries after a provider's "too many requests"."""
     first_wait_s: float = Field(0.5, gt=0)
-    """Longest wait before the first further try, in seconds; it doubles with every further try."""
+    """Maximum wait before the first retry, in seconds. It doubles with every retry."""
     longest_wait_s: float = Field(60.0, gt=0)
-    """Longest wait before any further try, in seconds, unless the provider asks for more."""
+    """Maximum wait before any retry, in seconds, unless the provider asks for more."""

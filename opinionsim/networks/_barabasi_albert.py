@@ -21,7 +21,7 @@ class BarabasiAlbertNetwork(NetworkKind):
     """
 
     m: Positive
-    """Edges a new agent brings, below N."""
+    """Number of edges that each new agent adds, below N."""
 
     def problem(self, size: int) -> str:
         """The problem if there are no more than m agents."""

@@ -10,7 +10,7 @@ from opinionsim.registry import part
 
 @part("network", name="complete")
 class CompleteNetwork(NetworkKind):
-    """Every agent with every other; no pair is stored."""
+    """Every agent is connected with every other; no pairs are stored."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> int:
         """The number of agents, which stands for all pairs of them."""

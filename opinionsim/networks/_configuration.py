@@ -16,19 +16,20 @@ from opinionsim.registry import part
 
 @part("network", name="configuration")
 class ConfigurationNetwork(NetworkKind):
-    """Given degrees, or degrees drawn from a power law, joined by chance.
+    """Given degrees, or degrees drawn from a power law, connected at random.
 
     Degrees are exact: no edge is erased.
     """
 
     degrees: Annotated[tuple[Natural, ...], Field(min_length=1)] | None = None
-    """Neighbours of each agent, of an even sum; give either this or exponent."""
+    """Number of neighbours of each agent, with an even sum. Give either this or `exponent`."""
     exponent: float | None = Field(None, ge=-100, le=100)
-    """Degrees are drawn with probabilities proportional to degree^-exponent, one anew until their sum is even."""
+    """Degrees are drawn with probabilities proportional to degree^-exponent. One degree is redrawn until the sum is
+    even."""
     min_degree: Positive = 1
-    """Smallest degree that is drawn, below N."""
+    """Smallest degree to draw, below N."""
     max_degree: Positive | None = None
-    """Largest degree that is drawn; null allows N - 1."""
+    """Largest degree to draw. Null allows N - 1."""
 
     @model_validator(mode="after")
     def _one_form(self) -> ConfigurationNetwork:

@@ -15,7 +15,7 @@ class ErdosRenyiNetwork(NetworkKind):
     """Each pair with probability p = mean_degree / (N - 1), independently."""
 
     p: float | None = Field(None, gt=0, le=1)
-    """Probability of each edge; give either this or mean_degree."""
+    """Probability of each edge. Give either this or `mean_degree`."""
     mean_degree: float | None = Field(None, gt=0)
     """Expected number of neighbours, at most N - 1."""
 

@@ -26,18 +26,19 @@ class FileNetwork(GivenNetwork):
     """Edges in a file: GraphML, GML, GEXF, Pajek, an adjacency list, a sparse matrix of SciPy, or an edge list."""
 
     path: str = Field(min_length=1)
-    """The file, whose ending says what it is: .graphml, .gml, .gexf, .net, .adjlist, .npz, or .csv and the like."""
+    """Path of the file. Its extension determines the format: .graphml, .gml, .gexf, .net, .adjlist, .npz, or .csv and
+    similar."""
 
     directed: bool = False
-    """Whether edges of an edge list have one direction; other files say it themselves."""
+    """Whether the edges of an edge list are directed. Other formats contain this information."""
     first: Literal["speaker", "listener"] = "speaker"
-    """Who comes first in an edge that has a direction: who speaks, or who listens, as where followers name whom they
-    follow."""
+    """Which agent comes first in a directed edge: the speaker, or the listener, as in lists of followers and the
+    accounts they follow."""
     weight: str | None = Field(None, min_length=1)
-    """Column of an edge list, or attribute of edges, that weighs them. Null takes what is called `weight`, or the third
-    column of an edge list without headings."""
+    """Column of an edge list, or edge attribute, that contains the weights. Null uses the one named `weight`, or the
+    third column of an edge list without headings."""
     self_loops: Literal["refuse", "drop"] = "refuse"
-    """Whether a file with edges that join an agent to itself is refused, or read without them."""
+    """What to do if a file contains edges from an agent to itself: refuse the file, or drop these edges."""
 
     def network(self, read: Reader | None = None) -> Network:
         """The network on as many agents as the file names."""

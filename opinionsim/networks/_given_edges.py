@@ -16,14 +16,14 @@ _Agent = Annotated[int, Field(ge=0)] | str
 
 @part("network", name="edges")
 class EdgesNetwork(GivenNetwork):
-    """Pairs written out; `{edges: [[0, 1], [1, 2]]}` is enough."""
+    """Pairs that you list. You can shorten this to `{edges: [[0, 1], [1, 2]]}`."""
 
     edges: tuple[tuple[_Agent, _Agent], ...] = Field(min_length=1)
-    """Pairs of agents: numbers from 0, or the names of their personas."""
+    """Pairs of agents, given by number from 0 or by the names of their personas."""
     weights: tuple[float, ...] | None = None
-    """Weight of each edge; null gives all the weight 1."""
+    """Weight of each edge. Null gives every edge weight 1."""
     directed: bool = False
-    """Whether the first agent of a pair can speak to the second only; otherwise each can speak to the other."""
+    """Whether only the first agent of a pair can speak to the second. Otherwise each can speak to the other."""
 
     @model_validator(mode="after")
     def _one_weight_each(self) -> EdgesNetwork:

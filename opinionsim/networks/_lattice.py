@@ -17,11 +17,12 @@ class LatticeNetwork(NetworkKind):
     """A rectangular grid, filled row by row."""
 
     sides: tuple[Positive, Positive] | None = None
-    """Rows and columns, whose product is N; null makes the grid as square as it can be, a line if N is prime."""
+    """Number of rows and columns, whose product must be N. Null makes the grid as square as possible, which is a line
+    if N is prime."""
     periodic: bool = True
-    """Whether opposite borders meet; a side of one or two agents gives neither loops nor repeated edges."""
+    """Whether opposite borders are connected. A side of one or two agents creates no loops or repeated edges."""
     neighbours: Literal[4, 8] = 4
-    """Neighbours beside, above and below (4, von Neumann), or the diagonal ones too (8, Moore)."""
+    """4 for neighbours to the left, right, above and below (von Neumann), or 8 to include the diagonals (Moore)."""
 
     def problem(self, size: int) -> str:
         """The problem if the sides do not have the product `size`."""

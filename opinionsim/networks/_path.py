@@ -11,7 +11,7 @@ from opinionsim.registry import part
 
 @part("network", name="path")
 class PathNetwork(NetworkKind):
-    """An open line: each agent with the next."""
+    """An open line in which each agent is connected with the next."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
         """All but the last agent, each with the next."""

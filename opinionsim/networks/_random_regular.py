@@ -12,10 +12,10 @@ from opinionsim.registry import part
 
 @part("network", name="random-regular")
 class RandomRegularNetwork(NetworkKind):
-    """Every agent with d neighbours; drawn as `configuration`."""
+    """Every agent has d neighbours; drawn like `configuration`."""
 
     d: Positive
-    """Neighbours of each agent, below N, with N times d even."""
+    """Number of neighbours of each agent, below N. N times d must be even."""
 
     def problem(self, size: int) -> str:
         """The problem if d is not below `size`, or the sum of degrees is odd."""

@@ -17,10 +17,10 @@ Even = Annotated[int, Field(ge=2, le=MAX_AGENTS, multiple_of=2)]
 
 @part("network", name="ring")
 class RingNetwork(NetworkKind):
-    """A circle of k nearest neighbours, half of them on either side."""
+    """A circle in which each agent is connected with its k nearest neighbours, half of them on either side."""
 
     k: Even = 2
-    """Nearest neighbours each agent is joined to: even, at most N; N joins everybody."""
+    """Number of nearest neighbours of each agent. It must be even and at most N; with N, all agents are connected."""
 
     def problem(self, size: int) -> str:
         """The problem if k is above `size`."""

@@ -11,7 +11,7 @@ from opinionsim.registry import part
 
 @part("network", name="star")
 class StarNetwork(NetworkKind):
-    """Agent 0 with every other agent."""
+    """Agent 0 is connected with every other agent."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
         """Agent 0 with each other agent."""

@@ -18,21 +18,21 @@ _Share = Annotated[float, Field(gt=0, le=MAX_AGENTS)]
 
 @part("network", name="stochastic-block-model")
 class StochasticBlockModelNetwork(NetworkKind):
-    """Blocks of agents, each pair joined with the probability of its blocks; agents are numbered block by block.
+    """Blocks of agents, numbered block by block; the blocks of a pair determine its probability of being connected.
 
     Holland, Laskey and Leinhardt 1983, doi:10.1016/0378-8733(83)90021-7.
     """
 
     sizes: Annotated[tuple[Natural, ...], Field(min_length=1)] | None = None
-    """Agents of each block, which sum to N; give either this or shares."""
+    """Number of agents in each block, with sum N. Give either this or `shares`."""
     shares: Annotated[tuple[_Share, ...], Field(min_length=1)] | None = None
-    """Share of each block, with any sum; agents left by rounding go to the largest remainders."""
+    """Share of each block, with any sum. Agents left over by rounding go to the blocks with the largest remainders."""
     p_within: Probability | None = None
     """Probability of an edge within a block."""
     p_between: Probability | None = None
     """Probability of an edge between two blocks."""
     p: tuple[tuple[Probability, ...], ...] | None = None
-    """Probability for each two blocks, a symmetric matrix, in the place of p_within and p_between."""
+    """Symmetric matrix with a probability for each pair of blocks, instead of `p_within` and `p_between`."""
 
     @model_validator(mode="after")
     def _one_form(self) -> StochasticBlockModelNetwork:

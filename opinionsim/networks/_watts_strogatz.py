@@ -21,7 +21,7 @@ class WattsStrogatzNetwork(RingNetwork):
     """
 
     k: Even
-    """Nearest neighbours on the ring: even, at most N."""
+    """Number of nearest neighbours on the ring. It must be even and at most N."""
     p: Probability
     """Probability that an edge is rewired."""
 

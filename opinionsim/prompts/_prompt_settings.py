@@ -15,15 +15,16 @@ class CognitionFields(DocumentModel):
     """Conditions of prompts that a specification states under `cognition`; templates know each by its name."""
 
     confirmation_bias: Literal["none", "weak", "strong"] = "none"
-    """Instruction to favour messages that agree with the agent's belief."""
+    """Strength of the instruction to favour messages that agree with the agent's belief."""
     world: Literal["closed", "open"] | None = None
-    """`closed` tells agents that only the other agents can inform them. Null is closed for a population, and open for a
-    cast, which is told no more than it says."""
+    """`closed` tells agents that only the other agents can inform them. Null means closed for a population and open for
+    a cast, whose prompts contain nothing beyond what you write."""
     belief_tense: Literal["present", "past"] = "present"
-    """Wording of the initial belief: a phrase without a verb, or a sentence in the past tense."""
+    """Wording of the initial belief: `present` is a phrase without a verb, and `past` is a sentence in the past tense.
+"""
     post_words: int | None = Field(60, ge=1, le=MAX_INT)
-    """Most words that agents are asked to write in a post, or in a response on a topic. Null says nothing of length in
-    any prompt, whatever `max_tokens` of the model is."""
+    """Maximum number of words that prompts request for a post, or for a response on a topic. With null, no prompt
+    mentions length, whatever the `max_tokens` of the model."""
 
 
 class Conditions(CognitionFields):

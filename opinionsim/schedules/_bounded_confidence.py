@@ -1,4 +1,4 @@
-"""Dyads in which no agent reads one whose opinion is too far from its own."""
+"""Dyads in which agents do not read speakers whose opinions are too far from their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opinionsim.schedules._turns import Outcomes, Turn
 
 @part("interaction", name="bounded-confidence")
 class BoundedConfidenceDyads(OpinionInteraction):
-    """Dyads in which no agent reads one whose opinion is too far from its own.
+    """Dyads in which agents do not read speakers whose opinions are too far from their own.
 
     Each step draws an ordered pair (speaker, listener) as random dyads do. With ``choose: drawn`` they meet if their
     opinions are no further apart than `confidence`; otherwise the step passes without a turn. With ``choose: near`` the
@@ -28,11 +28,12 @@ class BoundedConfidenceDyads(OpinionInteraction):
     """
 
     confidence: float = Field(ge=0)
-    """Largest distance of opinions at which agents meet, in scale units."""
+    """Largest difference of opinions at which agents meet, in scale units."""
     choose: Literal["drawn", "near"] = "drawn"
-    """If the drawn speaker is too far, nothing is read; or the speaker is drawn among those that are near."""
+    """With `drawn`, the listener reads nothing if the drawn speaker is too far away. With `near`, the speaker is drawn
+    from those that are near."""
     strict: bool = False
-    """Whether a distance of exactly confidence is too far."""
+    """Whether a distance of exactly `confidence` counts as too far."""
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
         """Two turns for a pair that meets, none for one that does not."""

@@ -12,7 +12,7 @@ from opinionsim.schedules._turns import Turn
 
 @part("interaction", name="broadcast")
 class Broadcast(PostsInteraction):
-    """In each step a random speaker writes a post and all its neighbours review it.
+    """In each step, a random speaker writes a post and all its neighbours review it.
 
     The speaker is drawn uniformly among the agents with a listener. Chuang et al. 2023 name this as future work (A1).
     """

@@ -40,7 +40,7 @@ def drawn_listeners(n_agents: int, steps: int, rng: np.random.Generator) -> list
 
 @part("interaction", name="dyadic")
 class Dyads(PostsInteraction):
-    """In each step a random speaker writes a post and a random neighbour reviews it.
+    """In each step, a random speaker writes a post and a random neighbour reviews it.
 
     The ordered pair (speaker, listener) is drawn uniformly among the pairs that the network joins; on the complete
     graph this is Chuang et al. 2023, Algorithm 1 (A1). The review's text is the listener's report.

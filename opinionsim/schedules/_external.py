@@ -36,9 +36,10 @@ class OutsideInteraction(SteppedInteraction):
     played_by = ("chat models",)
 
     messages: str | tuple[str, ...]
-    """The messages, or the path of a file: YAML or JSON with a list under messages, otherwise one message a line."""
+    """The messages, or the path of a file: YAML or JSON with a list under `messages`, or otherwise one message per
+    line."""
     order: Literal["sequence", "random"] = "random"
-    """Whether messages are shown in turn or drawn."""
+    """Whether messages are shown in sequence or drawn at random."""
 
     @property
     def given(self) -> str | tuple[str, ...]:
@@ -73,7 +74,7 @@ class OutsideInteraction(SteppedInteraction):
 
 @part("interaction", name="external")
 class Exposure(OutsideInteraction):
-    """In each step the listener of random dyads, or every agent, reviews a message from outside.
+    """In each step, the listener of random dyads or every agent reviews a message from outside.
 
     Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent
     that reviews here in a step is the one that listens there.
@@ -82,7 +83,7 @@ class Exposure(OutsideInteraction):
     acts = named(REVIEW)
 
     readers: Literal["drawn", "all"] = "drawn"
-    """Whether one agent is drawn in each step, or all of them read its message."""
+    """Whether one random agent or all agents read the message in each step."""
 
     def turns_a_step(self, size: int) -> int:
         """One, or as many as agents."""

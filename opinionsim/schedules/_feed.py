@@ -16,7 +16,7 @@ from opinionsim.schedules._turns import Outcomes, Turn
 
 @part("interaction", name="feed")
 class Feed(OpinionInteraction):
-    """In each step a random reader reviews several posts, ranked for it, and then writes one.
+    """In each step, a random reader reviews several posts that are ranked for it, and then writes one.
 
     Before the first step (step 0) every agent writes a post. In each step a reader i is drawn uniformly among the
     agents that hear somebody. It is shown the latest post of up to `posts` of the agents it hears, the highest ranked
@@ -29,11 +29,12 @@ class Feed(OpinionInteraction):
     """
 
     posts: int = Field(3, ge=1, le=MAX_SIZE)
-    """Posts shown at a time, at most: the latest one of each author."""
+    """Maximum number of posts shown at a time. Only the latest post of each author is used."""
     ranking: Literal["similarity", "recency", "random"] = "similarity"
-    """Order of authors: by similar opinion, by recent post, or at random."""
+    """How authors are ranked: by similar opinion, by most recent post, or at random."""
     strength: float = Field(1.0, ge=0)
-    """With ranking by similarity, fall of the log-odds of being shown next per scale unit; 0 ranks at random."""
+    """For ranking by similarity: decrease in the log-odds of being shown next, per scale unit of distance. 0 ranks at
+    random."""
 
     @property
     def needs(self) -> Sequence[str]:

@@ -12,7 +12,7 @@ from opinionsim.schedules._turns import Turn, named
 
 @part("interaction", name="independent")
 class IndependentReports(ReportsInteraction):
-    """Control: no interaction; every report as if it were the first.
+    """Control without interaction: agents give every report as if it were the first.
 
     The no-interaction control as Chuang et al. 2023 write it; with one bare agent, their no-role-play control (A12).
     """

@@ -509,9 +509,9 @@ class SteppedInteraction(Interaction):
     """Base of interactions whose length is given in steps, or in steps an agent."""
 
     steps: int | None = Field(None, ge=0, le=MAX_STEPS)
-    """Number of steps T; give either this or exposures."""
+    """Number of steps T. Give either this or `exposures`."""
     exposures: float | None = Field(None, gt=0, le=MAX_STEPS)
-    """Number of steps per agent, T/N, rounded to whole steps; give either this or steps."""
+    """Number of steps per agent, T/N, rounded to whole steps. Give either this or `steps`."""
 
     @model_validator(mode="after")
     def _one_length(self) -> SteppedInteraction:
@@ -545,7 +545,7 @@ class NetworkedInteraction(SteppedInteraction):
     smallest = 2
 
     network: NetworkField = Field(default_factory=lambda: NetworkKind.read("complete"))
-    """Who can speak to whom: a name, or a mapping with kind and that kind's parameters, or with edges."""
+    """Who can speak to whom: a name, or a mapping with `kind` and its parameters, or with `edges`."""
 
     @property
     def contacts(self) -> NetworkKind:
@@ -560,7 +560,7 @@ class ReportsInteraction(Interaction):
     length_field = "reports"
 
     reports: int = Field(10, ge=0, le=MAX_STEPS)
-    """Reports each agent gives; none where agents are only asked off the record."""
+    """Number of reports from each agent. Use 0 if you only ask agents off the record."""
 
     @property
     def asks(self) -> bool:

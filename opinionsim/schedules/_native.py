@@ -18,7 +18,7 @@ class NativeInteraction(NetworkedInteraction):
     native = True
 
     isolates: Literal["error", "keep"] = "error"
-    """Treatment of agents without a partner: the run stops, or they keep their opinions."""
+    """What happens if an agent has no partner: `error` stops the run, and `keep` leaves its opinion unchanged."""
 
     @property
     def when_alone(self) -> str:  # type: ignore[override]

@@ -14,7 +14,7 @@ from opinionsim.schedules._turns import ActSpec, Turn, named
 
 @part("interaction", name="no-role-play")
 class NoRolePlayInteraction(IndependentReports):
-    """Control: the bare chat model reports, playing nobody.
+    """Control: the bare chat model reports without playing a person.
 
     Chuang et al. write that reports are independent, and ran one conversation of as many reports as there are steps
     (A12): `population.size: 1`, `reports: 100` and `conversation: true`.
@@ -23,8 +23,8 @@ class NoRolePlayInteraction(IndependentReports):
     role_play = False
 
     conversation: bool = False
-    """Whether the reports of an agent are one conversation: each is remembered, and the last one counts in tables.
-    Otherwise none depends on another, and all count."""
+    """Whether the reports of an agent form one conversation, in which it remembers each report and only the last one
+    counts in tables. Otherwise the reports are independent, and all of them count."""
 
     @property
     def every_report(self) -> bool:  # type: ignore[override]

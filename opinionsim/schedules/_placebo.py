@@ -15,15 +15,15 @@ from opinionsim.schedules._turns import External, Turn
 
 @part("interaction", name="placebo")
 class Placebo(OutsideInteraction, Dyads):
-    """Control: random dyads in which an off-topic post is read in the place of every post.
+    """Control: random dyads in which listeners read an off-topic post instead of the speaker's post.
 
     Pairs, turns and what agents write are those of `dyadic` in the same block. The speaker writes its post, which
     nobody reads; the listener reviews one from outside, as a stranger's.
     """
 
     messages: str | tuple[str, ...] | None = None  # type: ignore[assignment]
-    """The off-topic posts, or the path of a file: YAML or JSON with a list under messages, otherwise one a line. Null
-    takes some posts of everyday life."""
+    """The off-topic posts, or the path of a file: YAML or JSON with a list under `messages`, or otherwise one post per
+    line. Null uses built-in posts about everyday life."""
 
     @property
     def given(self) -> str | tuple[str, ...]:

@@ -18,7 +18,7 @@ from opinionsim.schedules._yoked import Yoked
 
 @part("interaction", name="recorded")
 class RecordedPeople(Interaction):
-    """What people said and rated, taken in from a table; nobody is asked anything.
+    """What people said and rated, imported from a table. No calls are made.
 
     :func:`opinionsim.import_panel` writes its fields. A run is one unit of the table, a person or a group, on one
     topic; the number of its replicate is that of the unit, so that all runs of a unit are one block.
@@ -37,19 +37,19 @@ class RecordedPeople(Interaction):
     content: str
     """Digest of the table and its mapping."""
     units: tuple[int, ...] = Field(min_length=1, strict=False)
-    """Numbers of the units that there is a record of under these conditions, from 0."""
+    """Numbers of the units, from 0, that were recorded under these conditions."""
     steps: int = Field(ge=0, le=MAX_STEPS)
     """Last step of the record."""
     rated: tuple[int, ...] = Field(strict=False)
-    """Steps at which people rated, in order; 0 is before anything was read."""
+    """Steps at which people gave ratings, in order. Step 0 is before they read anything."""
     ratings: dict[str, tuple[str, ...]] = Field(strict=False)
-    """Variables of which there are ratings, each with the kinds of text that have one."""
+    """Variables that people rated, each with the kinds of text that have a rating."""
     conditions: dict[str, str] = Field(default_factory=dict)
-    """Values of the factors of the design, such as the wording of the statement."""
+    """Values of the design factors, such as the wording of the statement."""
     pass_on: bool = False
-    """Whether the terms of the table let others have its texts."""
+    """Whether the terms of the table allow you to pass on its texts."""
     collected: str | None = None
-    """Day on which the last of it was collected, as YYYY-MM-DD."""
+    """Last day of data collection, as YYYY-MM-DD."""
 
     @property
     def rating_steps(self) -> Sequence[int]:
@@ -85,7 +85,7 @@ class RecordedPeople(Interaction):
 
 @part("interaction", name="twins")
 class Twins(Yoked):
-    """Each person of a record is played by an agent, which reads what the person read and then says what it believes.
+    """An agent plays each recorded person: it reads what the person read and then states its belief.
 
     The agent has the attributes and the first opinion of its person. It reads all that the person read between two
     ratings at once, in the same order; where that is nothing, it is only asked.
@@ -95,7 +95,7 @@ class Twins(Yoked):
     stands_in = True
 
     conditions: dict[str, str] = Field(default_factory=dict)
-    """Those of the record."""
+    """Conditions of the record."""
 
     def counterparts(self, replicate: int, n: int) -> Sequence[int]:
         """The same unit of the record."""

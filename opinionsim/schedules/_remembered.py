@@ -13,7 +13,7 @@ from opinionsim.schedules._turns import Turn, named
 
 @part("interaction", name="remembered")
 class RememberedReports(SteppedInteraction):
-    """Control: no interaction; in each step the listener of random dyads reports and remembers it.
+    """Control without interaction: in each step, the listener of random dyads reports and remembers its report.
 
     The no-interaction control as Chuang et al. ran it (A12): reports of an agent are not independent. Agents are drawn
     uniformly, as the listeners of random dyads on the complete network: in the same block, the agent that reports here

@@ -18,7 +18,7 @@ from opinionsim.schedules._turns import Outcomes, TieChange, Turn
 
 @part("interaction", name="rewiring")
 class RewiringDyads(OpinionInteraction):
-    """Dyads in which a listener may unfollow a speaker it disagrees with, and follow another agent.
+    """Dyads in which a listener may unfollow a speaker that it disagrees with, and follow another agent.
 
     Each step draws a tie uniformly, and with it a listener and a speaker it follows, as random dyads do. If
     their opinions are further apart than `tolerance`, then with probability `rewire` the listener unfollows the
@@ -33,11 +33,12 @@ class RewiringDyads(OpinionInteraction):
     """
 
     tolerance: float = Field(ge=0)
-    """Largest distance of opinions at which agents always meet, in scale units."""
+    """Largest difference of opinions at which agents always meet, in scale units."""
     rewire: float = Field(1.0, ge=0, le=1)
-    """Probability that a listener beyond tolerance unfollows; otherwise it reads the speaker's post."""
+    """Probability that a listener beyond `tolerance` unfollows the speaker. Otherwise it reads the speaker's post."""
     target: Literal["random", "similar", "friend-of-friend"] = "random"
-    """The agent followed instead: any, one within tolerance, or one followed by an agent it still follows."""
+    """Which agent to follow instead: any agent, one within `tolerance`, or one that is followed by an agent it still
+    follows."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, a complete network included."""

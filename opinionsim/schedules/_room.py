@@ -32,7 +32,7 @@ def _speakers(reader: int | None) -> str:
 
 @part("interaction", name="room")
 class RoomInteraction(Interaction):
-    """A moderated discussion among models and people at seats (ArgsBase; C1-C7).
+    """A moderated discussion between models and people at seats (ArgsBase; C1-C7).
 
     The moderator opens, remarks on what is said and proposes the next speaker; rules that hold whatever it proposes are
     kept in code. An analyzer reads along and says nothing. Any number of models and people take part, none included.
@@ -45,42 +45,45 @@ class RoomInteraction(Interaction):
     places_questions = True
 
     steps: int = Field(12, ge=1, le=MAX_STEPS)
-    """Most speaker turns T; what the moderator says is none."""
+    """Maximum number of speaker turns T. Turns of the moderator do not count."""
     every: int = Field(3, ge=2, le=MAX_STEPS)
-    """Each person has at least one of any so many speaker turns that follow one another."""
+    """Each person gets at least one of any this many consecutive speaker turns."""
     unheard: int | None = Field(None, ge=1, le=MAX_STEPS)
-    """A speaker unheard for so many turns is next, after people whose turn it is; null takes twice the number of
-    speakers."""
+    """A speaker that has not spoken for this many turns is next, after people whose turn it is. Null uses twice the
+    number of speakers."""
     moderator: bool = True
-    """Whether a moderator leads; otherwise the speaker silent longest is next. One model and one person without a
-    moderator are the single-assistant condition."""
+    """Whether a moderator leads. Without one, the speaker that has been silent longest is next. One model and one
+    person without a moderator form the single-assistant condition."""
     opens: bool = True
     """Whether the moderator opens with scope, criteria, timeline and roles."""
     closes: bool = True
-    """Whether the moderator closes with what was reached and what is left open."""
+    """Whether the moderator closes with the results and the open questions."""
     analyze_every: int | None = Field(6, ge=0, le=MAX_STEPS)
-    """Speaker turns from one analysis to the next; null makes them only when a person asks for one, 0 never."""
+    """Number of speaker turns between analyses. With null, there is an analysis only when a person asks for one, and
+    with 0 there is never one."""
     most: int = Field(5, ge=1, le=100)
-    """Most sentences of the summary of an analysis, and most items of each of its lists."""
+    """Maximum number of sentences in the summary of an analysis, and of items in each of its lists."""
     words: int | None = Field(150, ge=1)
-    """Words that a reply is asked to have at most; null says nothing of length. Longer replies stand as they are."""
+    """Maximum number of words that prompts request for a reply. With null, prompts do not mention length. Longer
+    replies are kept in full."""
     remember: bool = True
-    """Whether models have the memory of cognition, and read only what is new to them; otherwise the whole dialogue."""
+    """Whether models have the memory set in `cognition` and read only what is new to them. Otherwise they read the
+    whole dialogue."""
     last_n: int | None = Field(None, ge=1, le=MAX_STEPS)
-    """Most messages of the dialogue, the latest ones, that moderator and models are shown beside the opening, where
-    models do not remember; null shows all."""
+    """Maximum number of messages of the dialogue, starting with the latest, that moderator and models see in addition
+    to the opening if models do not remember. Null shows all."""
     token_budget: int | None = Field(None, ge=1)
-    """Most tokens of these messages, counted as four characters each; null sets no limit."""
+    """Maximum number of tokens in these messages, counted as four characters each. Null sets no limit."""
     without: tuple[Guideline, ...] = ()
-    """Lines of guidance on reasoning that are left out of what moderator and models are told."""
+    """Lines of guidance on reasoning to leave out of the prompts for moderator and models."""
     topic: Literal["given", "ask"] = "given"
-    """`ask` has the first person propose what the room talks about."""
+    """With `ask`, the first person proposes the topic of the room."""
     consent: bool = True
-    """Whether people are asked first whether they agree to take part; whoever does not is asked nothing else."""
+    """Whether people are first asked for their consent. People who do not consent are asked nothing else."""
     questionnaire: bool = False
-    """Whether people rate the room afterwards and say what they think of it."""
+    """Whether people rate the room afterwards and comment on it."""
     debriefing: str | None = Field(None, pattern=r"\S")
-    """What people are told last; null says nothing."""
+    """Text that people see at the end. Null shows none."""
 
     @property
     def needs_task(self) -> bool:  # type: ignore[override]

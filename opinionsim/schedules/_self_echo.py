@@ -13,7 +13,7 @@ from opinionsim.schedules._turns import Turn
 
 @part("interaction", name="self-echo")
 class SelfEcho(Dyads):
-    """Control: random dyads in which the listener reads its own last post, shown as a stranger's.
+    """Control: random dyads in which the listener reads its own last post, presented as a stranger's.
 
     Pairs are those of `dyadic` in the same block. A listener that has not written yet has nothing to read: it is not
     asked in that step.

@@ -17,7 +17,7 @@ from opinionsim.schedules._turns import Outcomes, Turn
 
 @part("interaction", name="similarity")
 class SimilarityDyads(OpinionInteraction):
-    """Dyads in which a listener meets speakers of similar opinion more often.
+    """Dyads in which a listener meets speakers with similar opinions more often.
 
     In each step a listener i is drawn uniformly among the agents that hear somebody, and a speaker j among
     those it hears with probability proportional to exp(-strength * d_ij), or to max(d_ij, floor)^-strength with
@@ -27,11 +27,12 @@ class SimilarityDyads(OpinionInteraction):
     """
 
     strength: float = Field(1.0, ge=0)
-    """Fall of the log-odds of meeting per scale unit of distance, or exponent of the power law; 0 is indifferent."""
+    """Decrease in the log-odds of meeting per scale unit of distance, or exponent of the power law. With 0, distance
+    does not matter."""
     form: Literal["exponential", "power"] = "exponential"
-    """How probability falls with distance d: as exp(-strength d), or as d to the power of -strength."""
+    """How the probability decreases with distance d: as exp(-strength d), or as d to the power of -strength."""
     floor: float = Field(0.5, gt=0)
-    """Least distance that the power law distinguishes, in scale units; shorter distances count as this one."""
+    """Smallest distance that the power law distinguishes, in scale units. Shorter distances count as this one."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, a floor without effect included."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @part("interaction", name="yoked")
 class Yoked(SteppedInteraction):
-    """Control: everyone reviews what its counterpart read in another run; nobody writes, and nobody answers.
+    """Control: each agent reviews what its counterpart read in another run, and does nothing else.
 
     The counterpart of an agent is the agent of the same number in the next replicate of another cell; after the last
     replicate comes the first. The other cell may have another kind of interaction; its runs are carried out first.
@@ -29,7 +29,8 @@ class Yoked(SteppedInteraction):
     yoked = True
 
     source: SourceCell
-    """The other cell, as in `{cell: "interaction=dyadic"}`. It has as many agents, and at least as many steps."""
+    """The other cell, as in `{cell: "interaction=dyadic"}`. It must have the same number of agents and at least as many
+    steps."""
 
     def counterparts(self, replicate: int, n: int) -> Sequence[int]:
         """The next replicate; after the last comes the first."""

@@ -35,15 +35,16 @@ class ContrastSpec(DocumentModel):
     """A contrast of conditions, paired by block."""
 
     measure: str = Field("bias", min_length=1)
-    """What is compared: `bias` (the mean opinion B), `diversity`, or a metric of `measurement.metrics`; of the two
-    framings of each topic `truth-pull`, (B_truth - B_falsehood)/2, or `agreement-bias`, (B_truth + B_falsehood)/2."""
+    """Measure to compare: `bias` (the mean opinion B), `diversity`, or a metric of `measurement.metrics`. Two measures
+    combine the two framings of each topic: `truth-pull`, (B_truth - B_falsehood)/2, and `agreement-bias`, (B_truth +
+    B_falsehood)/2."""
     of: dict[str, Level | tuple[Level, ...]] = Field(default_factory=dict)
-    """Conditions by axes of the sweep and their levels, several of which are averaged, as is every axis that is not
-    named. `not set` stands for runs of grids that lack the axis. Nothing takes all conditions."""
+    """Conditions, given by axes of the sweep and their levels. Several levels, and axes that you do not name, are
+    averaged. `not set` selects runs of grids that lack the axis. An empty mapping selects all conditions."""
     less: dict[str, Level | tuple[Level, ...]] | None = None
-    """Conditions to subtract. Null subtracts nothing: the measure is compared with 0."""
+    """Conditions to subtract. Null compares the measure with 0."""
     smallest: float | None = Field(None, gt=0)
-    """Smallest effect of interest of this contrast. Null takes that of `analysis`."""
+    """Smallest effect of interest for this contrast. Null uses the value in `analysis`."""
 
     @model_validator(mode="after")
     def _has_a_null(self) -> ContrastSpec:
@@ -85,13 +86,13 @@ class ChoicesSpec(DocumentModel):
     """Ways to analyse what is on record, every combination of which is carried out. Left out, the usual one is."""
 
     texts: Chosen[str] = ()
-    """Kinds of text that opinions are read from, as `report` and `probe`."""
+    """Kinds of text from which to read opinions, such as `report` and `probe`."""
     classifiers: Chosen[str] = ()
-    """Names of classifiers whose stance counts."""
+    """Names of the classifiers to use for stance."""
     last: Chosen[Annotated[int, Field(ge=1)]] = ()
-    """Numbers of last steps: 1 takes the opinions at the end, and k the mean over the last k steps."""
+    """Numbers of last steps to use: 1 uses the opinions at the end, and k uses the mean over the last k steps."""
     truncated: Chosen[Literal["missing", "measure"]] = ()
-    """Whether texts that were cut off count."""
+    """Whether truncated texts count."""
 
 
 class VariantSpec(DocumentModel):
@@ -103,7 +104,8 @@ class VariantSpec(DocumentModel):
     """Dotted paths of fields with their values in the variant, under `cognition`, `events`, `interaction`, `model`,
     `population`, `prompts`, `roles`, `task` or `topic.masked`."""
     level: Literal["agent", "interaction", "system"] | None = None
-    """What the change is of: one agent, how agents interact, or all of them together. Null takes it from the paths."""
+    """What the change affects: a single agent, how agents interact, or the whole system. Null infers it from the paths.
+"""
 
     @property
     def changed_level(self) -> str:
@@ -117,16 +119,18 @@ class AnalysisSpec(DocumentModel):
     """What of the results is compared. It changes no run, and stands in the record of the design."""
 
     primary: str | None = None
-    """Name of the contrast that decides, whose p-value is not adjusted; all others are adjusted for one another."""
+    """Name of the primary contrast. Its p-value is not adjusted, and the p-values of all others are adjusted for one
+    another."""
     contrasts: dict[str, ContrastSpec] = Field(default_factory=dict)
     """Contrasts by name."""
     smallest: float | None = Field(None, gt=0)
-    """Smallest effect of interest, in scale points: with it, every contrast is larger, equivalent, or undecided."""
+    """Smallest effect of interest, in scale points. If you set it, every contrast is larger, equivalent, or undecided.
+"""
     estimand: Literal["topics-like-these", "these-topics"] | None = None
-    """What means are about: topics of which those of the experiment are a sample, or those topics alone. Null takes the
-    former from three topics on."""
+    """What means are about: topics like those of the experiment, which count as a sample, or only these topics. Null
+    uses `topics-like-these` if there are three or more topics."""
     choices: ChoicesSpec | None = None
-    """Ways of analysis under which the primary contrast, or the only one, is computed too."""
+    """Alternative analyses for which to compute the primary (or only) contrast as well."""
 
     @property
     def decides(self) -> str | None:

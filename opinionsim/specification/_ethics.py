@@ -31,12 +31,12 @@ class EthicsSpec(DocumentModel):
     """What people at seats are told and asked before they take part. It is no approval by itself."""
 
     consent: str | None = Field(None, min_length=1)
-    """Path of the file to which people consent, made from the template that a room serves as `/static/consent.yaml`;
-    null lets only its owner try the experiment, alone."""
+    """Path of the consent form, made from the template that a room serves as `/static/consent.yaml`. With null, only
+    the owner can try the experiment, alone."""
     protocol: str | None = Field(None, min_length=1, max_length=200)
-    """Number of the protocol under which an ethics board has approved it; sensitive topics need one."""
+    """Number of the protocol under which an ethics board approved the experiment. Sensitive topics require one."""
     age: int = Field(18, ge=0, le=120)
-    """Least age of people, years."""
+    """Minimum age of people in years."""
 
 
 class Comprehension(DocumentModel):

@@ -112,13 +112,13 @@ Pair = Annotated[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 
 
 class TiesEventSpec(_StepSpec):
-    """Ties of the network that are added or removed; pairs of this step and later ones are drawn with these."""
+    """Ties of the network to add or remove. They affect the pairs drawn from this step on."""
 
     kind: Literal["ties"]
     add: Annotated[tuple[Pair, ...], AfterValidator(distinct)] = ()
-    """Pairs of agents that are joined, by number; in a directed network (speaker, listener)."""
+    """Pairs of agents to connect, by number. In a directed network, a pair is (speaker, listener)."""
     remove: Annotated[tuple[Pair, ...], AfterValidator(distinct)] = ()
-    """Pairs of agents that are parted."""
+    """Pairs of agents to disconnect."""
 
     @model_validator(mode="after")
     def _some(self) -> TiesEventSpec:
@@ -158,16 +158,16 @@ class _EventSpec(_StepSpec):
     """Base of events that are about agents."""
 
     agents: Literal["all"] | tuple[Annotated[int, Field(ge=0)] | str, ...] | GroupSpec = "all"
-    """`all`; a list of names and numbers, from 0; or a mapping with where, share or both."""
+    """`all`; a list of names and numbers, from 0; or a mapping with `where`, `share` or both."""
 
 
 class _SaidSpec(_EventSpec):
     """Base of events in which something is said."""
 
     text: Annotated[str | tuple[str, ...] | None, AfterValidator(_not_blank)] = None
-    """The text, or a list of texts; give either this or file."""
+    """The text, or a list of texts. Give either this or `file`."""
     file: str | None = Field(None, min_length=1)
-    """Path of a file with the texts: YAML or JSON with a list under messages, otherwise one a line."""
+    """Path of a file with the texts: YAML or JSON with a list under `messages`, or otherwise one text per line."""
 
     @model_validator(mode="after")
     def _one_source(self) -> _SaidSpec:
@@ -186,11 +186,11 @@ class _LastingSpec(_SaidSpec):
     """Base of events that last."""
 
     until: int | None = Field(None, ge=1, le=MAX_STEPS)
-    """Last step; null for the end of the run."""
+    """Last step. Null means the end of the run."""
 
 
 class MessageEventSpec(_SaidSpec):
-    """A message from outside, which each agent reviews at the beginning of the step; several texts are shown at once.
+    """A message from outside that each agent reviews at the start of the step. Several texts are shown at once.
 
     Where agents respond and review nothing, it is shown with the next turn that reads.
     """
@@ -203,7 +203,7 @@ class MessageEventSpec(_SaidSpec):
 
 
 class ZealotEventSpec(_LastingSpec):
-    """Agents that post a fixed text and are asked nothing; of several texts each post takes the next one."""
+    """Agents that post a fixed text without any model call. If there are several texts, each post uses the next one."""
 
     kind: Literal["zealot"]
 
@@ -219,11 +219,11 @@ class ZealotEventSpec(_LastingSpec):
 
 
 class MediaEventSpec(_LastingSpec):
-    """A source that is read beside other messages; of several texts each reading takes the next one."""
+    """A source that agents read in addition to other messages; each reading uses the next of its texts."""
 
     kind: Literal["media"]
     probability: float = Field(ge=0, le=1)
-    """Probability that a turn in which an agent reads is shown it."""
+    """Probability that an agent sees it in a turn in which it reads."""
 
     def lack(self, interaction: Interaction) -> str:
         """What agents never do, so that it has no effect."""
@@ -231,7 +231,7 @@ class MediaEventSpec(_LastingSpec):
 
 
 class LeaveEventSpec(_EventSpec):
-    """Agents that leave: they are absent from this step on."""
+    """Agents that leave. They are absent from this step on."""
 
     kind: Literal["leave"]
 
@@ -244,7 +244,7 @@ class LeaveEventSpec(_EventSpec):
 
 
 class JoinEventSpec(_EventSpec):
-    """Agents that join: they are absent before this step."""
+    """Agents that join. They are absent before this step."""
 
     kind: Literal["join"]
 

@@ -62,11 +62,12 @@ class PopulationSpec(DocumentModel):
     """The agents and their initial opinions."""
 
     personas: str | dict[str, Any] = "chuang2024"
-    """Name of a persona set of the package, path of a persona file (YAML, JSON or CSV), or the set itself; `survey`
-    draws respondents of the survey, and `{margins: ...}` persons from given margins, for each run anew."""
+    """Name of a persona set of the package, path of a persona file (YAML, JSON or CSV), or the set itself. `survey`
+    draws new respondents from the survey for each run, and `{margins: ...}` draws new persons from the margins that you
+    give."""
     size: int | None = Field(None, ge=1, le=MAX_SIZE)
-    """Number of agents N. Null takes as many as the persona file holds, each once, and 10 where persons are drawn from
-    a survey or from margins."""
+    """Number of agents N. Null uses every persona in the file once, or 10 agents if they are drawn from a survey or
+    from margins."""
     initial_opinions: (
         Literal[
             "uniform",
@@ -82,20 +83,20 @@ class PopulationSpec(DocumentModel):
         | CountsSpec
         | None
     ) = None
-    """Distribution of initial opinions; `personas` takes those of the persona file, `none` gives nobody one,
-    `{counts: ...}` gives numbers of agents. Classic models also have `continuous`, uniform between the ends of the
-    scale, and `normal`. Null takes `personas` where the file gives everybody an opinion on the scale, else
-    `uniform`."""
+    """Distribution of initial opinions. `personas` uses the opinions in the persona file, `none` assigns no opinions,
+    and `{counts: ...}` sets the number of agents at each point. Classic models also accept `continuous`, which is
+    uniform between the ends of the scale, and `normal`. Null uses `personas` if the file gives every persona an opinion
+    on the scale, and otherwise `uniform`."""
     assignment: Literal["fixed", "random", "latin-square"] = "fixed"
-    """Assignment of initial opinions to agents: as the file pairs them, a permutation for each replicate, or a balanced
-    rotation."""
+    """How initial opinions are assigned to agents: `fixed` pairs them as in the file, `random` permutes them for each
+    replicate, and `latin-square` rotates them in a balanced way."""
     shown: Literal["full", "demographics", "name", "none"] = "full"
-    """Part of its persona that an agent is told."""
+    """Which part of its persona an agent sees."""
     template: str | None = Field(None, min_length=1)
-    """Persona template, where the prompt pack has some: a name, or a text that holds ${persona}. Null takes its
-    default."""
+    """Persona template, if the prompt pack has any: a name, or a text that contains ${persona}. Null uses the default
+    of the pack."""
     query: str | None = Field(None, min_length=1)
-    """Respondents of the survey from whom to draw: comparisons of variables with their original values."""
+    """Which respondents of the survey to draw from. The query compares variables with their original values."""
 
     @property
     def continuous(self) -> bool:
@@ -117,57 +118,58 @@ class NamedTopicSpec(DocumentModel):
     name: str = Field(min_length=1)
     """Name of the topic."""
     file: str | None = Field(None, min_length=1)
-    """Path of a topics file; null takes the topics of the package."""
+    """Path of a topics file. Null uses the topics of the package."""
     framing: str | None = None
-    """Side of the topic that the claim affirms; null takes `falsehood`, or the only side there is."""
+    """Side of the topic that the claim affirms. Null uses `falsehood`, or the only side if there is just one."""
     masked: bool | None = None
-    """Whether agents know the claim as an unnamed theory ("Theory XYZ"); otherwise it is put plainly. Null takes what
-    the topic says: true for those of the package, false for one of your own unless it says `masked: true`."""
+    """Whether prompts call the claim an unnamed theory ("Theory XYZ") instead of naming it. Null uses the setting of
+    the topic: true for topics of the package, and false for your own topics unless they set `masked: true`."""
 
 
 class InlineTopicSpec(DocumentModel):
     """A topic written out in the specification."""
 
     definition: dict[str, Any]
-    """The topic, with the fields it would have in a topics file."""
+    """The topic, with the same fields as in a topics file."""
     framing: str | None = None
-    """Side of the topic that the claim affirms; null takes `falsehood`, or the only side there is."""
+    """Side of the topic that the claim affirms. Null uses `falsehood`, or the only side if there is just one."""
     masked: bool | None = None
-    """Whether agents know the claim as an unnamed theory ("Theory XYZ"); otherwise it is put plainly. Null takes what
-    the topic says: true for those of the package, false for one of your own unless it says `masked: true`."""
+    """Whether prompts call the claim an unnamed theory ("Theory XYZ") instead of naming it. Null uses the setting of
+    the topic: true for topics of the package, and false for your own topics unless they set `masked: true`."""
 
 
 class CognitionSpec(CognitionFields):
-    """Memory and bias of the agents."""
+    """The memory and bias of the agents."""
 
     memory: NamedPart = Field(default_factory=lambda: NamedPart(name="cumulative"))
-    """Memory: `cumulative`, `reflective`, `reflective-as-run`, `none`, or one of your own; a name, or a
+    """Memory of the agents: `cumulative`, `reflective`, `reflective-as-run`, `none`, or your own. Give a name, or a
     mapping with name and options."""
     token_budget: int | None = Field(None, ge=1, le=MAX_INT)
-    """Most tokens of memory in a prompt; the oldest events are left out first. Null sets no limit."""
+    """Maximum number of tokens of memory in a prompt. The oldest events are left out first. Null sets no limit."""
     draws: int = Field(1, ge=1, le=100)
-    """Replies drawn for each answer; `selector` picks the one that counts. Off-record answers have one draw."""
+    """Number of replies to draw for each answer. `selector` picks the one that counts. Off-record answers use a single
+    reply."""
     selector: NamedPart = Field(default_factory=lambda: NamedPart(name="first"))
-    """Selector of one of several replies: `first`, `shortest`, `longest`, or one of your own."""
+    """Selector that picks one of several replies: `first`, `shortest`, `longest`, or your own."""
 
 
 class ExecutionSpec(DocumentModel):
     """How runs are carried out. No field changes a result, and each may change between invocations."""
 
     max_concurrency: int = Field(64, ge=1, le=MAX_SIZE)
-    """Model calls in flight at once, over all runs."""
+    """Maximum number of model calls in flight at once, over all runs."""
     timeout_s: float = Field(120.0, gt=0)
-    """Longest wait for one reply, in seconds."""
+    """Maximum wait for one reply, in seconds."""
     max_prompt_characters: int = Field(1_000_000, ge=1_000, le=MAX_INT)
-    """Most characters of a prompt, all its messages together, and thus of a reply that prompts are to show."""
+    """Maximum number of characters in all messages of a prompt, and therefore in a reply that prompts will show."""
     lookahead: int | None = Field(None, ge=0, le=MAX_STEPS)
-    """Steps that may be started beyond the first unfinished one; null sets no limit."""
+    """Maximum number of steps that may start beyond the first unfinished one. Null sets no limit."""
     budget: Limits = Field(default_factory=Limits)
     """Limits that stop the experiment before a call could exceed them."""
     prices: str | None = Field(None, min_length=1)
-    """Path of a price table; null takes that of the package."""
+    """Path of a price table. Null uses the table of the package."""
     retry: RetryPolicy = Field(default_factory=RetryPolicy)
-    """Repetition of calls that fail in passing."""
+    """How often to repeat calls after temporary failures."""
 
 
 def _topic_form(value: Any) -> str:
@@ -194,60 +196,62 @@ class ExperimentSpec(DocumentModel):
     """An experiment: one run, or a sweep of them, each repeated `replicates` times."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
-    """Name of the experiment: letters, digits, dots, hyphens and underscores."""
+    """Name of the experiment. It may contain letters, digits, dots, hyphens and underscores."""
     description: str = ""
     """Purpose of the experiment."""
     seed: int = Field(0, ge=0, le=MAX_INT)
-    """Root of all randomness."""
+    """Root seed of all random numbers."""
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
-    """Runs of each cell."""
+    """Number of runs of each cell."""
     redraws: int = Field(1, ge=1, le=MAX_SIZE)
-    """Runs of each replicate: with the same pairs, initial opinions and assignment, and other seeds of their calls."""
+    """Number of runs of each replicate. They share pairs, initial opinions and assignment, but their calls have
+    different seeds."""
     population: PopulationSpec = Field(default_factory=PopulationSpec)
     """The agents and their initial opinions."""
     survey: SurveySpec | None = None
     """The survey from which respondents are drawn."""
     cast: Annotated[tuple[MemberSpec, ...], Field(strict=False, max_length=MAX_SIZE)] = ()
-    """The agents one by one, in the place of a population."""
+    """A list of agents, instead of a population."""
     roles: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")], RoleSpec] = Field(default_factory=dict)
-    """Members of the cast beside the agents, by role: those that the interaction needs, such as `mediator`, and where
-    turns are known beforehand `moderator`, who reads all posts and answers once they are given. `{}` is a role without
-    settings of its own."""
+    """Members of the cast in addition to the agents, by role. These are the roles that the interaction needs, such as
+    `mediator`. If the turns are known in advance, you can also add a `moderator`, which reads all posts and answers at
+    the end. `{}` is a role with default settings."""
     task: str = ""
-    """What agents are asked to do, in words. Beside a topic it stands in every prompt; in the place of one, nothing is
-    coded unless an instrument says what."""
+    """What agents should do, in words. If there is also a topic, every prompt contains the task. If there is no topic,
+    nothing is coded unless you define an instrument for it."""
     topic: TopicSpec = Field(default_factory=_no_topic)
-    """The topic of opinions; classic models need none, and other agents none that have a task."""
+    """The topic of the opinions. Classic models do not need one, and neither do agents that have a task."""
     cognition: CognitionSpec = Field(default_factory=CognitionSpec)
-    """Memory and bias of the agents."""
+    """The memory and bias of the agents."""
     interaction: InteractionField
     """The order of turns, and the messages that agents read."""
     events: tuple[EventSpec, ...] = ()
-    """What happens from outside: messages, zealots, media, and agents that leave or join."""
+    """Interventions from outside: messages, zealots, media, and agents that leave or join."""
     fork: ForkSpec | None = None
-    """Another cell, as whose runs those of this one begin, and the step from which they go on by themselves."""
+    """Another cell whose runs this cell shares up to a step, and the step from which its own runs continue."""
     model: AnyModelSpec = Field(default_factory=ModelSpec)
-    """The chat model that plays the agents; a list of models with shares; a model for each value of an attribute; or a
+    """The chat model that plays the agents, a list of models with shares, a model for each value of an attribute, or a
     classic model."""
     measurement: MeasurementSpec = Field(default_factory=MeasurementSpec)
-    """How opinions are coded from texts."""
+    """How opinions are read from texts."""
     prompts: Annotated[str, Field(min_length=1)] | PromptsSpec | None = None
-    """Prompt pack: a name, as `opinionsim list templates` shows, the path of a folder, or a mapping with pack and
-    variant. Null takes that of the way of interacting."""
+    """Prompt pack: a name that `opinionsim list templates` shows, the path of a folder, or a mapping with `pack` and
+    `variant`. Null uses the pack of the interaction."""
     scale: ScaleSpec = Field(default_factory=ScaleSpec)
     """The opinion scale."""
     ethics: EthicsSpec = Field(default_factory=EthicsSpec)
     """What people at seats are told and asked."""
     execution: ExecutionSpec = Field(default_factory=ExecutionSpec)
-    """How runs are carried out; changes no result."""
+    """How runs are carried out. These settings change no result."""
     sweep: dict[str, tuple[Any, ...]] | tuple[dict[str, tuple[Any, ...]], ...] = Field(default_factory=dict)
-    """Grid of axes: dotted paths of fields of a run, each with its values; a list is a union of grids."""
+    """Grid of axes. Each axis is the dotted path of a field with a list of values. A list of grids is their union."""
     independent_over: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
-    """Dotted paths of fields whose values get independent random draws; cells that differ elsewhere share theirs."""
+    """Dotted paths of fields whose values get independent random draws. Cells that differ only in other fields share
+    their draws."""
     analysis: AnalysisSpec = Field(default_factory=AnalysisSpec)
-    """What of the results is compared; changes no run."""
+    """Which results to compare. These settings change no run."""
     robustness: tuple[VariantSpec, ...] = ()
-    """Changes of the specification under which `run --robustness` computes the primary contrast once more."""
+    """Changes to the specification for which `run --robustness` computes the primary contrast again."""
 
     @property
     def size(self) -> int:

@@ -30,7 +30,8 @@ class ProbeSpec(DocumentModel):
     after: int = Field(0, ge=0, le=MAX_STEPS)
     """Number of questions to each agent after the last step."""
     every: int | None = Field(None, ge=1, le=MAX_STEPS)
-    """One question to each agent after every so many steps, the last one left to `after`; null asks none in between."""
+    """Interval in steps between further questions to each agent. `after` covers the last step. Null asks no questions
+    in between."""
 
     @property
     def asks(self) -> bool:
@@ -47,9 +48,9 @@ class ScaleSpec(DocumentModel):
     """The opinion scale."""
 
     points: tuple[Annotated[int, Field(ge=-MAX_INT, le=MAX_INT)], ...] = Field((-2, -1, 0, 1, 2), min_length=2)
-    """Opinion values, strictly increasing."""
+    """Opinion values, in strictly increasing order."""
     labels: Annotated[tuple[str, ...], AfterValidator(distinct)] = ()
-    """One verbal anchor for each point, lowest first; the package has defaults for 2, 3, 4, 5 and 7 points."""
+    """One verbal anchor for each point, lowest first. There are defaults for 2, 3, 4, 5 and 7 points."""
 
     @model_validator(mode="after")
     def _ordered(self) -> ScaleSpec:
@@ -73,18 +74,20 @@ class InstrumentSpec(DocumentModel):
     """An instrument: a variable, and the classifier that measures it in texts."""
 
     variable: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
-    """Variable that it measures: `stance`, `role-break`, `closed-world`, or a name of your own, in lower case."""
+    """Variable that it measures: `stance`, `role-break`, `closed-world`, or your own name in lower case."""
     classifier: ClassifierSpec
-    """Name of the classifier, or a mapping with name and options. Of `role-break` and `closed-world`, the classifier
-    `chat` asks the question that defines them, unless it is given another."""
+    """Name of the classifier, or a mapping with `name` and `options`. For `role-break` and `closed-world`, the
+    classifier `chat` asks the question that defines the variable, unless you give it another."""
     scale: ScaleSpec | None = None
-    """Scale of its opinions; null takes no and yes for `role-break` and `closed-world`, else that of the experiment."""
+    """Scale of its readings. Null uses no and yes for `role-break` and `closed-world`, and otherwise the scale of the
+    experiment."""
     texts: _Kinds | None = Field(None, min_length=1)
-    """Kinds of text that are coded; null takes those in which an opinion is stated."""
+    """Kinds of text to code. Null uses those in which agents state an opinion."""
     context: bool = False
-    """Whether the classifier is told the author's persona and assigned opinion, and the messages it had read."""
+    """Whether the classifier sees the author's persona and assigned opinion, and the messages that the author had read.
+"""
     about: Literal["reads"] | None = None
-    """`reads` codes each text together with each message that its author read; null codes it by itself."""
+    """`reads` codes each text together with each message that its author read. Null codes each text alone."""
 
     @model_validator(mode="after")
     def _knows_what_was_received(self) -> InstrumentSpec:
@@ -137,20 +140,22 @@ class MeasurementSpec(DocumentModel):
     """How opinions and other variables are coded from texts."""
 
     classifier: ClassifierSpec | None = Field(default_factory=lambda: ClassifierSpec(name="lexicon"))
-    """Classifier of stance: its name, or a mapping with name and options. Null measures no stance."""
+    """Classifier of stance: its name, or a mapping with `name` and `options`. Null measures no stance."""
     texts: _Kinds | None = Field(None, min_length=1)
-    """Kinds of text whose stance is coded; null takes those in which an opinion is stated."""
+    """Kinds of text whose stance is coded. Null uses those in which agents state an opinion."""
     instruments: Annotated[tuple[InstrumentSpec, ...], Field(strict=False)] = ()
-    """Further instruments. One of stance replaces `classifier` and `texts` if `classifier` is not given."""
+    """Further instruments. If you do not set `classifier`, an instrument of stance replaces `classifier` and `texts`.
+"""
     probe: ProbeSpec = Field(default_factory=ProbeSpec)
-    """Off-record questions to every agent, answered in its own words; answers are coded like other texts."""
+    """Off-record questions that every agent answers in its own words. The answers are coded like other texts."""
     self_report: ProbeSpec = Field(default_factory=ProbeSpec)
-    """Off-record questions to every agent, answered with a point of the scale; no classifier codes the answers."""
+    """Off-record questions that every agent answers with a point of the scale. No classifier codes the answers."""
     least_measured: float = Field(0.5, ge=0, le=1)
-    """Least share, of the agents that had a turn of a kind of text, whose opinion must be measured for a run to have
-    a mean, a diversity and other numbers of them; 0 takes any. It changes no run."""
+    """Minimum share of the agents with a turn of a kind of text whose opinion must be measured for the run to have a
+    mean, a diversity and other numbers for that kind. 0 sets no minimum. This field changes no run."""
     metrics: Annotated[tuple[NamedPart, ...], Field(strict=False)] = ()
-    """Metrics of final opinions in tables, beside bias and diversity; `opinionsim list metrics` lists them."""
+    """Metrics of final opinions to show in tables, in addition to bias and diversity. `opinionsim list metrics` lists
+    them."""
 
     @property
     def takes_lexicon_for_granted(self) -> bool:

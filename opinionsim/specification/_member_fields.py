@@ -37,16 +37,16 @@ class SeatSpec(DocumentModel):
     """A place that a person takes."""
 
     invitation: _Text | None = None
-    """What the person is told in front of each question."""
+    """Text that the person sees before each question."""
     timeout_s: float | None = Field(None, gt=0)
-    """Seconds for each answer, which the person is told; after two questions running without one the person counts as
-    gone. Null waits without end. It changes no identity."""
+    """Time limit for each answer in seconds, which the person sees. After two consecutive questions without an answer,
+    the person counts as gone. Null sets no limit. This field is not part of the identity of a run."""
     words: Annotated[int, Field(ge=1)] | None = None
-    """Most words of a text; null sets no limit."""
+    """Maximum number of words in a text. Null sets no limit."""
     min_words: Annotated[int, Field(ge=1)] | None = None
-    """Least words of a text that must be given; null sets no limit."""
+    """Minimum number of words in a required text. Null sets no limit."""
     paste: bool = True
-    """Whether a page takes text that is pasted."""
+    """Whether the page accepts pasted text."""
 
 
 def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
@@ -63,35 +63,35 @@ class MemberSpec(DocumentModel):
     """One agent of a cast. It plays nobody unless it has a system text, persona, query or group."""
 
     name: Annotated[str, AfterValidator(_one_line)] | None = None
-    """Name under which others are shown its answers; null names it by its number, `Agent 0`."""
+    """Name that other agents see with its answers. Null names it by its number, as in `Agent 0`."""
     system: _Text | None = None
-    """Its whole system message; ${task} stands for its task."""
+    """The complete system message. ${task} is replaced by the task."""
     persona: _Text | None = None
-    """The person it plays, in words."""
+    """Description of the person that it plays."""
     text: _Text | None = None
-    """Its opinion in its own words, written by a person beforehand: nobody is asked in its place."""
+    """Its opinion in its own words, written by a person in advance. No model is called for it."""
     query: _Text | None = None
-    """Query of the survey from whose matching respondents its persona is drawn; `all` matches everybody."""
+    """Query of the survey. The persona is drawn from the respondents that match it; `all` matches every respondent."""
     group: _Text | None = None
-    """Group that the survey's mapping names, such as an ideology, in the place of a query."""
+    """Group that the survey's mapping defines, such as an ideology, instead of a query."""
     template: _Text | None = None
-    """Persona template: a name of the prompt pack, or a text that holds ${persona}. Null takes the pack's default, or
-    its template for respondents of a survey."""
+    """Persona template: a name in the prompt pack, or a text that contains ${persona}. Null uses the default of the
+    pack, or its template for survey respondents."""
     without: tuple[str, ...] = ()
-    """Ideals of deliberation that are left out of its persona template and instructions."""
+    """Ideals of deliberation to leave out of its persona template and instructions."""
     task: _Text | None = None
-    """Its own task, in the place of that of the experiment."""
+    """Its own task, instead of the task of the experiment."""
     instructions: _Text | None = None
-    """Its own instructions when it is shown answers: a name of the prompt pack, or a text that holds
+    """Its own instructions for reading answers: a name in the prompt pack, or a text that contains
     ${previous_responses}."""
     model: ModelSpec | None = None
-    """Chat model that plays it; null takes that of the experiment."""
+    """Chat model that plays it. Null uses the model of the experiment."""
     draws: Annotated[int, Field(ge=1, le=100)] | None = None
-    """Replies drawn for each answer; null takes those of cognition."""
+    """Number of replies to draw for each answer. Null uses the value in `cognition`."""
     selector: NamedPart | None = None
-    """Selector of one of several replies; null takes that of cognition."""
+    """Selector that picks one of several replies. Null uses the selector in `cognition`."""
     seat: SeatSpec | None = None
-    """A seat for a person, as in `seat: {}`: nothing but a name can stand beside it."""
+    """A seat for a person, as in `seat: {}`. The only other field allowed with it is a name."""
 
     def query_of(self, survey: Survey) -> str | None:
         """The query of the respondents that it can be; None for all.
@@ -136,25 +136,26 @@ class RoleSpec(DocumentModel):
     """
 
     persona: _Text | None = None
-    """Its system message: a name of the prompt pack, or a text; ${task} stands for the task. Null sends none."""
+    """Its system message: a name in the prompt pack, or a text. ${task} is replaced by the task. Null sends no system
+    message."""
     system: _Text | None = None
-    """Its whole system message, in the place of a persona; ${task} stands for the task."""
+    """The complete system message, instead of a persona. ${task} is replaced by the task."""
     automatic: bool = False
-    """Whether it first writes instructions for itself from the task."""
+    """Whether it first writes its own instructions from the task."""
     values: _Text | None = None
-    """Values by which alone it accepts or rejects what the task asks for, or leaves it undecided."""
+    """Set of values. Using only these values, it accepts or rejects what the task asks for, or leaves it undecided."""
     without: tuple[str, ...] = ()
-    """Ideals of deliberation that are left out of its texts."""
+    """Ideals of deliberation to leave out of its texts."""
     instructions: _Text | None = None
-    """Instructions on the answers: a name of the prompt pack, or a text that holds ${previous_responses}. Null takes
-    `default`, and `verdict` with values."""
+    """Instructions for the answers: a name in the prompt pack, or a text that contains ${previous_responses}. Null uses
+    `default`, or `verdict` if there are values."""
     task: _Text | None = None
-    """Its own task; null takes that of the experiment. It is shown the task once: in its system message where that
-    holds ${task}, else with the answers."""
+    """Its own task. Null uses the task of the experiment. It sees the task once: in its system message if that contains
+    ${task}, and otherwise with the answers."""
     model: ModelSpec | None = None
-    """Chat model that plays it; null takes that of the experiment."""
+    """Chat model that plays it. Null uses the model of the experiment."""
     seat: SeatSpec | None = None
-    """A seat for a person, as in `seat: {}`: nothing can stand beside it."""
+    """A seat for a person, as in `seat: {}`. No other field is allowed with it."""
 
     def conflicts(self, *, moderates: bool) -> Iterator[tuple[KeyPath, str]]:
         """Fields that do not go together, or that only a moderator has."""

@@ -76,19 +76,19 @@ class ModelSpec(DocumentModel, _Agents):
     """The chat model that plays the agents."""
 
     name: str = Field("scripted", min_length=1)
-    """`scripted`, provider and model as in `openai:gpt-4o-mini`, `gguf:` and the path of a file, or `hf:` and a name or
-    folder."""
+    """`scripted`, provider and model as in `openai:gpt-4o-mini`, `gguf:` followed by the path of a file, or `hf:`
+    followed by a name or folder."""
     temperature: float | None = Field(0.7, ge=0, le=2)
-    """Sampling temperature; null sends none, which some models require."""
+    """Sampling temperature. Null sends no temperature, which some models require."""
     max_tokens: int | None = Field(1000, ge=1, le=MAX_INT)
-    """Longest reply; null leaves it to the provider. Prompts ask for at most half as many words, unless
-    `cognition.post_words` is null."""
+    """Maximum length of a reply in tokens. Null leaves it to the provider. Prompts request at most half as many words,
+    unless `cognition.post_words` is null."""
     max_reply_bytes: int = Field(8_000_000, ge=1_000, le=MAX_INT)
-    """Longest reply that is read, in bytes without compression; a longer one ends its run."""
+    """Maximum size of a reply in uncompressed bytes. A larger reply ends its run."""
     options: Annotated[Options, AfterValidator(_no_fields)] = Field(default_factory=dict)
-    """Further arguments of the model, such as base_url or reasoning_effort."""
+    """Further arguments of the model, such as `base_url` or `reasoning_effort`."""
     replies: ReplyPolicy = Field(default_factory=ReplyPolicy)
-    """Treatment of refused, empty and truncated replies."""
+    """How to handle refused, empty and truncated replies."""
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
@@ -152,7 +152,7 @@ class ByAttributeSpec(DocumentModel, _Agents):
     models: dict[str, ModelSpec] = Field(min_length=1)
     """Model for each value."""
     otherwise: ModelSpec | None = None
-    """Model for personas with none of these values; null makes them an error."""
+    """Model for personas with none of these values. With null, such personas are an error."""
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
@@ -199,7 +199,7 @@ class ClassicModelSpec(DocumentModel, _Agents):
     classic: str = Field(min_length=1)
     """Name of the model; `opinionsim list abm` lists them."""
     parameters: dict[str, Any] = Field(default_factory=dict)
-    """Parameters and scheme options by name; opinions in them are in units of the scale."""
+    """Parameters and scheme options by name. Opinions in them are in units of the scale."""
 
     @property
     def equation(self) -> ClassicModelSpec:

@@ -24,10 +24,10 @@ class PromptsSpec(DocumentModel):
     """A prompt pack, and which of its wordings."""
 
     pack: str | None = Field(None, min_length=1)
-    """As `prompts` for short."""
+    """The pack, as in the short form of `prompts`."""
     variant: str = Field(USUAL, pattern=r"^[a-z0-9_-]+$")
-    """Wording of the pack: `usual`, or the name of another; those of `default` are `second`, `third`, `fourth` and
-    `fifth`, of equal content."""
+    """Wording of the pack: `usual`, or the name of another wording. The pack `default` also has `second`, `third`,
+    `fourth` and `fifth`, with the same content."""
 
 
 def pack_of(prompts: str | PromptsSpec | None, usual: str) -> str:

@@ -20,7 +20,7 @@ class ForkSpec(SourceCell):
     """A cell whose runs begin as those of another cell, and the step from which they go on by themselves."""
 
     step: int = Field(ge=1, le=MAX_STEPS)
-    """First step that is carried out anew, from 1; all before it is taken over."""
+    """First step that is simulated again, from 1. All earlier steps are copied."""
 
 
 def with_sources(cells: Sequence[Cell]) -> list[Cell]:

@@ -20,15 +20,15 @@ class SurveySpec(DocumentModel):
     """A survey whose respondents the agents play."""
 
     file: str = Field(min_length=1)
-    """Path of a .csv, .parquet, .dta or .sav file, or the name of a survey of the package. A manifest holds its mapped
-    columns and weights by content."""
+    """Path of a .csv, .parquet, .dta or .sav file, or the name of a survey of the package. A manifest identifies the
+    mapped columns and weights by their content."""
     mapping: str = Field(min_length=1)
-    """Name of a mapping of the package, or path of a YAML file: how columns become personas."""
+    """Name of a mapping of the package, or path of a YAML file, that turns columns into personas."""
     replace: bool = False
-    """Whether a respondent can be drawn more than once in a run."""
+    """Whether a run can draw the same respondent more than once."""
     weighting: Literal["draw", "analysis"] = "draw"
-    """Where weights count, which is never both: `draw` draws respondents by weight, for unweighted analysis; `analysis`
-    gives all the same chance, and puts weights on record."""
+    """Where the weights count. `draw` draws respondents in proportion to their weights, and the analysis is unweighted.
+    `analysis` draws all respondents with equal probability and records the weights for the analysis."""
 
 
 class MarginsSpec(DocumentModel):

@@ -25,13 +25,14 @@ _AMPLY = 1.5
 
 #: The criteria of bounded confidence in words.
 BOUNDED_CONFIDENCE = (
-    "no cluster can split or meet another. On the complete graph with one confidence for all: opinions, sorted and "
-    "split where two in a row are farther apart than the confidence, are in blocks no wider than it, which can but "
-    "shrink. Otherwise, in the components of the ties within reach: no component is wider than the confidence by which "
-    "a tie of it is within reach, and no tie between two components is within reach of the range that both take up."
+    "no cluster can split or meet another. On the complete graph with one confidence for all, sort the opinions and "
+    "split them where two in a row are farther apart than the confidence: no block may be wider than that, so blocks "
+    "can only shrink. Otherwise, take the components of the ties within reach: no component may be wider than the "
+    "confidence by which one of its ties is within reach, and no tie between two components may be within reach of "
+    "the range that both cover."
 )
 #: The criterion of copying in words.
-NO_DISCORD = "no agent that can change hears another opinion than its own."
+NO_DISCORD = "no agent that can change hears an opinion other than its own."
 
 
 def bounded_confidence(setup: Setup) -> Stop:

@@ -17,13 +17,13 @@ _TURN = "probability that an agent whose turn it is takes {} instead of updating
 #: Noise, or free will, of models of any opinion and of models of states.
 NOISE = Parameter(0.0, _TURN.format("a random opinion of the range"), r"\eta", "[0, 1]", idle=True)
 STATE_NOISE = Parameter(0.0, _TURN.format("an end of the range at random"), r"\eta", "[0, 1]", idle=True)
-BIAS = Parameter(0.5, "probability that an end that is taken at random is the upper one", "b", "[0, 1]", beside="noise")
+BIAS = Parameter(0.5, "probability that an end taken at random is the upper one", "b", "[0, 1]", beside="noise")
 ZEALOT = Parameter(0, "1 for an agent that never changes, 0 for all others", "z_i", "[0, 1]", idle=True)
 MEDIA = Parameter(
     0.0, "probability that an agent whose turn it is meets a medium instead of an agent", r"p_m", "[0, 1]", idle=True
 )
 MEDIA_OPINIONS = Parameter(
-    (), "opinions of the media, which are drawn with equal chances", r"x_m", opinions=True, beside="media"
+    (), "opinions of the media, each drawn with equal probability", r"x_m", opinions=True, beside="media"
 )
 
 #: What happens in a turn: the agent meets another, comes to an opinion by itself, or meets a medium.

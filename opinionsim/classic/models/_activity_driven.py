@@ -21,20 +21,21 @@ from opinionsim.foundation.compilation import allocating, at, inlined
 class Parameters(NamedTuple):
     r"""Activity-driven echo chambers.
 
-    In each step agents are active with a probability of their own; an active agent contacts m others, whom it finds the
-    likelier the closer their opinions; it hears them, and they hear it with probability r (or, with contact 'speaks',
-    the other way round: which of the two is meant, the equation does not say). Opinions are pushed on by the sign of
-    what is heard, and decay otherwise. Reluctance slows an agent down; with inertia the same drift, less friction,
-    accelerates it. Zealots with an activity, m and beta of their own are bots.
+    In each step, every agent is active with its own probability. An active agent contacts m others and prefers agents
+    with similar opinions. It hears them, and each of them hears it with probability r. With contact 'speaks', these
+    roles are reversed; the published equation does not say which version is meant. What an agent hears pushes its
+    opinion in the direction of its sign; otherwise the opinion decays. Reluctance slows an agent down. With inertia,
+    the same drift, minus friction, accelerates the opinion. Bots are zealots with separate values of activity, m and
+    beta.
 
     - Equation: \mu_i \dot x_i = -x_i + K \sum_j A_{ij}(t) \tanh(\alpha x_j)\quad\text{or}\quad \mu_i (\ddot x_i + f
       \dot x_i) = -x_i + K \sum_j A_{ij}(t) \tanh(\alpha x_j),\quad p_{ij} \propto |x_i - x_j|^{-\beta},\quad F(a)
       \propto a^{-\gamma},\ a \in [\varepsilon, 1]
-    - Behaviour: Without influence opinions decay as exp(-t / mu), and with inertia as oscillators of frequency sqrt(1 /
-      mu - f^2 / 4), or without swinging where that is no number. Without homophily neutral consensus is unstable above
-      K alpha m ((1 + r) <a> + sqrt((1 - r)^2 <a>^2 + 4 r <a^2>)) / 2 = 1, which for equal activities is K alpha m a (1
-      + r) = 1, whatever the reluctance and the inertia: opinions then grow radical, to one side without and to both
-      with homophily.
+    - Behaviour: Without influence, opinions decay as exp(-t / mu). With inertia they decay as oscillators of frequency
+      sqrt(1 / mu - f^2 / 4), or without oscillating if that is not a real number. Without homophily, the neutral
+      consensus is unstable above K alpha m ((1 + r) <a> + sqrt((1 - r)^2 <a>^2 + 4 r <a^2>)) / 2 = 1. For equal
+      activities this is K alpha m a (1 + r) = 1, whatever the reluctance and the inertia. Above this point opinions
+      become radical, on one side without homophily and on both sides with it.
     - Source: Baumann, Lorenz-Spreen, Sokolov & Starnini (2020). Modeling echo chambers and polarization dynamics in
       social networks. Physical Review Letters 124, 048301. doi:10.1103/PhysRevLett.124.048301
     - Source: Seldon, a code for opinion dynamics simulations (2024), for reluctance, inertia and bots.
@@ -43,29 +44,29 @@ class Parameters(NamedTuple):
 
     K: Any = Parameter(3.0, "strength of social influence", "K")
     alpha: Any = Parameter(
-        3.0, "controversialness: how soon influence saturates with the opinion of the one who speaks", r"\alpha"
+        3.0, "controversialness: how quickly influence saturates with the speaker's opinion", r"\alpha"
     )
-    beta: Any = Parameter(3.0, "homophily: how fast the chance of contact falls with distance", r"\beta")
-    m: Any = Parameter(10, "different agents that an active one contacts in a step", "m", "[1, inf)")
+    beta: Any = Parameter(3.0, "homophily: how fast the probability of contact falls with distance", r"\beta")
+    m: Any = Parameter(10, "number of different agents that an active agent contacts in a step", "m", "[1, inf)")
     r: Any = Parameter(0.5, "probability that a contact influences both", "r", "[0, 1]")
     contact: Any = Parameter(
         "hears",
-        "what an active agent does: it hears those whom it contacts, or speaks to them",
+        "whether an active agent hears the agents it contacts or speaks to them",
         choices=("hears", "speaks"),
     )
     activity: Any = Parameter(
-        -1.0, "probability of being active in a step; negative ones are drawn from the power law", "a", "[-1, 1]"
+        -1.0, "probability of being active in a step; negative values are drawn from the power law", "a", "[-1, 1]"
     )
     gamma: Any = Parameter(2.1, "exponent of the power law of activities", r"\gamma", per_agent=False)
     epsilon: Any = Parameter(0.01, "smallest activity of the power law", r"\varepsilon", "(0, 1]", per_agent=False)
-    dt: Any = Parameter(0.01, "time a step takes", r"\mathrm{d}t", "(0, 1]", per_agent=False)
-    closest: Any = Parameter(1e-5, "distance below which opinions attract as at it", "d_0", "(0, inf)", per_agent=False)
-    reluctance: Any = Parameter(1.0, "reluctance: what divides the drift of an opinion", r"\mu", "(0, inf)")
-    inertia: Any = Parameter(False, "whether the drift accelerates an opinion, instead of moving it")
+    dt: Any = Parameter(0.01, "duration of a step", r"\mathrm{d}t", "(0, 1]", per_agent=False)
+    closest: Any = Parameter(1e-5, "distance below which contact gets no likelier", "d_0", "(0, inf)", per_agent=False)
+    reluctance: Any = Parameter(1.0, "reluctance: divisor of the drift of an opinion", r"\mu", "(0, inf)")
+    inertia: Any = Parameter(False, "whether the drift accelerates an opinion instead of moving it")
     friction: Any = Parameter(
-        1.0, "with inertia, the part of its velocity that an opinion loses in a unit of time", "f"
+        1.0, "with inertia, the share of its velocity that an opinion loses per unit of time", "f"
     )
-    zealot: Any = Parameter(0, "1 for an agent that never changes, as a bot, 0 for all others", "z", "[0, 1]")
+    zealot: Any = Parameter(0, "1 for an agent that never changes, such as a bot, 0 for all others", "z", "[0, 1]")
     method: Any = Parameter("euler", "integration of a step", choices=("euler", "heun", "rk4"))
 
 
@@ -273,7 +274,7 @@ MODEL = ClassicModel(
     transition=_transition,
     orders=("synchronous",),
     keeps_consensus=False,
-    at_rest="opinions decay, and are pushed on, for ever.",
+    at_rest="opinions decay and are pushed on for ever.",
     carried=1,
     example={"steps": 1000},
 )

@@ -18,16 +18,16 @@ from opinionsim.foundation.compilation import allocating, inlined
 class Parameters(NamedTuple):
     r"""Bounded confidence with algorithmic bias.
 
-    An agent meets one of those it hears, the more probably the closer their opinions are; then both move closer if they
+    An agent meets one of those it hears, preferably one with a similar opinion. Both then move closer if their opinions
     are no farther apart than the confidence, as in the Deffuant-Weisbuch model.
 
     - Equation: P(j \mid i) \propto w_{ij} \max(|x_j - x_i|, d_{\min})^{-\gamma};\quad |x_j - x_i| \le \varepsilon:\ x_i
       \leftarrow x_i + \mu (x_j - x_i),\ x_j \leftarrow x_j + \mu (x_i - x_j)
     - Behaviour: gamma = 0 is the Deffuant-Weisbuch model with the listener drawn first. A stronger bias leaves more
-      clusters, slows their formation, and splits populations that would agree without it. The mean is conserved by
-      two-sided meetings of equal mu. A medium takes the place of the peer in a meeting and is drawn with equal chances,
-      whatever gamma is, which is simpler than in Pansanella et al. 2023. Media pull the open-minded to their own
-      opinions; a stronger bias among agents keeps some from them.
+      clusters, slows their formation, and splits populations that would otherwise agree. Two-sided meetings of equal mu
+      conserve the mean. A medium replaces the peer in a meeting. All media are equally likely for any gamma, which is
+      simpler than in Pansanella et al. 2023. Media pull open-minded agents towards their own opinions; a stronger bias
+      among agents keeps some agents away from the media.
     - Source: Sirbu, Pedreschi, Giannotti & Kertesz (2019). Algorithmic bias amplifies opinion fragmentation and
       polarization: a bounded confidence model. PLoS ONE 14(3), e0213246. doi:10.1371/journal.pone.0213246
     - Source: Pansanella, Sirbu, Kertesz & Rossetti (2023). Mass media impact on opinion evolution in biased digital

@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 class Parameters(NamedTuple):
     r"""Axelrod's dissemination of culture.
 
-    A culture is a list of F features, each with one of q traits. An agent and one it hears interact with a probability
-    equal to the share of features that they have in common; the agent then takes over the other's trait in one of the
-    features in which they differ. With noise, an agent takes up a random trait now and then.
+    A culture is a list of F features, each with one of q traits. An agent interacts with one that it hears with a
+    probability equal to the share of features that they have in common. The agent then takes over the other's trait in
+    one of the features in which they differ. With noise, agents sometimes adopt a random trait.
 
     - Equation: P(\text{interaction}) = \frac{1}{F} \sum_{f=1}^F \delta(x_{if}, x_{jf}):\quad x_{if} \leftarrow x_{jf}\
       \text{for one } f \text{ with } x_{if} \ne x_{jf}
-    - Behaviour: Without noise a population comes to rest where every two neighbours are alike or have nothing in
-      common. Few traits leave one culture, many leave fragments: on the square lattice the largest region falls to a
-      vanishing share of agents at a q that grows with F, continuously for F = 2 (at a mean of 3.1 of Poisson
-      distributed traits) and abruptly for F = 10. On the complete graph and on networks with shortcuts one culture
-      holds out to a larger q. Noise below 1 in the time that a disturbance takes to heal brings monoculture about at
-      any q, noise above it keeps disorder up; that time grows with N.
+    - Behaviour: Without noise, a population comes to rest when any two neighbours are alike or have nothing in common.
+      Few traits lead to one culture, many to fragments. On the square lattice, the share of agents in the largest
+      region vanishes at a q that grows with F: continuously for F = 2 (at a mean of 3.1 of Poisson distributed traits)
+      and abruptly for F = 10. On the complete graph and on networks with shortcuts, a single culture survives up to a
+      larger q. The effect of noise depends on the time that a disturbance takes to heal, which grows with N. If there
+      is less than 1 noise event in this time, noise leads to monoculture at almost any q; if there are more, it
+      maintains disorder.
     - Source: Axelrod (1997). The dissemination of culture: a model with local convergence and global polarization.
       Journal of Conflict Resolution 41, 203-226. doi:10.1177/0022002797041002001
     - Source: Castellano, Marsili & Vespignani (2000). Nonequilibrium phase transition in a model for social influence.
@@ -45,8 +46,8 @@ class Parameters(NamedTuple):
       model. EPL 111, 58001. doi:10.1209/0295-5075/111/58001
     """
 
-    features: Any = Parameter(5, "features of a culture", "F", "[1, 1000]", per_agent=False)
-    traits: Any = Parameter(10, "traits that each feature can take, from 0 up", "q", "[2, 1000000]", per_agent=False)
+    features: Any = Parameter(5, "number of features of a culture", "F", "[1, 1000]", per_agent=False)
+    traits: Any = Parameter(10, "traits that each feature can have, from 0 up", "q", "[2, 1000000]", per_agent=False)
     noise: Any = Parameter(
         0.0, "cultural drift: probability of a random trait in a random feature instead of a meeting", "r", "[0, 1]"
     )
@@ -180,7 +181,7 @@ MODEL = ClassicModel(
     picks=PICKS,
     states="traits",
     frozen=_frozen,
-    at_rest="every two agents that can meet are alike in all features, or in none.",
+    at_rest="any two agents that can meet have all features in common, or none.",
     measures=("regions", "largest_region", "partial_overlap"),
     example={"n": 100, "network": "lattice", "steps": 1000},
 )

@@ -16,20 +16,21 @@ from opinionsim.classic.models._linear import SELF_WEIGHT
 class Parameters(NamedTuple):
     r"""Biased assimilation.
 
-    Every agent averages what it hears and its own opinion, but what speaks for its opinion weighs more, the more
-    extreme that is: evidence for counts by x to the power of b, evidence against by 1 - x.
+    Every agent averages its own opinion and the opinions it hears. Evidence that supports the agent's opinion weighs
+    more, especially if the opinion is extreme: evidence for is weighted by x to the power of b, evidence against by (1
+    - x) to the power of b.
 
     - Equation: x_i \leftarrow \frac{w_{ii} x_i + x_i^{b_i} s_i}{w_{ii} + x_i^{b_i} s_i + (1 - x_i)^{b_i} (d_i -
       s_i)},\quad s_i = \sum_j w_{ij} x_j,\ d_i = \sum_j w_{ij}
-    - Behaviour: With b = 0 the DeGroot model. Two islands of which an agent hears h times as much of its own as of the
-      other, and which mirror each other at first, reach consensus for b < 2 / (h + 1), disagree between that and 1, and
-      polarise for b >= 1. Where they do not quite mirror each other, disagreement that lasts long can end: one side
-      wins.
+    - Behaviour: With b = 0, this is the DeGroot model. Consider two islands that mirror each other at first, where an
+      agent hears h times as much from its own island as from the other. They reach consensus for b < 2 / (h + 1),
+      disagree between that and 1, and polarise for b >= 1. If they do not mirror each other exactly, even long-lasting
+      disagreement can end when one side wins.
     - Source: Dandekar, Goel & Lee (2013). Biased assimilation, homophily, and the dynamics of polarization. Proceedings
       of the National Academy of Sciences 110, 5791-5796. doi:10.1073/pnas.1217220110
     """
 
-    b: Any = Parameter(0.5, "bias: how much evidence weighs by how well it fits", "b")
+    b: Any = Parameter(0.5, "bias: how strongly the weight of evidence depends on its fit", "b")
     self_weight: Any = SELF_WEIGHT
 
 

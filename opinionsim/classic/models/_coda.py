@@ -15,20 +15,21 @@ from opinionsim.foundation.compilation import at, inlined
 class Parameters(NamedTuple):
     r"""Continuous opinions and discrete actions (CODA).
 
-    Agents hold a probability that the upper of two choices is the better one, and show only which they prefer. An agent
-    that sees a choice updates by Bayes' rule. A neutral agent shows nothing; a certain one never changes.
+    Each agent assigns a probability to the upper of two choices being the better one, and shows only which choice it
+    prefers. An agent that sees another's choice updates by Bayes' rule. A neutral agent shows nothing, and a certain
+    one never changes.
 
     - Equation: \nu_i \leftarrow \nu_i + \operatorname{sign}(\nu_j) \ln\frac{a}{1-a},\quad \nu = \ln\frac{x -
       x_{\min}}{x_{\max} - x}
-    - Behaviour: On the complete graph all end up on one side, ever more certain; on lattices sides coexist in domains
-      whose insides become extreme. In units of ln(a/(1-a)) log-odds move by 1, so that, from starts so scaled, trust
-      sets no more than the speed.
+    - Behaviour: On the complete graph, all agents end up on one side and become ever more certain. On lattices, the
+      sides coexist in domains whose interiors become extreme. In units of ln(a/(1-a)), log-odds move by 1, so if the
+      initial opinions are scaled in the same way, trust affects only the speed.
     - Source: Martins (2008). Continuous opinions and discrete actions in opinion dynamics problems. International
       Journal of Modern Physics C 19, 617-624. doi:10.1142/S0129183108012339
     """
 
     # Kernels take it as the log-odds that one choice is worth.
-    trust: Any = Parameter(0.7, "probability with which others are thought to choose rightly", "a", "(0.5, 1)")
+    trust: Any = Parameter(0.7, "assumed probability that others choose the better option", "a", "(0.5, 1)")
 
 
 @inlined

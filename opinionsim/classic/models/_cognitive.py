@@ -20,18 +20,18 @@ from opinionsim.foundation.compilation import at, inlined
 class Parameters(NamedTuple):
     r"""Cognitive opinion dynamics.
 
-    Opinions are perceived risks. Every step the institution informs all agents; then pairs meet, in which an agent
-    tells its opinion the more probably the greater the risk it perceives. Who is told something weighs it by trust in
-    the source, and then alarms or calms itself by its sensitivity.
+    Opinions are perceived risks. In every step, the institution first informs all agents. Then pairs meet, in which an
+    agent is more likely to tell its opinion the greater the risk it perceives. The receiver weighs this information by
+    its trust in the source, and then alarms or calms itself depending on its sensitivity.
 
     - Equation: x \leftarrow F_R(x_i + T_i (I - x_i)),\quad \text{then with probability } x_j^{1/\beta_j}:\ x_i
       \leftarrow F_R(x_i + (1 - T_i)(x_j - x_i)),\quad F_R(x) = \begin{cases} (1 + x) / 2 & R_i = 1\\ x & R_i = 0\\ x /
       2 & R_i = -1 \end{cases}
-    - Behaviour: Neutral agents that trust the institution at all come to agree with it. Left alone with it, an agent
-      that alarms itself comes to (1 + T I) / (1 + T) and one that calms itself to T I / (1 + T); every message of
-      another agent takes them farther. Sensitivity decides more than trust, and alarm spreads more easily than calm,
-      since who is alarmed talks. NDlib's model of this name takes one of two opinions in a meeting from the step
-      before.
+    - Behaviour: Neutral agents with any trust in the institution come to agree with it. If only the institution speaks,
+      an agent that alarms itself approaches (1 + T I) / (1 + T), and one that calms itself approaches T I / (1 + T);
+      every message from another agent moves them farther. Sensitivity matters more than trust, and alarm spreads more
+      easily than calm because alarmed agents talk. NDlib's model of the same name takes one of the two opinions in a
+      meeting from the previous step.
     - Source: Vilone, Giardini, Paolucci & Conte (2016). Reducing individuals' risk sensitiveness can promote positive
       and non-alarmist views about catastrophic events in an agent-based simulation. arXiv:1609.04566
     - Source: Giardini & Vilone (2021). Opinion dynamics and collective risk perception: an agent-based model of
@@ -40,12 +40,12 @@ class Parameters(NamedTuple):
     """
 
     information: Any = Parameter(
-        (), "what the institution says to all at the beginning of every step; nothing by default", "I", opinions=True
+        (), "what the institution tells all agents at the start of every step; nothing by default", "I", opinions=True
     )
-    trust: Any = Parameter(0.5, "trust in the institution; that in other agents is what is left to 1", "T_i", "[0, 1]")
+    trust: Any = Parameter(0.5, "trust in the institution; trust in other agents is 1 minus this", "T_i", "[0, 1]")
     sensitivity: Any = Parameter(
         0,
-        "risk sensitivity: 1 for an agent that alarms itself, -1 that calms itself, 0 for a neutral one",
+        "risk sensitivity: 1 for an agent that alarms itself, -1 for one that calms itself, 0 for a neutral one",
         "R_i",
         "[-1, 1]",
     )

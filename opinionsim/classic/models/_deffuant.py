@@ -16,22 +16,23 @@ from opinionsim.foundation.compilation import at, inlined
 EPSILON = Parameter(
     0.2, "confidence: largest distance at which opinions meet", r"\varepsilon", scaled=True, reaches="threshold"
 )
-MU = Parameter(0.5, "part of the way that is gone", r"\mu", "(0, 1]")
+MU = Parameter(0.5, "share of the distance that an agent moves", r"\mu", "(0, 1]")
 THRESHOLD = Parameter("<=", "whether opinions at exactly that distance meet", choices=("<=", "<"))
 
 
 class Parameters(NamedTuple):
     r"""Deffuant-Weisbuch bounded confidence.
 
-    Two agents meet; if their opinions are no farther apart than the confidence, both move closer.
+    Two agents meet. If their opinions are no farther apart than the confidence, both move closer.
 
     - Equation: |x_j - x_i| \le \varepsilon:\quad x_i \leftarrow x_i + \mu (x_j - x_i),\quad x_j \leftarrow x_j + \mu
       (x_i - x_j)
     - Behaviour: With mu up to 0.5, as published, about 1/(2 epsilon) clusters survive on the complete graph from
-      uniform opinions on [0, 1]; consensus from epsilon = 0.5 on. With mu = 1 two agents swap opinions. The mean is
-      conserved by two-sided meetings of equal mu. With noise opinions never rest: clusters lose and gain agents, and
-      dissolve above a critical noise, which is about 1.15 epsilon / (1 + 1.15 epsilon) for two-sided meetings of mu =
-      0.5 on a range of width 1. Zealots and media draw those within confidence to their own opinions.
+      uniform opinions on [0, 1]; from epsilon = 0.5 on there is consensus. With mu = 1, two agents swap opinions.
+      Two-sided meetings of equal mu conserve the mean. With noise, opinions never come to rest: clusters lose and gain
+      agents. They dissolve above a critical noise, which is about 1.15 epsilon / (1 + 1.15 epsilon) for two-sided
+      meetings of mu = 0.5 on a range of width 1. Zealots and media draw agents within confidence towards their own
+      opinions.
     - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
       Systems 3, 87-98. doi:10.1142/S0219525900000078
     - Source: Pineda, Toral & Hernández-García (2009). Noisy continuous-opinion dynamics. Journal of Statistical

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 class Parameters(NamedTuple):
     r"""Hegselmann-Krause bounded confidence.
 
-    Every agent takes the mean of all opinions it hears that are no farther from its own than its confidence, its own
-    included.
+    Every agent takes the mean of its own opinion and all opinions it hears that are no farther from it than its
+    confidence.
 
     - Equation: x_i \leftarrow \frac{1}{|I_i|} \sum_{j \in I_i} x_j,\quad I_i = \{j \in N(i) \cup \{i\} : |x_j - x_i|
       \le \varepsilon\}
-    - Behaviour: Opinions on the complete graph come to rest after finitely many steps, in clusters farther apart than
-      epsilon; synchronous steps keep their order there. From uniform opinions on [0, 1] there is consensus for epsilon
-      well above 0.2, and about 1/(2 epsilon) clusters or fewer below. With noise opinions never rest, and above a
-      critical noise they are spread evenly.
+    - Behaviour: On the complete graph, opinions come to rest after finitely many steps, in clusters farther apart than
+      epsilon, and synchronous steps preserve the order of opinions. From uniform opinions on [0, 1], there is consensus
+      for epsilon well above 0.2, and about 1/(2 epsilon) clusters or fewer below. With noise, opinions never come to
+      rest, and above a critical noise they spread evenly.
     - Source: Hegselmann & Krause (2002). Opinion dynamics and bounded confidence models, analysis, and simulation.
       Journal of Artificial Societies and Social Simulation 5(3), 2
     - Source: Pineda, Toral & Hernández-García (2013). The noisy Hegselmann-Krause model for opinion dynamics. European
@@ -412,7 +412,7 @@ MODEL = ClassicModel(
     prepare=_prepare,
     orders=("synchronous", "random", "permutation", "sequential"),
     frozen=_frozen,
-    at_rest="nobody has moved in a step, or, where agents update in random order, nobody would move.",
+    at_rest="no agent has moved in a step, or, with updates in random order, no agent would move.",
     conserves=frozenset({"order"}),
     example={"steps": 12, "epsilon": 0.15},
 )

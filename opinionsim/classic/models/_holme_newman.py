@@ -1,4 +1,4 @@
-"""Copying and choosing one's company: Holme & Newman 2006, and the co-evolving voter model of Vazquez et al. 2008."""
+"""Copying and moving ties: Holme & Newman 2006, and the co-evolving voter model of Vazquez et al. 2008."""
 
 from __future__ import annotations
 
@@ -40,36 +40,35 @@ if TYPE_CHECKING:
 class Parameters(NamedTuple):
     r"""Co-evolution of networks and opinions (Holme-Newman).
 
-    An agent is drawn, and one of its ties. With probability rewire the other end of the tie is moved to an agent of its
-    own opinion that it is not tied to yet; otherwise, and where there is no such agent, it takes over the opinion at
-    the other end. An agent without ties does nothing until it is chosen by another.
+    An agent and one of its ties are drawn at random. With probability rewire, the other end of the tie moves to an
+    agent with the same opinion that the first agent is not tied to yet. Otherwise, or if there is no such agent, the
+    first agent takes over the opinion at the other end. An agent without ties does nothing until another agent chooses
+    it.
 
     - Equation: \begin{cases} (i, j) \to (i, k),\ x_k = x_i & \text{with probability } \phi\\ x_i \leftarrow x_j &
       \text{otherwise} \end{cases}
-    - Behaviour: A network ends in components of one opinion each. With rewire = 0 these are the components of the
-      network at the start, each in consensus; with rewire near 1 they are the holders of each opinion at the start. In
-      between there is a transition: with 4 ties an agent and 10 agents an opinion at rewire = 0.458, where the sizes of
-      communities follow a power law (Holme & Newman 2006). With two opinions and discordant ties alone the network
-      breaks in two above rewire = (k - 2) / (k - 1), for k ties an agent, in the approximation of Vazquez et al. 2008.
-      No agent is ever tied to itself or twice to another, and where nobody is left to be tied to the agent copies; the
-      paper leaves both open.
+    - Behaviour: A network ends in components of one opinion each. With rewire = 0, these are the components of the
+      initial network, each in consensus; with rewire near 1, they are the groups that held each opinion at the start.
+      In between there is a transition: with 4 ties per agent and 10 agents per opinion, it is at rewire = 0.458, where
+      the sizes of communities follow a power law (Holme & Newman 2006). With two opinions and only discordant ties, the
+      network breaks in two above rewire = (k - 2) / (k - 1), for k ties per agent, in the approximation of Vazquez et
+      al. 2008. No agent is ever tied to itself or twice to another, and an agent copies if there is no one left to tie
+      to; the paper leaves both questions open.
     - Source: Holme & Newman (2006). Nonequilibrium phase transition in the coevolution of networks and opinions.
       Physical Review E 74, 056108. doi:10.1103/PhysRevE.74.056108
     - Source: Vazquez, Eguíluz & San Miguel (2008). Generic absorbing transition in coevolution dynamics. Physical
       Review Letters 100, 108702. doi:10.1103/PhysRevLett.100.108702
     """
 
-    rewire: Any = Parameter(
-        0.5, "probability that the tie is moved; otherwise the opinion is copied", r"\phi", "[0, 1]"
-    )
+    rewire: Any = Parameter(0.5, "probability that the tie moves; otherwise the opinion is copied", r"\phi", "[0, 1]")
     target: Any = Parameter(
         "similar",
-        "agents among which the new one is drawn: those of the same opinion, or all",
+        "candidates for the new tie: agents with the same opinion, or all agents",
         choices=("similar", "random"),
     )
     ties: Any = Parameter(
         "any",
-        "ties at which something happens: any, or none but those between agents that differ",
+        "ties that can be drawn: any, or only those between agents that differ",
         choices=("any", "discordant"),
     )
 
@@ -146,9 +145,9 @@ MODEL = ClassicModel(
     states="copied",
     needs=frozenset(),
     frozen=_frozen,
-    at_rest="no tie joins agents of different opinions, which is looked for after every step. Ties between agents "
-    "of one opinion may still move, but to others of that opinion alone; with target 'random' it takes ties "
-    "'discordant'.",
+    at_rest="no tie joins agents with different opinions, which is checked after every step. Ties between agents "
+    "with the same opinion may still move, but only to others with that opinion; with target 'random' this "
+    "requires ties 'discordant'.",
     example={
         "n": 400,
         "network": {"kind": "erdos-renyi", "p": 0.01},

@@ -18,13 +18,14 @@ from opinionsim.foundation.compilation import at, inlined
 class Parameters(NamedTuple):
     r"""Jager-Amblard social judgement.
 
-    Opinions closer than u attract, opinions farther apart than t repel, those between leave each other be.
+    Opinions closer than u attract, opinions farther apart than t repel, and opinions in between have no effect on each
+    other.
 
     - Equation: |x_j - x_i| < u:\ x_i \leftarrow x_i + \mu (x_j - x_i);\quad |x_j - x_i| > t:\ x_i \leftarrow x_i - \mu
       (x_j - x_i)
-    - Behaviour: Wide latitudes of acceptance u lead to consensus; with narrow ones and a low threshold of rejection t
-      the two ends of the range split the population; with a high one several clusters last. Where t is the width of the
-      range nobody repels, and the model is one-sided bounded confidence of width u.
+    - Behaviour: Wide latitudes of acceptance u lead to consensus. With narrow ones, a low threshold of rejection t
+      splits the population between the two ends of the range, while with a high threshold several clusters last. If t
+      is the width of the range, no opinions repel, and the model is one-sided bounded confidence of width u.
     - Source: Jager & Amblard (2005). Uniformity, bipolarization and pluriformity captured as generic stylized behavior
       with an agent-based simulation model of attitude change. Computational & Mathematical Organization Theory 10,
       295-303. doi:10.1007/s10588-005-6282-2
@@ -32,7 +33,7 @@ class Parameters(NamedTuple):
 
     u: Any = Parameter(0.4, "distance below which opinions attract", "u", scaled=True, reaches="threshold")
     t: Any = Parameter(1.2, "distance above which opinions repel; at least u", "t", scaled=True, reaches="beyond")
-    mu: Any = Parameter(0.1, "part of the way that is gone", r"\mu", "(0, 1]")
+    mu: Any = Parameter(0.1, "share of the distance that an agent moves", r"\mu", "(0, 1]")
     threshold: Any = Parameter("<", "whether opinions at exactly these distances move", choices=("<=", "<"))
     noise: Any = NOISE
     zealot: Any = ZEALOT

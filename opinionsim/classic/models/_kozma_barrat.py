@@ -40,17 +40,18 @@ if TYPE_CHECKING:
 class Meeting(NamedTuple):
     r"""Bounded confidence on adaptive networks (Kozma-Barrat).
 
-    An agent is drawn, and one of its ties. With probability rewire the tie is in question: if the opinions are farther
-    apart than the tolerance, the other end is moved to an agent drawn at random, to whom the first is not tied yet.
-    Otherwise the opinions are: if they are within the tolerance, both move closer.
+    An agent and one of its ties are drawn at random. With probability rewire, the event concerns the tie: if the
+    opinions are farther apart than the tolerance, its other end moves to a random agent that the first agent is not
+    tied to yet. Otherwise, the event concerns the opinions: if they are within the tolerance, both move closer.
 
     - Equation: \begin{cases} (i, j) \to (i, k) \text{ if } |x_j - x_i| > d & \text{with probability } w\\ x_i
       \leftarrow x_i + \mu (x_j - x_i),\ x_j \leftarrow x_j + \mu (x_i - x_j) \text{ if } |x_j - x_i| \le d &
       \text{otherwise} \end{cases}
-    - Behaviour: Ends in components within which all agree, and with target 'random' in ones farther apart than the
-      tolerance or alike by chance. Rewiring lets agents of like opinion find each other, so that fewer agents stay
-      alone than on fixed ties, and lets the network fall apart, so that consensus takes a larger tolerance (Kozma &
-      Barrat 2008). With rewire = 0 Deffuant's model on a fixed network, listener first.
+    - Behaviour: A run ends in components in which all agents agree. With target 'random', the opinions of different
+      components are farther apart than the tolerance, or equal by chance. Rewiring lets agents with similar opinions
+      find each other, so fewer agents remain alone than on fixed ties. It also lets the network fall apart, so
+      consensus needs a larger tolerance (Kozma & Barrat 2008). With rewire = 0, this is Deffuant's model on a fixed
+      network, with the listener drawn first.
     - Source: Kozma & Barrat (2008). Consensus formation on adaptive networks. Physical Review E 77, 016102.
       doi:10.1103/PhysRevE.77.016102
     - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
@@ -58,14 +59,14 @@ class Meeting(NamedTuple):
     """
 
     epsilon: Any = Parameter(
-        0.2, "tolerance: largest distance at which opinions meet; beyond it ties are moved", "d", per_agent=False,
+        0.2, "tolerance: largest distance at which opinions meet; beyond it, ties move", "d", per_agent=False,
         scaled=True, reaches="threshold",
     )  # fmt: skip
     mu: Any = MU
-    rewire: Any = Parameter(0.5, "probability that the tie is in question; otherwise the opinions are", "w", "[0, 1]")
+    rewire: Any = Parameter(0.5, "probability that the event concerns the tie, not the opinions", "w", "[0, 1]")
     target: Any = Parameter(
         "random",
-        "agents among which the new one is drawn: all, or those within the tolerance",
+        "candidates for the new tie: all agents, or those within the tolerance",
         choices=("random", "similar"),
     )
     threshold: Any = Parameter(
@@ -76,16 +77,16 @@ class Meeting(NamedTuple):
 class Adaptive(NamedTuple):
     r"""Adaptive bounded confidence (Kan-Feng-Porter).
 
-    In each event, with probability rewire, one of the discordant ties, whose opinions are farther apart than the
-    tolerance, is drawn, and one of its ends is moved to an agent to whom the other is not tied yet, the likelier the
-    closer their opinions. Then one of all ties is drawn; if its opinions are closer than the confidence, both move
+    A tie is discordant if its opinions are farther apart than the tolerance. In each event, with probability rewire, a
+    discordant tie is drawn, and one of its ends moves to an agent that the other end is not tied to yet, preferably one
+    with a similar opinion. Then one of all ties is drawn; if its opinions are closer than the confidence, both move
     closer.
 
     - Equation: |x_j - x_i| > \beta:\ (i, j) \to (i, k),\ P(k) \propto 1 - \frac{|x_k - x_i|}{b - a};\quad |x_j - x_i| <
       c:\ x_i \leftarrow x_i + \mu (x_j - x_i),\ x_j \leftarrow x_j + \mu (x_i - x_j)
-    - Behaviour: Consensus takes a larger confidence than on fixed ties (Kan, Feng & Porter 2023). Where the tolerance
-      is above the confidence, ties between the two last and carry nothing: a component then holds several clusters. The
-      paper moves M discordant ties and meets K pairs in a step; rewire is M / K.
+    - Behaviour: Consensus needs a larger confidence than on fixed ties (Kan, Feng & Porter 2023). If the tolerance is
+      above the confidence, ties with opinions between the two last but have no influence, so a component can contain
+      several clusters. The paper moves M discordant ties and lets K pairs meet in each step; rewire is M / K.
     - Source: Kan, Feng & Porter (2023). An adaptive bounded-confidence model of opinion dynamics on networks. Journal
       of Complex Networks 11(1), cnac055. doi:10.1093/comnet/cnac055
     - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
@@ -100,11 +101,11 @@ class Adaptive(NamedTuple):
     )
     mu: Any = MU
     rewire: Any = Parameter(
-        0.2, "discordant ties that are moved for each pair that meets", "M/K", "[0, 1]", per_agent=False
+        0.2, "number of discordant ties that move for each pair that meets", "M/K", "[0, 1]", per_agent=False
     )
     target: Any = Parameter(
         "homophilic",
-        "agents among which the new one is drawn: all, the likelier the closer, or all alike",
+        "choice of the agent for the new tie: preferably a similar one, or all with equal probability",
         choices=("homophilic", "random"),
     )
     threshold: Any = Parameter(
@@ -296,8 +297,8 @@ KOZMA_BARRAT = ClassicModel(
     conserves=frozenset({"mean"}),
     needs=frozenset(),
     frozen=_frozen_meeting,
-    at_rest="no tie joins opinions farther apart than the tolerance, and no component is wider than it, so that no "
-    "tie can ever be moved again.",
+    at_rest="no tie joins opinions farther apart than the tolerance, and no component is wider than it, so no tie "
+    "can ever move again.",
     shrinks=True,
     example={**_EXAMPLE, "epsilon": 0.15},
 )
@@ -314,9 +315,9 @@ KAN_FENG_PORTER = ClassicModel(
     conserves=frozenset({"mean"}),
     needs=frozenset(),
     frozen=_frozen_adaptive,
-    at_rest="no tie is discordant; agents joined by ties within the confidence are nowhere farther apart than "
-    "confidence and tolerance; and no tie between two such groups can, wherever their members go within their "
-    "ranges, come within the confidence or beyond the tolerance.",
+    at_rest="no tie is discordant, agents joined by ties within the confidence are never farther apart than the "
+    "confidence and the tolerance, and no tie between two such groups can come within the confidence or beyond the "
+    "tolerance, wherever their members move within their ranges.",
     shrinks=True,
     example={**_EXAMPLE, "epsilon": 0.2, "tolerance": 0.3},
 )

@@ -15,18 +15,18 @@ from opinionsim.classic.kernels._stepping import Begin, Machine, array_kernel
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network
 
-SELF_WEIGHT = Parameter(1.0, "weight of an agent's own opinion, beside the weights of its edges", "w_{ii}")
+SELF_WEIGHT = Parameter(1.0, "weight of an agent's own opinion, in addition to the weights of its edges", "w_{ii}")
 
 
 class DeGroot(NamedTuple):
     r"""DeGroot.
 
-    Every agent takes the weighted average of the opinions it hears and its own.
+    Every agent takes the weighted average of its own opinion and the opinions it hears.
 
     - Equation: x(t + 1) = W x(t),\quad W_{ij} = \frac{w_{ij}}{\sum_k w_{ik}}
-    - Behaviour: On a strongly connected network, with a self weight above 0, consensus at the average of initial
-      opinions weighted by the left eigenvector of W to eigenvalue 1: on an undirected network, by the sum of weights of
-      each agent. Without self weight an even cycle alternates for ever.
+    - Behaviour: On a strongly connected network with a self weight above 0, there is consensus at the average of
+      initial opinions, weighted by the left eigenvector of W to eigenvalue 1. On an undirected network, these weights
+      are the sums of each agent's weights. Without self weight, an even cycle alternates for ever.
     - Source: DeGroot (1974). Reaching a consensus. Journal of the American Statistical Association 69, 118-121.
       doi:10.1080/01621459.1974.10480137
     """
@@ -37,12 +37,13 @@ class DeGroot(NamedTuple):
 class Altafini(NamedTuple):
     r"""Altafini.
 
-    Every agent takes the average of its own opinion, those of friends, and the opposite of those of foes, whose edges
-    have negative weights.
+    Every agent takes the average of its own opinion, those of its friends, and the opposite of those of its foes, whose
+    edges have negative weights.
 
     - Equation: x(t + 1) = W x(t),\quad W_{ij} = \frac{w_{ij}}{\sum_k |w_{ik}|}
-    - Behaviour: On a strongly connected network, with a self weight above 0: if it is structurally balanced, its two
-      sides end at opposite opinions of equal size, else all opinions vanish into the middle of the range.
+    - Behaviour: On a strongly connected network with a self weight above 0, there are two outcomes. If the network is
+      structurally balanced, its two sides end at opposite opinions of equal size; otherwise all opinions converge to
+      the middle of the range.
     - Source: Altafini (2013). Consensus problems on networks with antagonistic interactions. IEEE Transactions on
       Automatic Control 58, 935-946. doi:10.1109/TAC.2012.2224251
     """
@@ -53,19 +54,19 @@ class Altafini(NamedTuple):
 class FriedkinJohnsen(NamedTuple):
     r"""Friedkin-Johnsen.
 
-    Every agent takes the weighted average of the opinions it hears and its own, and mixes in the opinion it had at
-    first.
+    Every agent takes the weighted average of its own opinion and the opinions it hears, and mixes in its initial
+    opinion.
 
     - Equation: x(t + 1) = A W x(t) + (I - A) x(0),\quad A = \operatorname{diag}(a_1, \dots, a_N)
-    - Behaviour: Converges to (I - A W)^-1 (I - A) x(0), which is disagreement in general, wherever everybody hears,
-      directly or not, of someone with susceptibility below 1. With susceptibility 1 the DeGroot model, with 0 nobody
-      moves.
+    - Behaviour: Opinions converge to (I - A W)^-1 (I - A) x(0), which is disagreement in general, if every agent hears,
+      directly or indirectly, an agent with susceptibility below 1. With susceptibility 1, this is the DeGroot model;
+      with 0, no agent moves.
     - Source: Friedkin & Johnsen (1990). Social influence and opinions. Journal of Mathematical Sociology 15, 193-206.
       doi:10.1080/0022250X.1990.9990069
     """
 
     susceptibility: Any = Parameter(
-        0.5, "share of others' influence; the rest is that of the initial opinion", "a_i", "[0, 1]"
+        0.5, "share of others' influence; the rest goes to the initial opinion", "a_i", "[0, 1]"
     )
     self_weight: Any = SELF_WEIGHT
 

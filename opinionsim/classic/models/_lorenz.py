@@ -23,19 +23,20 @@ _REDRAW, _INITIAL, _WEIGHT = 0, 1, 2
 class Parameters(NamedTuple):
     r"""Attitude change with contagion, assimilation and motivated cognition.
 
-    An agent reads the opinion of another and changes by a part of it (contagion), of its distance (assimilation), or of
-    something between; less if motivated cognition discounts what is far, if polarity holds extremes in place, or if the
-    other belongs to another group. Now and then it changes its mind for reasons of its own.
+    An agent reads another agent's opinion and moves by a fraction of that opinion (contagion), of its distance
+    (assimilation), or of something in between. The move is smaller if motivated cognition discounts distant opinions,
+    if polarity makes extreme opinions more stable, or if the other belongs to another group. Occasionally, an agent
+    changes its opinion for idiosyncratic reasons.
 
     - Equation: \Delta a = \alpha\, s\, (m - \rho a)\, \frac{M^2 - a^2}{M^2}\, \frac{\lambda^k}{\lambda^k + |m -
       a|^k},\quad a \leftarrow \min(\max(a + \Delta a, -M), M);\quad \text{with probability } \theta:\ a \sim
       \mathcal{N}(\mp \Delta / 2, \sigma^2) \text{, cut off at } \pm M
-    - Behaviour: Measured with this implementation, N = 500, alpha = 0.2, theta = 0.01, M = 3.5, 400 steps: contagion
-      without motivated cognition ends in consensus at an extreme (bias 0.97), assimilation in consensus at the middle
-      (bias 0.01, diversity 0.05). With motivated cognition of latitude 0.5, contagion polarises for k = 2 (diversity
-      0.77) and rho = 0.9 or 1 with k = 10 leaves several clusters (diversity 0.43 and 0.26). With rho = 1, k to
-      infinity and theta = 0 it is one-sided bounded confidence with epsilon = lambda and mu = alpha. The regimes are
-      those that the article's abstract names.
+    - Behaviour: The following results were measured with this implementation, N = 500, alpha = 0.2, theta = 0.01, M =
+      3.5, 400 steps. Without motivated cognition, contagion ends in consensus at an extreme (bias 0.97), and
+      assimilation in consensus at the middle (bias 0.01, diversity 0.05). With motivated cognition of latitude 0.5,
+      contagion polarises for k = 2 (diversity 0.77), and rho = 0.9 or 1 with k = 10 leaves several clusters (diversity
+      0.43 and 0.26). With rho = 1, k to infinity and theta = 0, the model is one-sided bounded confidence with epsilon
+      = lambda and mu = alpha. The abstract of the article names the same regimes.
     - Source: Lorenz, Neumann & Schroeder (2021). Individual attitude change and societal dynamics: computational
       experiments with psychological theories. Psychological Review 128, 623-642. doi:10.1037/rev0000291
     """
@@ -53,14 +54,14 @@ class Parameters(NamedTuple):
         "(0, inf)",
         scaled=True,
     )
-    k: Any = Parameter(2, "sharpness of the latitude of acceptance; large: a threshold", "k", "[0, 1e9]")
+    k: Any = Parameter(2, "sharpness of the latitude of acceptance; a large value gives a threshold", "k", "[0, 1e9]")
     motivated: Any = Parameter(True, "whether distant messages count less (motivated cognition)")
     polarity: Any = Parameter(False, "whether extreme opinions change less")
-    credibility: Any = Parameter(1.0, "of messages from another group, to the receiver", "s", "[0, 1]")
-    group: Any = Parameter(0, "0 or 1, of each agent", "g_i", "[0, 1]")
+    credibility: Any = Parameter(1.0, "credibility of messages from the other group, for the receiver", "s", "[0, 1]")
+    group: Any = Parameter(0, "group of each agent, 0 or 1", "g_i", "[0, 1]")
     idiosyncrasy: Any = Parameter(
         "redraw",
-        "what theta does: redraw the opinion at random, return to the initial one, or weigh the initial one",
+        "effect of theta: redraw the opinion at random, return to the initial one, or give the initial one weight",
         choices=("redraw", "initial", "weight"),
     )
     sd: Any = Parameter(

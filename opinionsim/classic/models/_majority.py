@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 class Parameters(NamedTuple):
     r"""Majority rule.
 
-    A random agent and r - 1 of its neighbours form a group, and all of them take the opinion of its majority. An agent
-    with fewer neighbours calls all of them. A step is N / r groups, rounded up.
+    A random agent and r - 1 of its neighbours form a group, and all of them take the opinion of the majority in the
+    group. An agent with fewer neighbours forms a group with all of them. A step is N / r groups, rounded up.
 
     - Equation: x_k \leftarrow \operatorname{majority}\{x_l : l \in G\}\quad \text{for all } k \in G = \{i, j_1, \dots,
       j_{r-1}\},\; j \in N(i)
-    - Behaviour: On the complete graph the larger side wins; in groups of 3 its share c drifts at 3 c^2 (1 - c) - 3 c (1
+    - Behaviour: On the complete graph, the larger side wins; in groups of 3 its share c drifts at 3 c^2 (1 - c) - 3 c
+      (1 - c)^2 agents per group. If ties favour one side, that side can win from a minority: in groups of 4 from a
+      share of (5 - sqrt(13)) / 6, about 0.23.
       - c)^2 agents a group. With ties in favour of one side, that side wins from a minority on: in groups of 4 from a
       share of (5 - sqrt(13)) / 6, about 0.23.
     - Source: Galam (2002). Minority opinion spreading in random geometry. European Physical Journal B 25, 403-406.
@@ -42,14 +44,15 @@ class Parameters(NamedTuple):
       Physica A 381, 366-376. doi:10.1016/j.physa.2007.03.034
     """
 
-    r: Any = Parameter(3, "size of a group, the agent that calls it included", "r", "[2, inf)", per_agent=False)
+    r: Any = Parameter(3, "size of a group, including the agent that forms it", "r", "[2, inf)", per_agent=False)
     ties: Any = Parameter(
         "keep",
-        "what an evenly split group does: keeps its opinions, takes either at random, or takes the high end",
+        "what an evenly split group does: keep its opinions, take either at random, or take the high end",
         choices=("keep", "random", "bias"),
     )
     noise: Any = replace(
-        STATE_NOISE, meaning="probability that a member of a group takes an end of the range at random, not its opinion"
+        STATE_NOISE,
+        meaning="probability that a group member takes a random end of the range, not the group's opinion",
     )
     zealot: Any = ZEALOT
 
@@ -136,7 +139,7 @@ MODEL = ClassicModel(
     transition=_transition,
     units=ENDS,
     frozen=_frozen,
-    at_rest="no group that can be called is split and comes to a decision, be it by a tie that chance or bias decides.",
+    at_rest="no group that can form is split and would reach a decision, including a tie decided by chance or bias.",
     orders=("random",),
     states="two",
     example={"n": 225, "steps": 30, "r": 5},

@@ -1,4 +1,4 @@
-"""Copying with a will of one's own: the noisy voter model of Kirman 1993 and Granovsky & Madras 1995."""
+"""Copying with random changes: the noisy voter model of Kirman 1993 and Granovsky & Madras 1995."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from opinionsim.classic.models import _voter as voter
 class Parameters(NamedTuple):
     r"""Noisy voter model.
 
-    An agent takes an end of the range at random with probability eta, the upper one with probability b; otherwise it
-    takes over the opinion of the one it meets.
+    With probability eta, an agent takes an end of the range at random, the upper one with probability b. Otherwise it
+    takes over the opinion of the agent it meets.
 
     - Equation: P(x_i \to \text{upper}) = \eta b + (1 - \eta) \frac{n_i}{k_i},\quad n_i \text{ of the } k_i \text{ whom
       } i \text{ hears being at the upper end}
-    - Behaviour: Consensus does not last. On the complete graph the number of agents at the upper end is in the long run
-      beta-binomial with the parameters A b and A (1 - b), where A = (N - 1) eta / (1 - eta): with b = 1/2 it is spread
-      evenly at the critical noise eta = 2 / (N + 1); below, the population flips between the two near-consensuses
-      (herding), and above the two opinions coexist about one half. In continuous time, where a step is a unit of time,
-      an agent changes to the upper end at the rate a + h n_i / k_i with a = eta b and h = 1 - eta, and to the lower one
-      with a = eta (1 - b).
+    - Behaviour: Consensus does not last. On the complete graph, the long-run number of agents at the upper end is
+      beta-binomial with the parameters A b and A (1 - b), where A = (N - 1) eta / (1 - eta). With b = 1/2, this
+      distribution is uniform at the critical noise eta = 2 / (N + 1). Below it, the population flips between the two
+      near-consensuses (herding); above it, the two opinions coexist at about one half each. In continuous time, where a
+      step is a unit of time, an agent changes to the upper end at the rate a + h n_i / k_i with a = eta b and h = 1 -
+      eta, and to the lower one with a = eta (1 - b).
     - Source: Kirman (1993). Ants, rationality, and recruitment. Quarterly Journal of Economics 108, 137-156.
       doi:10.2307/2118498
     - Source: Granovsky & Madras (1995). The noisy voter model. Stochastic Processes and their Applications 55, 23-43.

@@ -27,24 +27,24 @@ class Parameters(NamedTuple):
     r"""q-voter.
 
     An agent asks q neighbours and takes their opinion if they agree; otherwise it changes its mind with probability
-    epsilon. Some agents decide by a coin (independence), or against those who agree (anticonformity).
+    epsilon. Some agents decide by tossing a coin (independence), or against a unanimous panel (anticonformity).
 
     - Equation: P(x_i \to \text{other}) = \frac{p}{2} + (1 - p)\begin{cases} 1 - \bar p & q \text{ neighbours agree on
       the other opinion}\\ \bar p & q \text{ neighbours agree with } x_i\\ \varepsilon & \text{otherwise}\end{cases}
-    - Behaviour: With q = 1 and no epsilon, independence or anticonformity the voter model. On the complete graph the
-      share c of one opinion drifts at (1 - c) c^q - c (1 - c)^q + epsilon ((1 - c)(1 - c^q - (1 - c)^q) - c (1 - c^q -
-      (1 - c)^q)) an update of each agent; without independence and for small epsilon the larger side wins. With
-      independence p there is a majority below p = (q - 1) / (q - 1 + 2^(q - 1)), and none above, for q up to 5.
-      Independence is what other models call noise.
+    - Behaviour: With q = 1 and no epsilon, independence or anticonformity, this is the voter model. On the complete
+      graph, the share c of one opinion drifts at (1 - c) c^q - c (1 - c)^q + epsilon ((1 - c)(1 - c^q - (1 - c)^q) - c
+      (1 - c^q - (1 - c)^q)) per update of each agent. Without independence and for small epsilon, the larger side wins.
+      With independence p, there is a majority below p = (q - 1) / (q - 1 + 2^(q - 1)) and none above, for q up to 5.
+      Other models call independence noise.
     - Source: Castellano, Muñoz & Pastor-Satorras (2009). Nonlinear q-voter model. Physical Review E 80, 041129.
       doi:10.1103/PhysRevE.80.041129
     - Source: Nyczka, Sznajd-Weron & Cisło (2012). Phase transitions in the q-voter model with two types of stochastic
       driving. Physical Review E 86, 011105. doi:10.1103/PhysRevE.86.011105
     """
 
-    q: Any = Parameter(2, "neighbours that are asked", "q", "[1, 1000]", per_agent=False)
-    epsilon: Any = Parameter(0.0, "probability of flipping where they are not unanimous", r"\varepsilon", "[0, 1]")
-    independence: Any = Parameter(0.0, "probability of flipping a coin instead of asking", "p", "[0, 1]")
+    q: Any = Parameter(2, "number of neighbours asked", "q", "[1, 1000]", per_agent=False)
+    epsilon: Any = Parameter(0.0, "probability of flipping if they are not unanimous", r"\varepsilon", "[0, 1]")
+    independence: Any = Parameter(0.0, "probability of tossing a coin instead of asking", "p", "[0, 1]")
     anticonformity: Any = Parameter(0.0, "probability of taking the opposite of a unanimous panel", r"\bar p", "[0, 1]")
     zealot: Any = ZEALOT
     media: Any = replace(
@@ -52,7 +52,7 @@ class Parameters(NamedTuple):
     )
     media_opinions: Any = MEDIA_OPINIONS
     repetition: Any = Parameter(
-        True, "whether a neighbour can be asked more than once; if not, an agent of fewer than q neighbours asks all"
+        True, "whether a neighbour can be asked more than once; if not, an agent with fewer than q neighbours asks all"
     )
 
 
@@ -141,8 +141,8 @@ MODEL = ClassicModel(
     transition=_transition,
     units=ENDS,
     frozen=_frozen,
-    at_rest=f"with repetition or epsilon: {NO_DISCORD} Without: no agent that can change has min(q, degree) "
-    "opponents among those it hears. With independence or anticonformity agents never come to rest.",
+    at_rest=f"with repetition or epsilon: {NO_DISCORD} Otherwise: no agent that can change has min(q, degree) "
+    "opponents among those it hears. With independence or anticonformity, agents never come to rest.",
     orders=ORDERS,
     states="two",
     example={"steps": 60, "q": 3, "independence": 0.1},

@@ -1,4 +1,4 @@
-"""United we stand: the model of Sznajd-Weron & Sznajd 2000 on any network."""
+"""Pairs that agree convince others: the model of Sznajd-Weron & Sznajd 2000 on any network."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from opinionsim.foundation.compilation import allocating, inlined
 class Parameters(NamedTuple):
     r"""Sznajd.
 
-    A random agent and a random one of those who hear it form a pair; if they agree, everybody who hears either takes
-    their opinion. There may be any number of opinions. A step is N pairs. If they disagree nothing happens, or,
-    crossed, each convinces those who hear the other alone: the original rule on a chain; elsewhere, an extension in
-    which whoever hears both keeps its opinion.
+    A random agent and a random one of those who hear it form a pair. If they agree, everyone who hears either of them
+    takes their opinion. Any number of opinions is possible. A step is N pairs. If the pair disagrees, nothing happens
+    by default. With crossed disagreement, each of the two convinces the agents who hear only the other. This is the
+    original rule on a chain; on other networks it is an extension, in which agents who hear both keep their opinions.
 
     - Equation: x_i = x_j:\quad x_k \leftarrow x_i \quad \text{for all } k \in N(i) \cup N(j)
-    - Behaviour: Consensus is the only end on connected networks where nothing follows from disagreement. On the
-      complete graph the first pair that agrees convinces everybody, so that a share c of one of two opinions wins with
-      probability c^2 / (c^2 + (1 - c)^2) in the limit of many agents. Crossed disagreement on a chain is the original
-      rule, which also allows the alternating state.
+    - Behaviour: If disagreement has no effect, connected networks always end in consensus. On the complete graph, the
+      first pair that agrees convinces everyone, so a share c of one of two opinions wins with probability c^2 / (c^2 +
+      (1 - c)^2) in the limit of many agents. Crossed disagreement on a chain is the original rule, which also allows
+      the alternating state.
     - Source: Sznajd-Weron & Sznajd (2000). Opinion evolution in closed community. International Journal of Modern
       Physics C 11, 1157-1165. doi:10.1142/S0129183100000936
     - Source: Stauffer, Sousa & de Oliveira (2000). Generalization to square lattice of Sznajd sociophysics model.
@@ -36,7 +36,7 @@ class Parameters(NamedTuple):
 
     disagreeing: Any = Parameter(
         "nothing",
-        "what a pair that disagrees does: nothing, or each convinces those around the other",
+        "what happens if a pair disagrees: nothing, or each convinces those around the other",
         choices=("nothing", "cross"),
     )
 

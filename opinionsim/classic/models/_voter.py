@@ -18,16 +18,17 @@ from opinionsim.foundation.compilation import inlined
 class Parameters(NamedTuple):
     r"""Voter model.
 
-    A listener takes over the opinion of the one it meets; zealots never change. Drawing the listener first is the voter
-    model, the speaker first the reverse voter model (invasion), a pair the link update.
+    A listener takes over the opinion of the agent it meets; zealots never change. If the listener is drawn first, this
+    is the voter model; if the speaker is drawn first, the reverse voter model (invasion); if a pair is drawn, the link
+    update.
 
     - Equation: x_i \leftarrow z_i x_i + (1 - z_i) x_j
-    - Behaviour: With updates in random order a finite connected network ends in consensus unless zealots disagree, and
-      the probability that an opinion wins is its share at first: the plain share where pairs are drawn, the share
-      weighted by degree where listeners are drawn first, and by 1/degree where speakers are. On the complete graph
-      these are one. Other orders differ: all at once, a bipartite network can alternate for ever, and in sequence those
-      who come first lose their say. With noise there is no end: that is the noisy voter model, which has a page of its
-      own. Media act as zealots whom everybody hears.
+    - Behaviour: With updates in random order, a finite connected network ends in consensus unless zealots disagree. The
+      probability that an opinion wins is its initial share: the plain share if pairs are drawn, the share weighted by
+      degree if listeners are drawn first, and the share weighted by 1/degree if speakers are. On the complete graph,
+      all three are equal. Other orders differ: with simultaneous updates a bipartite network can alternate for ever,
+      and with sequential updates the first agents lose their influence. With noise, runs never end; the noisy voter
+      model on a separate page covers this case. Media act as zealots that everyone hears.
     - Source: Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model.
       Annals of Probability 3, 643-663. doi:10.1214/aop/1176996306
     - Source: Castellano, Fortunato & Loreto (2009). Statistical physics of social dynamics. Reviews of Modern Physics

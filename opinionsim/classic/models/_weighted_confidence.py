@@ -26,14 +26,14 @@ _TRUST = Parameter(0.1, "trust in others; on a network with weights, from 0 to 1
 class Group(NamedTuple):
     r"""Weighted Hegselmann-Krause bounded confidence.
 
-    An agent adds the mean of the near opinions it hears, each times the trust in it, to its own; the closer it is to an
-    end of the range, the less it moves. Opinions have a sign: the middle of the range is 0.
+    An agent multiplies each near opinion that it hears by its trust in it, and adds the mean to its own opinion. The
+    closer the agent is to an end of the range, the less it moves. Opinions have a sign: the middle of the range is 0.
 
     - Equation: x_i \leftarrow x_i + (1 - |x_i|) \frac{1}{|\Gamma_i|} \sum_{j \in \Gamma_i} w_{ij} x_j,\quad \Gamma_i =
       \{j \in N(i) : |x_j - x_i| \le \varepsilon\}
-    - Behaviour: Those who agree on x > 0 do not stay: they follow x + w x (1 - |x|) to the end of the range, as those
-      below 0 do to the other. Confidence decides whether one sign wins before. Zealots are the stubborn agents of the
-      source.
+    - Behaviour: Agents that agree on x > 0 do not stay there: they follow x + w x (1 - |x|) to the end of the range,
+      and agents below 0 move to the other end. Confidence decides whether one sign wins before that. Zealots are the
+      stubborn agents of the source.
     - Source: Toccaceli, Milli & Rossetti (2020). Opinion dynamic modeling of fake news perception. Complex Networks &
       Their Applications IX. doi:10.1007/978-3-030-65347-7_31
     - Source: Milli (2021). Opinion dynamic modeling of news perception. Applied Network Science 6.
@@ -50,15 +50,16 @@ class Group(NamedTuple):
 class Pair(NamedTuple):
     r"""Attraction-repulsion weighted bounded confidence.
 
-    An agent meets one of those it hears, and moves towards it if their opinions are near, else away from it, by half of
-    what its own opinion and the trusted part of the other one add up to; the closer it is to an end of the range, the
-    less. Opinions have a sign: the middle of the range is 0.
+    An agent meets one of those it hears. It moves towards it if their opinions are near and away from it otherwise, by
+    half the sum of its own opinion and the trusted part of the other. The closer the agent is to an end of the range,
+    the less it moves. Opinions have a sign: the middle of the range is 0.
 
     - Equation: s = x_i + w_{ij} x_j:\quad x_i \leftarrow x_i \pm \operatorname{sign}(x_j - x_i) \frac{|s|}{2} (1 -
       |x_i|),\quad + \text{ where } |x_j - x_i| \le \varepsilon,\ - \text{ elsewhere}
-    - Behaviour: The step does not shrink with the distance, so that attraction can take an agent past the other.
-      Repulsion takes opinions to both ends. With the rule sum agents drift to the end on their side, as in the weighted
-      Hegselmann-Krause model. NDlib sets an opinion to 0 where its variant does nothing; here it stays.
+    - Behaviour: The step does not shrink with the distance, so attraction can take an agent past the other. Repulsion
+      drives opinions to both ends. With the rule sum, agents drift to the end on their side, as in the weighted
+      Hegselmann-Krause model. NDlib sets an opinion to 0 if its variant should do nothing; in opinionsim it stays the
+      same.
     - Source: Toccaceli, Milli & Rossetti (2020). Opinion dynamic modeling of fake news perception. Complex Networks &
       Their Applications IX. doi:10.1007/978-3-030-65347-7_31
     - Source: Milli (2021). Opinion dynamic modeling of news perception. Applied Network Science 6.
@@ -69,7 +70,7 @@ class Pair(NamedTuple):
     trust: Any = _TRUST
     rule: Any = Parameter(
         "both",
-        "what a meeting does: near opinions attract and others repel, only one of these, or near ones add up",
+        "effect of a meeting: near opinions attract and others repel, only one of these, or near ones add up",
         choices=("both", "attraction", "repulsion", "sum"),
     )
     threshold: Any = deffuant.THRESHOLD
@@ -202,6 +203,6 @@ ATTRACTION_REPULSION = ClassicModel(
     prepare=_prepare,
     orders=ORDERS,
     needs=frozenset({"partners", "shares"}),
-    at_rest="steps do not shrink with the distance of opinions, so that who disagrees goes on moving.",
+    at_rest="steps do not shrink with the distance of opinions, so agents that disagree keep moving.",
     example={"n": 150, "steps": 60, "epsilon": 0.6},
 )

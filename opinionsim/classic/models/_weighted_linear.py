@@ -17,21 +17,21 @@ from opinionsim.foundation.compilation import at, inlined
 class Parameters(NamedTuple):
     r"""Weighted linear influence.
 
-    An agent moves towards the other by a part that falls linearly with their distance, and away from it where that part
-    is negative; opinions stop at the ends of the range.
+    An agent moves towards the other by a fraction that falls linearly with their distance, and away from it if that
+    fraction is negative. Opinions stop at the ends of the range.
 
     - Equation: x_i \leftarrow x_i + \mu (1 - h d_{ij}) (x_j - x_i),\quad d_{ij} = \frac{|x_j - x_i|}{x_{\max} -
       x_{\min}}
-    - Behaviour: h = 0 is plain averaging and 0 < h <= 1 moderated averaging: consensus on a connected network for mu <
-      1, except that at h = 1 the two ends of the range do not move each other. With h > 1 opinions farther apart than
-      1/h of the range repel, and uniform opinions split between its ends if h is large enough.
+    - Behaviour: h = 0 is plain averaging and 0 < h <= 1 moderated averaging. Both lead to consensus on a connected
+      network for mu < 1, except that at h = 1 the two ends of the range do not move each other. With h > 1, opinions
+      farther apart than 1/h of the range repel, and uniform opinions split between its ends if h is large enough.
     - Source: Flache & Macy (2011). Small worlds and cultural polarization. Journal of Mathematical Sociology 35,
       146-176. doi:10.1080/0022250X.2010.532261
     - Source: Flache, Maes, Feliciani, Chattoe-Brown, Deffuant, Huet & Lorenz (2017). Models of social influence:
       towards the next frontiers. Journal of Artificial Societies and Social Simulation 20(4) 2. doi:10.18564/jasss.3521
     """
 
-    mu: Any = Parameter(0.5, "part of the way that is gone at no distance", r"\mu", "(0, 1]")
+    mu: Any = Parameter(0.5, "share of the distance that an agent moves, in the limit of no distance", r"\mu", "(0, 1]")
     h: Any = Parameter(2.0, "loss of weight over the width of the range; influence repels beyond 1/h of it", "h")
     noise: Any = NOISE
     zealot: Any = ZEALOT

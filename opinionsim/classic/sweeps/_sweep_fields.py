@@ -75,7 +75,7 @@ class SweepSpec(DocumentModel):
     description: str = ""
     """Purpose of the sweep."""
     seed: int = Field(0, ge=0, le=MAX_INT)
-    """Root of all randomness."""
+    """Root seed of all random numbers."""
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
     """Runs of each point."""
     model: ClassicModelSpec

@@ -118,5 +118,5 @@ def test_heavy_friction_is_the_model_without_inertia_in_slow_motion() -> None:
 
 
 def test_opinions_that_never_rest_have_no_frozen_state() -> None:
-    with pytest.raises(SpecError, match="decay, and are pushed on, for ever"):
+    with pytest.raises(SpecError, match="decay and are pushed on for ever"):
         simulate("activity-driven", _N, _START, until="frozen")
