@@ -49,7 +49,7 @@ FigureName = Annotated[
     typer.Argument(
         metavar="[FIGURE]",
         help=f"Name of the figure: {', '.join(names('figure'))}, or the import path of one of your own, "
-        "package.module:NAME. Default: panels. See also: opinionsim list figures.",
+        "package.module:NAME. Default: outcome. See also: opinionsim list figures.",
     ),
 ]  # fmt: skip
 
@@ -213,7 +213,7 @@ def plot(
     """  # fmt: skip
     from opinionsim.plots import is_figure, paper, save
 
-    figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "panels")
+    figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "outcome")
     options = {
         "where": assignments(where, "--where", "COLUMN=VALUE"),
         "by": by,
@@ -249,8 +249,10 @@ def plot(
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
     require_tables(files, force=force)
     note_left_out(results, figure)
-    if figure.name == "panels" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
-        raise SpecError(f"no stance was measured, which panels draw; valid here: plot {' or '.join(own)} STORE")
+    if figure.name == "outcome" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
+        raise SpecError(
+            f"no stance was measured, which the figure outcome needs; valid here: plot {' or '.join(own)} STORE"
+        )
     with paper(width, font_size):
         say(str(save(draw(results, figure, arguments), file)))
     write_frames(files)
