@@ -9,25 +9,19 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.analysis._asked import Asked
-from opinionsim.analysis._means import Estimand
+from opinionsim.analysis._means import Estimand, no_estimate
 from opinionsim.analysis._opinion_tables import opinion_notes
 from opinionsim.analysis._printed_table import Table
-from opinionsim.analysis._units import (
-    MEASURES,
-    counted,
-    default_axes,
-    interval_notes,
-    own_metrics,
-    units_of,
-    with_intervals,
-)
+from opinionsim.analysis._units import MEASURES, METRIC_KEYS, by_condition, default_axes, interval_notes
 from opinionsim.errors import SpecError
-from opinionsim.metrics import condition_rows, in_order, one_wording, step_metrics, usable_runs
+from opinionsim.metrics import in_order, one_wording, step_metrics, usable_runs
 from opinionsim.registry import part
 from opinionsim.store import Results
 
 #: Moments of a table where none are named, the end among them.
 _MOMENTS = 6
+#: Columns of metrics that differ by step.
+_OF_STEPS = [*MEASURES, "n_measured", "n_never", "withheld"]
 
 
 @part("table", name="conditions", fits=lambda asked: asked.stance)
@@ -61,30 +55,24 @@ def condition_table(
     """
     asked = Asked(results, kind, wording, estimand=estimand)
     runs, _ = one_wording(asked.runs, wording)
-    usable, axes = usable_runs(runs), default_axes(runs)
-    used, chosen = counted(runs, asked.metrics, asked.kind)
-    ends, _ = condition_rows(runs, used, axes)
-    last = int(usable["steps"].max())
-    moments = np.unique(np.linspace(0, last, _MOMENTS).astype(int)) if steps is None else np.asarray(steps)
-    if not np.isin(moments, range(last + 1)).all():
-        raise SpecError(f"steps must be from 0 to {last}, the last step of these runs; got {list(moments)}")
-    by_step = step_metrics(usable, asked.opinions, chosen, turns=asked.turns).assign(kind=chosen)
-    by_step = own_metrics(usable, by_step[by_step["step"].isin(moments)])
-    keys = ["run_id", "cell"]
-    of_runs = ends[[*keys, *dict.fromkeys([*axes, "topic", "block"])]].merge(usable[[*keys, "steps"]].rename(
-        columns={"steps": "last"}), on=keys)  # fmt: skip
-    rows = by_step.merge(of_runs, on=keys)
-    ends = ends.merge(of_runs[[*keys, "last"]], on=keys)
-    rows = pd.concat(
-        [rows[rows["step"] < rows["last"]].assign(end=False), ends.assign(step=ends["last"], end=True)],
-        ignore_index=True,
-    )
-    by = [*axes, "step", "end"]
-    grouped = rows.groupby([*by, "evidence"], dropna=False, sort=False)
-    sums = grouped[["withheld", "n_measured", "n_never"]].sum().rename(columns={"withheld": "n_withheld"})
-    frame = sums.astype(int).assign(n_runs=grouped.size()).reset_index().sort_values("step", kind="stable")
-    frame, found = with_intervals(in_order(frame, axes, usable), units_of(rows, by), by, asked.estimand, MEASURES)
-    frame = frame.assign(kind=chosen)
+    axes, last = default_axes(runs), int(usable_runs(runs)["steps"].max())
+    at = np.unique(np.linspace(0, last, _MOMENTS).astype(int)) if steps is None else np.asarray(steps)
+    if not np.isin(at, range(last + 1)).all():
+        raise SpecError(f"steps must be from 0 to {last}, the last step of these runs; got {list(at)}")
+    end = by_condition(runs, asked.metrics, axes, asked.kind, asked.estimand)
+    every = step_metrics(usable_runs(runs), asked.opinions, end.kind, turns=asked.turns).assign(kind=end.kind)
+    lasting = every.groupby(METRIC_KEYS, dropna=False)["step"].transform("max")
+    keys = [*axes, "evidence"]
+    lengths = runs[["run_id", "cell", "steps"]].rename(columns={"steps": "step"})
+    ends = end.rows[["run_id", "cell", *keys]].merge(lengths).groupby(keys, dropna=False)["step"].max().reset_index()
+    found = [end.frame.merge(ends, on=keys).assign(end=True)]
+    for step, now in every[every["step"].isin(at) & (every["step"] < lasting)].groupby("step"):
+        then = asked.metrics.drop(columns=_OF_STEPS).merge(now[[*METRIC_KEYS, *_OF_STEPS]], on=METRIC_KEYS)
+        own = by_condition(runs, then, axes, end.kind, asked.estimand).frame
+        found.append(own.assign(step=step, end=False))
+    frame = pd.concat(found, ignore_index=True).sort_values("step", kind="stable")
+    frame = in_order(frame, axes, usable_runs(runs)).reset_index(drop=True)
+    columns = [f"{name}{bound}" for name in MEASURES for bound in ("", "_ci_low", "_ci_high")]
     shown = {
         "step": frame["step"].astype(str) + frame["end"].map({True: ", end", False: ""}),
         "units": frame["units"].where(frame["units"] != "", "none"),
@@ -92,15 +80,26 @@ def condition_table(
         "measured": frame["n_measured"],
         "missing": frame["n_never"],
     }
-    columns = [f"{name}{end}" for name in MEASURES for end in ("", "_ci_low", "_ci_high")]
     printed = pd.concat([frame[axes], pd.DataFrame(shown), frame[[*columns, "evidence"]]], axis=1)
     notes = [
         "Measured, missing: agents with and without a measured opinion so far. End: the last measured opinion of each "
-        f"agent. Diversity: standard deviation (ddof {used['ddof'].max()}) over agents. `plot ribbons --csv` has every "
-        "step.",
-        *opinion_notes(runs, asked.metrics, used, chosen, interval_notes(*found), ends=False),
+        f"agent. Diversity: standard deviation (ddof {asked.ddof}) over agents. `plot ribbons --csv` has every step.",
+        *opinion_notes(runs, asked.metrics, end.rows, end.kind, interval_notes(*end.estimates), ends=False),
     ]
     made = Table.of("Opinions by condition over steps", printed, [*axes, "step", "units"], notes, "conditions")
     first = made.header[0][:-2]
     heads = (*("" for _ in first), "mean opinion", "diversity"), (*first, "[95 % CI]", "[95 % CI]")
-    return replace(made, header=heads, frame=frame.reset_index(drop=True))
+    kept = [
+        *axes,
+        "step",
+        "end",
+        "n_runs",
+        "n_withheld",
+        "n_measured",
+        "n_never",
+        *columns,
+        *no_estimate("").basis,
+        "kind",
+        "evidence",
+    ]
+    return replace(made, header=heads, frame=frame[kept])

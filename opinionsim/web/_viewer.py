@@ -252,13 +252,10 @@ async def _changes(viewer: Viewer, run_id: str, request: Request) -> AsyncIterat
 
 def _outcome(url: str, experiment: str, design: int | None = None) -> bytes:
     """The figure of the outcome of an experiment as SVG."""
-    from opinionsim.plots import outcome, save, source_of
-    from opinionsim.registry import find
+    from opinionsim.plots import outcome, save
 
-    results = load(url, experiment, design=design)
-    source_of(find("figure", "outcome"), results)
     with TemporaryDirectory() as folder:
-        return save(outcome(results), Path(folder, "outcome.svg")).read_bytes()
+        return save(outcome(load(url, experiment, design=design)), Path(folder, "outcome.svg")).read_bytes()
 
 
 def _problem(error: Exception) -> tuple[int, str]:
