@@ -13,11 +13,12 @@
 # %% [markdown]
 # # Classic models of opinion dynamics
 #
-# A tour in seven stops: simulate and look, find a phase transition, see networks matter, ask who is drawn first, put
-# equations beside language-model agents, step a Mesa model, and ask a model what it says of one step.
+# In this tour you simulate a model and look at it, find a phase transition, see how networks matter, choose who is
+# drawn first, compare equations with language-model agents, step a Mesa model, and ask a model for the distribution of
+# a single step.
 #
-# Everything runs in well under a minute, without a key and without a network connection. Kernels are compiled at their
-# first use and kept on disk, so that the second time is quicker. Figures go to `results/classic_models/`.
+# Everything runs in well under a minute, without a key and without a network connection. Kernels are compiled on first
+# use and cached on disk, so the second run is faster. Figures are written to `results/classic_models/`.
 
 # %%
 import sys
@@ -43,8 +44,8 @@ def show(figure, name):
 # %% [markdown]
 # ## 1. Simulate and look
 #
-# Bounded confidence: two agents meet, and move closer if they are no farther apart than `epsilon`. Three hundred
-# agents start anywhere between 0 and 1.
+# In bounded confidence, two agents meet and move closer if their opinions are no farther apart than `epsilon`. Three
+# hundred agents start anywhere between 0 and 1.
 
 # %%
 found = osim.classic.simulate("deffuant", n=300, steps=40, seed=1, epsilon=0.2)
@@ -53,7 +54,7 @@ print("everything that was decided, defaults included:", found.parameters, found
 show(osim.plots.trajectories(found), "1_trajectories")
 
 # %% [markdown]
-# The result is an array of replicates, moments and agents, and a tidy frame.
+# The result is an array with replicates, moments and agents, and a tidy frame.
 
 # %%
 print(found.opinions.shape)
@@ -64,8 +65,8 @@ print("clusters at the end, farther apart than 0.05:", int(osim.metrics.clusters
 # %% [markdown]
 # ## 2. A phase diagram
 #
-# How many camps are left depends on the confidence. `sweep` simulates every combination; each replicate has the same
-# start and the same random stream in all of them, so that differences are differences between parameters.
+# The number of remaining clusters depends on the confidence. `sweep` simulates every combination. Each replicate has
+# the same initial opinions and the same random stream in all of them, so differences come only from the parameters.
 
 # %%
 table = osim.classic.sweep(
@@ -83,8 +84,8 @@ show(osim.plots.phase_diagram(table, "epsilon", "mu", "effective_clusters"), "2_
 # %% [markdown]
 # ## 3. Networks matter
 #
-# The same model and the same start on four networks of the same size. On a ring neighbours agree locally, and camps
-# that would have met in a crowd never do.
+# The same model with the same initial opinions runs on four networks of the same size. On a ring, neighbours agree
+# locally, and clusters that would have met on the complete graph never do.
 
 # %%
 start = np.random.default_rng(3).random(200)
@@ -106,8 +107,8 @@ show(osim.plots.ribbons(runs, "diversity"), "3_networks")
 # %% [markdown]
 # ## 4. Who is drawn first?
 #
-# A voter model on a star: the agent in the middle against ten others. Whether the listener, the speaker or a pair is
-# drawn first decides how often the middle wins: 1/2, 1/101 and 1/11 by the closed forms.
+# In this voter model on a star, the agent in the middle disagrees with ten others. Whether you draw the listener, the
+# speaker or a pair first decides how often the middle wins: 1/2, 1/101 and 1/11 by the closed forms.
 
 # %%
 middle = np.eye(11)[0]
@@ -118,11 +119,12 @@ for pick in ("listener", "edge", "speaker"):
     print(f"{pick:9} the middle wins in {stars.final[:, 0].mean():.1%} of {len(stars.final)} simulations")
 
 # %% [markdown]
-# ## 5. Equations beside language-model agents
+# ## 5. Equations and language-model agents
 #
-# In a specification a classic model is a value of `model`. Cells that differ in nothing else share network, initial
-# opinions, and who meets whom when. The chat model here is the **scripted stand-in** of the package, so that this needs
-# no key: it shows the design, and is no evidence about people or language models. Name a real one in its place.
+# In a specification, a classic model is a value of `model`. Cells that differ in nothing else share the network, the
+# initial opinions, and who meets whom when. The chat model in this example is the **scripted stand-in** of the package,
+# which needs no key. The result shows the design but says nothing about people or language models; for a real
+# comparison, name another model.
 
 # %%
 specification = yaml.safe_load(
@@ -148,7 +150,7 @@ show(osim.plots.ribbons(results, "diversity"), "5_beside")
 # %% [markdown]
 # ## 6. The same as a Mesa model
 #
-# A step is a sweep; agents, steps and a data collector are those of any Mesa model.
+# One step is N elementary updates; agents, steps and a data collector work as in any Mesa model.
 
 # %%
 model = osim.classic.ClassicOpinionModel("hegselmann-krause", n=100, seed=6, epsilon=0.2)
@@ -158,10 +160,11 @@ print(model.datacollector.get_model_vars_dataframe())
 print("first three agents:", [round(agent.opinion, 3) for agent in model.agents][:3])
 
 # %% [markdown]
-# ## 7. What a model says of one step
+# ## 7. The distribution of a single step
 #
-# `transition` gives the distribution of an agent's next opinion after a message: what a comparison with recorded
-# conversations rests on. Here the mean change of a neutral agent on a scale from -2 to 2, by what it hears.
+# `transition` gives the distribution of an agent's next opinion after a message. Comparisons with recorded
+# conversations are based on it. This example shows the mean change of a neutral agent on a scale from -2 to 2, by the
+# message it hears.
 
 # %%
 messages = np.linspace(-2, 2, 9)
@@ -176,5 +179,5 @@ for name, settings in {
     print(f"{name:16}", "  ".join(f"{value:+.2f}" for value in change))
 
 # %% [markdown]
-# Read on: [the overview](../docs/classic/index.md) with a page for every model, and what is what for those who come
-# [from Mesa, NetLogo, NDlib or Plurals](../docs/coming_from.md).
+# Read on: [the overview](../docs/classic/index.md) has a page for every model, and [this page](../docs/coming_from.md)
+# lists the counterparts of concepts from Mesa, NetLogo, NDlib and Plurals.

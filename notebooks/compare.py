@@ -13,12 +13,12 @@
 # %% [markdown]
 # # Does an equation describe these agents?
 #
-# Agents that talk change their opinions. Do they change by what they read, or would they have changed anyway? A small
-# version of `opinionsim compare` in four stops: what is on record, how it responds, what explains it, and what opinions
-# are made of.
+# Agents that talk change their opinions. Do they change because of what they read, or would they have changed anyway?
+# This notebook is a small version of `opinionsim compare` in four steps: the recorded data, the response curve, the
+# models that explain it, and the components of opinions.
 #
-# The agents are scripted: a stand-in that needs no key, of which it is known that it listens. So findings here are
-# findings about a script. Figures go to `results/compare/`.
+# The agents are scripted: a stand-in that needs no key and is known to listen. All findings here are findings about a
+# script. Figures are written to `results/compare/`.
 
 # %%
 import sys
@@ -40,9 +40,9 @@ def show(figure, name):
 
 
 # %% [markdown]
-# ## 1. What is on record
+# ## 1. The recorded data
 #
-# Posts are measured as well as reports, so that it is known what was read.
+# The experiment measures posts as well as reports, because the comparison needs to know what agents read.
 
 # %%
 dyads = {"kind": "dyadic", "steps": 20}
@@ -58,10 +58,11 @@ experiment = osim.load_experiment({**shared, "name": "compare", "model": {"name"
 results = osim.run(experiment, store="results/compare.sqlite")
 
 # %% [markdown]
-# ## 2. How it responds, before any model
+# ## 2. The response, before any model
 #
-# How far do opinions move, by how far away the message was? Beware: noise of ratings alone makes such a curve rise, for
-# who was rated too low moves up, and others seem far above. So a curve is no finding.
+# How far do opinions move, depending on how far away the message was? Be careful: measurement noise alone makes such a
+# curve rise, because an agent that was rated too low moves up, and other agents seem far above it. The curve is
+# therefore not a finding.
 
 # %%
 found = osim.compare(results, models=["degroot"], noise=(0.02, 0.01, 0.05), seed=1, threads=2)
@@ -69,13 +70,14 @@ print(found.events.head(3).T)
 print(response_curve(found.events)[["cell", "discrepancy", "change", "low", "high", "n_updates"]].round(2))
 
 # %% [markdown]
-# ## 3. What explains it
+# ## 3. Models that explain it
 #
-# Candidates are scored on runs that they were not fitted to. `degroot` says that agents move a share of the way to what
-# they read. Beside it always stand candidates in which nobody influences anybody: opinions stay (`persistence`), all
-# move alike (`shift`), all are drawn to one point (`attractor`), some are drawn back to where they began (`anchored`),
-# or agents read others' messages than they did. The share of ratings that are wrong is given here, with the ends of its
-# interval, at which the finding is repeated; else it is fitted as well.
+# Candidates are scored on runs that they were not fitted to. `degroot` says that agents move a share of the way towards
+# what they read. The comparison always includes candidates without influence: opinions stay the same (`persistence`),
+# all move in the same way (`shift`), all are drawn to one point (`attractor`), some are drawn back to where they began
+# (`anchored`), or agents read messages other than those they actually read. The share of wrong ratings is given in this
+# example, together with the ends of its interval, at which the finding is repeated; without it, `compare` estimates
+# this share as well.
 
 # %%
 print(found.scores[["cell", "candidate", "score", "standard_error", "tie", "reached"]].round(3))
@@ -83,16 +85,17 @@ for row in found.findings.itertuples():
     print(f"{row.cell}: {row.finding}. {row.statement}")
 
 # %% [markdown]
-# The same analysis of twenty studies drawn from the fit: how often does it find what they were drawn from?
+# The same analysis of twenty studies drawn from the fit shows how often it finds the model that generated them.
 
 # %%
 print(found.trust[["cell", "candidate", "parameter", "truth", "mean", "sd", "recovered"]].round(3))
 show(found.plot(), "comparison")
 
 # %% [markdown]
-# ## 4. What opinions are made of
+# ## 4. The components of opinions
 #
-# Cells that differ in one thing share pairs and starts, and their difference by block is the effect of that thing.
+# Cells that differ in one thing share pairs and initial opinions, so their difference within blocks is the effect of
+# that thing.
 
 # %%
 kinds = [
@@ -108,5 +111,5 @@ parts = osim.load_experiment(
 print(decompose(osim.run(parts, store="results/parts.sqlite")).to_text())
 
 # %% [markdown]
-# Read on: [how findings are reached](../docs/compare.md). `opinionsim run compare_quickstart` has equations among the
-# agents, and `opinionsim compare results/compare-quickstart.sqlite` finds them.
+# Read on: [how findings are reached](../docs/compare.md). `opinionsim run compare_quickstart` includes equations among
+# the agents, and `opinionsim compare results/compare-quickstart.sqlite` finds them.

@@ -13,11 +13,12 @@
 # %% [markdown]
 # # Looking for a consensus
 #
-# Five citizens say what they think of a question; a mediator drafts statements from their opinions; ballots pick one;
-# citizens criticise it, and the mediator revises. Would another voting rule have picked another statement?
+# Five citizens give their opinions on a question, and a mediator drafts statements from these opinions. Ballots pick
+# one statement, the citizens criticise it, and the mediator revises it. Would another voting rule have picked another
+# statement?
 #
-# Citizens and mediator are **scripted**: what they draft and vote follows set positions. The process is the one of the
-# Habermas Machine, and says nothing about people or models here.
+# Citizens and mediator are **scripted**: they draft and vote from preset positions. The process is that of the Habermas
+# Machine, but this example says nothing about people or models.
 
 # %%
 import sys
@@ -41,7 +42,8 @@ def show(figure, name):
 # %% [markdown]
 # ## 1. A session
 #
-# The packaged file: five citizens, eight drafts, ballots that citizens state and ballots predicted from their opinions.
+# The file comes with the package: five citizens, eight drafts, ballots stated by citizens and ballots predicted from
+# their opinions.
 
 # %%
 results = osim.run(osim.load_experiment("consensus_quickstart"), store="results/consensus.sqlite")
@@ -51,10 +53,10 @@ for row in statements[statements["winner"]].itertuples():
     print(f"round {row.round}, statement {row.turn}: {row.statement}")
 
 # %% [markdown]
-# ## 2. What every rule would have chosen
+# ## 2. The choice of every rule
 #
-# One row an election and rule; `first` are all statements at the first place. Where rules agree, the choice of a rule
-# needs no defence; where they do not, or where a tie was broken, it does.
+# The table has one row per election and rule; `first` lists all statements in first place. If the rules agree, you need
+# not justify your choice of rule; if they disagree, or a tie was broken, you do.
 
 # %%
 rules = consensus.other_rules(results)

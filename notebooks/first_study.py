@@ -13,11 +13,11 @@
 # %% [markdown]
 # # A first study
 #
-# Does confirmation bias keep opinions apart? One specification, six runs, and everything that is then asked of a study:
-# what was said, what came out, how sure that is, and whether it can be built again.
+# Does confirmation bias keep opinions apart? This notebook answers with one specification and six runs, and then asks
+# what every study has to answer: what agents said, what the result is, how certain it is, and how to reproduce it.
 #
-# The agents are **scripted**: a stand-in of the package that needs no key, and follows a rule that anybody can read. So
-# the answer is about that rule. Name a real model in its place, and nothing else changes.
+# The agents are **scripted**: a stand-in of the package that needs no key and follows a rule that you can read. The
+# answer is therefore about that rule. To use a real model, change its name; everything else stays the same.
 
 # %%
 import sys
@@ -41,8 +41,8 @@ def show(figure, name):
 # %% [markdown]
 # ## 1. Declare it
 #
-# A specification is a file, or a mapping with the same fields. What stands under `sweep` is compared; conditions share
-# their initial opinions and who meets whom, so that a difference between them is one of treatment.
+# A specification is a file, or a mapping with the same fields. `sweep` lists the conditions to compare. Conditions
+# share their initial opinions and who meets whom, so a difference between them comes from the treatment.
 
 # %%
 experiment = osim.load_experiment(
@@ -60,29 +60,30 @@ experiment = osim.load_experiment(
 print(osim.plan(experiment))
 
 # %% [markdown]
-# ## 2. Run it, and read before counting
+# ## 2. Run it, and read before you count
 #
-# Running again finishes what is missing and repeats nothing. What one agent wrote and had read:
+# If you run it again, it completes what is missing and repeats nothing. The transcript shows what one agent read and
+# wrote:
 
 # %%
 results = osim.run(experiment, store="results/first_study.sqlite")
 print(osim.transcript(results, run=0, agent=3)[:1500])
 
 # %% [markdown]
-# ## 3. What came out
+# ## 3. The results
 #
-# Lines of the agents of one run, and diversity, the standard deviation of opinions in a run, over all runs of a
-# condition. The band is a 95 % interval of the mean.
+# The figures show the opinions of the agents in one run, and diversity, the standard deviation of opinions in a run,
+# over all runs of a condition. The band is a 95 % interval of the mean.
 
 # %%
 show(osim.plots.trajectories(results, run=0), "1_one_run")
 show(osim.plots.ribbons(results, "diversity", band="mean", level=0.95), "2_diversity")
 
 # %% [markdown]
-# ## 4. How sure is that?
+# ## 4. How certain is the result?
 #
 # Agents of one run have read one another and are not independent. The unit is the block: the runs of both conditions
-# with the same start. So six blocks are six observations, whatever the number of agents and posts.
+# with the same initial opinions. Six blocks are therefore six observations, whatever the number of agents and posts.
 
 # %%
 print(table(results.runs, results.metrics).to_text())
@@ -90,12 +91,12 @@ print(table(results.runs, results.metrics).to_text())
 # %% [markdown]
 # ## 5. Frames
 #
-# All of it is in tidy frames, joined by ids, for whatever is not built in.
+# Tidy frames, joined by ids, contain all of the data, for any analysis that is not built in.
 
 # %%
 opinions = results.opinions.merge(results.runs[["run_id", "confirmation_bias"]], on="run_id")
 print(opinions.groupby(["confirmation_bias", "value"]).size().unstack(fill_value=0))
 
 # %% [markdown]
-# Read on: [the first hour](../docs/tutorial.md) has the same on the command line,
-# [statistics](../docs/statistics.md) what intervals rest on, [frames](../docs/frames.md) every column.
+# Read on: [the first hour](../docs/tutorial.md) does the same on the command line, [statistics](../docs/statistics.md)
+# explains the intervals, and [frames](../docs/frames.md) describes every column.

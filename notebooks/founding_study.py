@@ -14,11 +14,11 @@
 # # The tables of the founding study, reduced
 #
 # Chuang et al. let ten role-played persons exchange posts about 15 claims in two framings, with three strengths of
-# confirmation bias and two memories: 180 runs, whose mean opinion and diversity are the study's tables 1 and 2. Here
-# the same design in small: 4 topics, 40 steps instead of 100, 48 runs.
+# confirmation bias and two memories. Their tables 1 and 2 report the mean opinion and diversity of these 180 runs. This
+# notebook uses a smaller version of the design: 4 topics, 40 steps instead of 100, 48 runs.
 #
-# The agents are **scripted**, so these are the layouts of the tables and none of their findings. All 180 runs:
-# `opinionsim run chuang2024/tables`, and with a real model two more options, which the file names.
+# The agents are **scripted**, so the tables have the published layout but none of the published findings. To run all
+# 180 runs, use `opinionsim run chuang2024/tables`; a real model needs two more options, which the file names.
 
 # %%
 import sys
@@ -40,9 +40,10 @@ def show(figure, name):
 
 
 # %% [markdown]
-# ## 1. The design, in small
+# ## 1. The smaller design
 #
-# The packaged file with two fields changed. Topics are drawn from three categories, for table 2 reports by category.
+# The experiment comes with the package; two fields are changed. Topics are drawn from three categories because table 2
+# reports by category.
 
 # %%
 topics = ["flat-earth", "global-warming", "moon-landing", "sky-colour"]
@@ -55,9 +56,9 @@ results = osim.run(experiment, store="results/founding_study.sqlite")
 # %% [markdown]
 # ## 2. The tables, as published
 #
-# Mean opinion is *bias*: 0 would be neutral. Errors in these layouts are those of the paper, the standard deviation
-# over topics by the square root of their number. Whether it may be read as an interval is another matter: see
-# [statistics](../docs/statistics.md).
+# Mean opinion is *bias*: 0 would be neutral. Errors in these layouts are computed as in the paper, as the standard
+# deviation over topics divided by the square root of their number. [Statistics](../docs/statistics.md) explains whether
+# you can read them as intervals.
 
 # %%
 for each in tables(results.runs, results.metrics, as_published=True)[:2]:
@@ -65,9 +66,9 @@ for each in tables(results.runs, results.metrics, as_published=True)[:2]:
     print()
 
 # %% [markdown]
-# ## 3. One condition, looked at
+# ## 3. A closer look at one condition
 #
-# The distribution of opinions over time, by framing and strength of confirmation bias.
+# The figure shows the distribution of opinions over time, by framing and strength of confirmation bias.
 
 # %%
 show(osim.plots.density(results, where={"memory": "cumulative", "topic": "flat-earth"}), "1_density")

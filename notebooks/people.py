@@ -13,12 +13,13 @@
 # %% [markdown]
 # # A comparison with people
 #
-# People rate a statement, read a post, rate it again. Agents take their places: the same first opinion, the same post.
-# Are they like the people? One table has people, their twins and simple equations side by side.
+# People rate a statement, read a post, and rate the statement again. Agents take their places, with the same first
+# opinion and the same post. Do they behave like the people? One table compares people, their twins and simple
+# equations.
 #
-# **These people are made up.** Their ratings are drawn below from attitudes that are stated, so that it is known what
-# should be found; the twins are played by the scripted stand-in. Nothing here is a finding about anybody. Put a table
-# of your own in the place of the made-up one, with [consent](../docs/people.md#consent).
+# **These people are made up.** Their ratings are drawn below from attitudes with stated parameters, so the correct
+# result is known. The scripted stand-in plays the twins. Nothing here is a finding about anyone. If you replace the
+# made-up table with your own, make sure that you have [consent](../docs/people.md#consent).
 
 # %%
 import sys
@@ -43,11 +44,11 @@ def show(figure, name):
 
 
 # %% [markdown]
-# ## 1. People out of stated numbers
+# ## 1. People made from stated numbers
 #
 # An attitude is drawn for each person. A rating is the attitude with an error, rounded to the scale from -2 to 2. The
-# second one is made after the attitude has moved a third of the way to the post. A quarter of an hour passes for the
-# `again` rating, in which nothing is read: it differs from the first by error alone.
+# second rating is made after the attitude has moved a third of the way to the post. The `again` rating comes a quarter
+# of an hour after the first, without any reading in between, so the two differ only by error.
 
 # %%
 N_PEOPLE, MOVES, ERROR = 80, 1 / 3, 0.5
@@ -81,7 +82,7 @@ print(made_up.head())
 # %% [markdown]
 # ## 2. Into a store
 #
-# A mapping says which column is what. From here on the record is an experiment like any other.
+# A mapping gives the meaning of each column. After the import, the record is an experiment like any other.
 
 # %%
 mapping = PanelMapping(
@@ -92,7 +93,7 @@ mapping = PanelMapping(
     read=("post",),
     attributes=("age",),
     claims={"made-up-panel": {"for": "the square should be free of cars"}},
-    source="MADE UP: drawn from stated numbers, nobody was asked",
+    source="MADE UP: drawn from stated numbers, without real respondents",
 )
 people = osim.import_panel(made_up, mapping, store="results/people.sqlite")
 print(updates(people)[["unit", "first", "last"]].head())
@@ -106,17 +107,18 @@ print(updates(people)[["unit", "first", "last"]].head())
 twins = osim.run(twins_experiment(people, {"model": {"name": "scripted"}}), people.url)
 
 # %% [markdown]
-# ## 4. Side by side
+# ## 4. All in one table
 #
-# What should be found: *asked again* is what people change by error alone, and the difference to the first column is
-# what the post did. *Persistence*, which predicts no change, does well wherever people change little. Twins move by the
-# rule of the stand-in, not by a third, and make no errors of rating: their share that changed is too low.
+# This is the expected result: *asked again* shows how much people change by error alone, and the difference from the
+# first column is the effect of the post. *Persistence*, which predicts no change, does well if people change little.
+# Twins move by the rule of the stand-in, not by a third, and make no rating errors, so their share that changed is too
+# low.
 
 # %%
 table = people_table(twins)
 print(table.to_text())
 figure = people_figure(table)
-figure.text(0.995, 0.005, "MADE-UP PEOPLE, evidence of nothing", ha="right", va="bottom", weight="bold")
+figure.text(0.995, 0.005, "MADE-UP PEOPLE, not evidence", ha="right", va="bottom", weight="bold")
 show(figure, "1_people")
 
 # %% [markdown]

@@ -11,13 +11,13 @@
 # ---
 
 # %% [markdown]
-# # A structure: chain, rounds, nobody
+# # A structure: chain, rounds, alone
 #
-# Ten agents discuss a claim in a chain, where each is shown all answers before its own, in rounds on a ring, where each
-# sees its two neighbours, and in an ensemble, where nobody sees anything. What does deliberation change, and what would
-# have changed without it?
+# Ten agents discuss a claim in three structures: in a chain, where each reads all earlier answers; in rounds on a ring,
+# where each reads its two neighbours; and in an ensemble, where no one reads anything. What does deliberation change,
+# and what would have changed without it?
 #
-# The agents are **scripted**: a rule moves them toward what they read. A real model is another value of `model.name`.
+# The agents are **scripted**: a rule moves them towards what they read. To use a real model, change `model.name`.
 
 # %%
 import sys
@@ -41,8 +41,8 @@ def show(figure, name):
 # %% [markdown]
 # ## 1. One sweep of structures
 #
-# Opinions are asked off the record, before and after. The personas, their opinions at the start, and the number of
-# answers of each are the same in all three.
+# Agents state their opinions off the record, before and after. The personas, their initial opinions, and the number of
+# answers of each are the same in all three structures.
 
 # %%
 experiment = osim.load_experiment(
@@ -66,9 +66,9 @@ experiment = osim.load_experiment(
 results = osim.run(experiment, store="results/structure.sqlite")
 
 # %% [markdown]
-# ## 2. What a speaker was shown
+# ## 2. What a speaker read
 #
-# The first lines of a transcript: who speaks, after reading whom.
+# The first lines of a transcript show who speaks after reading whom.
 
 # %%
 print(osim.transcript(results, run=0)[:1800])
@@ -76,16 +76,17 @@ print(osim.transcript(results, run=0)[:1800])
 # %% [markdown]
 # ## 3. Before and after
 #
-# Left, each line leads from the opinions before to those after; right, how far agents moved by the order in which they
-# spoke. Without deliberation agents move as well, by noise alone: the dashed line. What is above it is the structure's.
+# On the left, each line connects the opinions before and after. The right panel shows how far agents moved, by the
+# order in which they spoke. Without deliberation, agents also move, by noise alone: the dashed line. Anything above it
+# is an effect of the structure.
 
 # %%
 show(osim.plots.before_after(results, by="interaction"), "1_before_after")
 
 # %% [markdown]
-# ## 4. A script of one's own
+# ## 4. Your own script
 #
-# The same structures as objects, for a task that is no experiment.
+# The same structures are available as objects, for tasks that are not experiments.
 
 # %%
 debate = Debate(
@@ -101,4 +102,4 @@ print("moderator:", debate.final_response[:300])
 
 # %% [markdown]
 # Read on: [structures](../docs/structures.md), [templates](../docs/templates.md), and
-# [Plurals](../docs/coming_from.md#plurals), whose names the objects have.
+# [Plurals](../docs/coming_from.md#plurals), whose names the objects use.

@@ -68,7 +68,7 @@ CONTRACT = "_contract.py"
 #: The same inside rooms whose modules have an order of their own.
 INSIDE = {
     "foundation": _layers(
-        "addresses background lazy outputs spreadsheets sqlite_logs streams templates",
+        "addresses background folding lazy outputs spreadsheets sqlite_logs streams templates",
         "compilation data documents forms progress provenance redaction tables",
         "frozen",
     ),

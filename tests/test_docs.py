@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import os
 import pkgutil
 import re
@@ -126,8 +127,13 @@ def test_targets_of_make_exist() -> None:
     assert {"demo", "test"} <= named <= known
 
 
-def _options(command: Any) -> set[str]:
-    return {name for parameter in command.params for name in parameter.opts}
+def _resolved(command: list[str]) -> Any:
+    """The command, or the one of a group, that words begin with."""
+    known: Any = typer.main.get_command(app)
+    for word in command[:2]:
+        if isinstance(known, TyperGroup):
+            _, known, _ = known.resolve_command(known.make_context("", [], resilient_parsing=True), [word])
+    return known
 
 
 @pytest.mark.parametrize(
@@ -136,15 +142,11 @@ def _options(command: Any) -> set[str]:
     ids=lambda command: shlex.join(command)[:60],
 )
 def test_commands_and_options_exist(command: list[str]) -> None:
-    group: Any = typer.main.get_command(app)
     if command[0].startswith("-"):
         assert command == ["--help"]
         return
-    _, known, _ = group.resolve_command(group.make_context("opinionsim", [], resilient_parsing=True), command)
-    if isinstance(known, TyperGroup):
-        _, known, _ = known.resolve_command(known.make_context(command[0], [], resilient_parsing=True), command[1:])
     given = {word for word in command[1:] if word.startswith("--")}
-    assert given <= _options(known)
+    assert given <= {name for parameter in _resolved(command).params for name in parameter.opts}
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "python"], ids=lambda b: b.page)
@@ -261,6 +263,47 @@ def test_parameters_of_the_scripted_model_are_as_documented() -> None:
         field.name: getattr(ScriptedParameters(), field.name) for field in dataclasses.fields(ScriptedParameters)
     }
     assert stated == {name: "none" if value is None else str(value) for name, value in defaults.items()}
+
+
+#: An option with its default, as pages put it that have the name of the command.
+_DEFAULTS = (
+    re.compile(r"`(?P<option>--[a-z-]+)[^`]*`(?:(?! --)[^.])*?\bdefaults?:? `?(?P<value>[\w./-]*\w)"),
+    re.compile(r"`(?P<value>[^`]+)` unless you pass `(?P<option>--[a-z-]+)`"),
+)
+
+
+def test_defaults_of_options_in_docs_are_those_in_the_help() -> None:
+    stated = {
+        (page.name, found["option"], found["value"])
+        for page in (_TOP / "docs").glob("*.md")
+        for part in re.split(r"\n\n|\n(?=[|-] )", page.read_text(encoding="utf-8"))
+        for form in _DEFAULTS
+        for found in form.finditer(" ".join(part.split()))
+    }
+    assert {page for page, _, _ in stated} >= {"audit.md", "compare.md", "room.md"}, stated
+    for page, option, value in stated:
+        command = _resolved([page.removesuffix(".md")])
+        commands = command.commands.values() if isinstance(command, TyperGroup) else [command]
+        (given,) = (each for known in commands for each in known.params if option in each.opts)
+        said = f"{given.help} Default: {given.default}."
+        assert re.search(rf"Default: [^,;]*(?<![\w./-]){re.escape(value)}(?![\w/-])", said), (page, said)
+
+
+def test_python_names_what_parts_of_your_own_are_made_of() -> None:
+    listed = set(re.findall(r"auto(?:class|function):: (opinionsim[\w.]+)", (_TOP / "docs/api.md").read_text("utf-8")))
+    for path in listed:
+        module, _, name = path.rpartition(".")
+        assert getattr(importlib.import_module(module), name).__doc__, path
+    blocks = [block.code for block in BLOCKS if (block.page, block.language) == ("docs/parts.md", "python")]
+    needed = {
+        f"{node.module}.{each.name}"
+        for code in blocks
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("opinionsim.")
+        for each in node.names
+    }
+    used = {"schedules.Setting", "schedules.Turn", "networks.Neighbours", "prompts.Past", "memory.KeptMessages"}
+    assert needed - {"opinionsim.opinions.OpinionScale"} | {f"opinionsim.{each}" for each in used} <= listed
 
 
 def test_files_of_the_study_hold_as_many_runs_as_stated() -> None:

@@ -6,12 +6,25 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from opinionsim.cli import app
 
 _TOP = Path(__file__).parents[1]
 _PACKAGE = _TOP / "opinionsim"
 #: Retired names of columns and fields, and what they became.
 _RETIRED = {"condition": "status", "first_condition": "first_status", "verdict": "acceptance"}
+#: Retired phrases of pages and help; docs/style.md shows what to write.
+_PHRASES = re.compile(
+    r"\b(what of|is told|told of|nobody is asked|is asked nothing|no evidence of|save that|for it is|whoever|"
+    r"none of which|likewise)\b",
+    re.IGNORECASE,
+)
 
 
 def _classes() -> dict[str, set[str]]:
@@ -45,6 +58,26 @@ def test_fields_have_no_retired_name() -> None:
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.target.id in _RETIRED
     ]
     assert found == []
+
+
+def _helps(command: Any, path: str) -> Iterator[tuple[str, str]]:
+    """The help of a command, of its options and of the commands in it."""
+    for text in (command.help, *(getattr(parameter, "help", None) for parameter in command.params)):
+        yield path, text or ""
+    if isinstance(command, TyperGroup):
+        context = command.make_context("opinionsim", [], resilient_parsing=True)
+        for name in command.list_commands(context):
+            yield from _helps(command.resolve_command(context, [name])[1], f"{path} {name}")
+
+
+def test_pages_and_help_have_no_retired_phrase() -> None:
+    pages = [
+        page for page in (*_TOP.glob("*.md"), *_TOP.glob("docs/*.md")) if page.name not in ("style.md", "CHANGELOG.md")
+    ]
+    texts = [(page.name, re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)) for page in pages]
+    texts += _helps(typer.main.get_command(app), "opinionsim")
+    assert len(texts) > 100
+    assert [(place, found[0]) for place, text in texts for found in _PHRASES.finditer(text)] == []
 
 
 def test_runs_are_leased() -> None:

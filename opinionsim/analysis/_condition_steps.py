@@ -20,7 +20,8 @@ from opinionsim.store import Results
 
 #: Moments of a table where none are named, the end among them.
 _MOMENTS = 6
-#: Columns of metrics that differ by step.
+#: Columns of the frame, and of metrics that differ by step.
+_NAMED = ("step", "end", "n_runs", "n_withheld", "n_measured", "n_never")
 _OF_STEPS = [*MEASURES, "n_measured", "n_never", "withheld"]
 
 
@@ -89,17 +90,5 @@ def condition_table(
     made = Table.of("Opinions by condition over steps", printed, [*axes, "step", "units"], notes, "conditions")
     first = made.header[0][:-2]
     heads = (*("" for _ in first), "mean opinion", "diversity"), (*first, "[95 % CI]", "[95 % CI]")
-    kept = [
-        *axes,
-        "step",
-        "end",
-        "n_runs",
-        "n_withheld",
-        "n_measured",
-        "n_never",
-        *columns,
-        *no_estimate("").basis,
-        "kind",
-        "evidence",
-    ]
+    kept = [*axes, *_NAMED, *columns, *no_estimate("").basis, "kind", "evidence"]
     return replace(made, header=heads, frame=frame[kept])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise, zip_longest
 from pathlib import Path
-from textwrap import fill, wrap
+from textwrap import fill
 from typing import Any, Literal
 
 import numpy as np
@@ -17,18 +17,17 @@ from numpy.typing import ArrayLike
 
 from opinionsim.analysis._means import LEAST_UNITS, spread_of
 from opinionsim.errors import SpecError
+from opinionsim.foundation.folding import folded, longest_word
 from opinionsim.foundation.outputs import put
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.metrics import ANY, evidence_statement, spell_mean
 
 #: Forms that a table can be written in.
 Form = Literal["text", "csv", "markdown", "latex"]
-#: Columns of a printed table, and the share of them that labels have where a table is wider.
-_WIDTH, _LABELS = 100, 0.54
+#: Columns of a printed table, the share of them that labels have where a table is wider, and the most that keeps words.
+_WIDTH, _LABELS, _MOST = 100, 0.54, 0.8
 #: What stands where there is no number; notes say why.
 NONE = "\N{EN DASH}"
-#: Longest word in the heading of labels that is not broken, in columns.
-_WORD = 14
 #: What LaTeX reads as commands, and signs that its fonts do not have outside of formulas.
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -120,10 +119,9 @@ class Table:
         lines: list[Sequence[str]] = [*self.header, *self.rows]
         head = len(self.header)
         if sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True)) - 2 > width:
-            share = max(int(_LABELS * width) // max(self.n_labels, 1) - 2, 6)
-            # Headings are folded between words, unless one is longer than that.
-            heads = [max(map(len, name.split()), default=0) for name in self.header[-1][: self.n_labels]]
-            parts = [self._folded(line, [max(share, min(head, _WORD)) for head in heads]) for line in lines]
+            share, most = (max(int(part * width) // max(self.n_labels, 1) - 2, 6) for part in (_LABELS, _MOST))
+            words = [max(map(longest_word, column)) for column in zip(*lines, strict=True)][: self.n_labels]
+            parts = [self._folded(line, [max(share, min(word, most)) for word in words]) for line in lines]
             lines, head = [each for part in parts for each in part], sum(map(len, parts[:head]))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         labels = list(range(self.n_labels))
@@ -183,7 +181,7 @@ class Table:
 
     def _folded(self, line: Sequence[str], widths: Sequence[int]) -> list[list[str]]:
         """The lines that a row takes where its labels are folded to widths."""
-        parts = [*map(wrap, line, widths), *([cell] for cell in line[self.n_labels :])]
+        parts = [*map(folded, line, widths), *([cell] for cell in line[self.n_labels :])]
         return [list(each) for each in zip_longest(*parts, fillvalue="")]
 
     def _aligned(self, line: Sequence[str], widths: Sequence[int], column: int) -> str:

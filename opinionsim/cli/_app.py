@@ -163,6 +163,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Replies of models may hold characters that the terminal's encoding lacks.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    os.environ["MPLBACKEND"] = "agg"  # commands write figures to files and open no window
     signal.signal(signal.SIGINT, Interrupt.taken)
     # Rows of a store are many objects without cycles: looking for cycles as often as usual takes a sixth of a table.
     gc.set_threshold(50_000, 20, 50)

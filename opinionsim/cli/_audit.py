@@ -86,7 +86,7 @@ def sample(
     out : DIR
         Folder of the files.
     by : A,B
-        Conditions, the primary contrast first.
+        Conditions, the primary contrast first. Default: those that the specification names, else the first that varies.
     """
     from opinionsim.audit import draw, write_files
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from opinionsim.foundation.folding import folded
 from opinionsim.foundation.outputs import is_stream, put, require_free
 from opinionsim.foundation.spreadsheets import has_columns, has_header, write_csv
 from opinionsim.messages import UNSEEN, spelled_out
@@ -120,7 +121,7 @@ def _folded(cell: str, width: int) -> list[str]:
     """The lines of a cell, broken between words at a width."""
     lines: list[str] = []
     for line in cell.split("\n"):
-        lines += textwrap.wrap(line, width, break_on_hyphens=False) if len(line) > width else [line]
+        lines += folded(line, width) if len(line) > width else [line]
     return lines
 
 

@@ -87,6 +87,9 @@ def room(
 
     Parameters
     ----------
+    store : STORE
+        Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
+        results/NAME-room.sqlite.
     terminal
         Take every seat yourself, at this terminal.
     port : N

@@ -50,7 +50,7 @@ def report(
     force: Force = False,
     allow_parts: bool = False,
 ) -> None:
-    """Write all that is told of an experiment as one HTML file that opens without a network, and print its path.
+    """Write everything about an experiment into one HTML file that opens without a network, and print its path.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class ReplyPolicy(DocumentModel):
     """What follows from what a reply is, and from what it shows beside an answer."""
 
     refused: NoAnswer = Field(default_factory=NoAnswer)
-    """The model declined, or a filter of its provider withheld the text."""
+    """The model declined, or a provider filter withheld the text."""
     off_role: NoAnswer = Field(default_factory=NoAnswer)
     """The text neither answers in role nor declines."""
     empty: NoAnswer = Field(default_factory=NoAnswer)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: Beginnings of cells that spreadsheets run or drop, behind any apostrophes; in full width for Asian ones.
 _RUN = re.compile("'*(?:\\s*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
+#: Types of truth values: Python's, and those of versions of NumPy.
+_TRUTHS = ("bool", "bool_")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?%?")
 
 
@@ -24,6 +26,11 @@ def escaped(value: Any) -> Any:
 def unescaped(value: Any) -> Any:
     """The value that :func:`escaped` was given."""
     return value[1:] if isinstance(value, str) and value[:1] == "'" and _is_run(value[1:]) else value
+
+
+def _written(value: Any) -> Any:
+    """A truth value as R and spreadsheets read it, every other value :func:`escaped`."""
+    return str(value).upper() if type(value).__name__ in _TRUTHS else escaped(value)
 
 
 def _is_run(text: str) -> bool:
@@ -50,7 +57,7 @@ def has_header(path: Path, frame: pd.DataFrame) -> bool:
 
 
 def write_csv(frame: pd.DataFrame, target: str | Path | None = None, **options: Any) -> str | None:
-    """Write a frame without its index as CSV, texts that a spreadsheet would run :func:`escaped`.
+    """Write a frame as CSV: without its index, truth values as TRUE and FALSE, texts that a spreadsheet runs escaped.
 
     Parameters
     ----------
@@ -61,7 +68,7 @@ def write_csv(frame: pd.DataFrame, target: str | Path | None = None, **options: 
     **options
         Those of :meth:`pandas.DataFrame.to_csv`.
     """
-    return texts_changed(frame, escaped).to_csv(target, index=False, **options)
+    return texts_changed(frame, _written).to_csv(target, index=False, **options)
 
 
 def read_csv(source: str | Path, **options: Any) -> pd.DataFrame:
@@ -80,13 +87,16 @@ def read_csv(source: str | Path, **options: Any) -> pd.DataFrame:
 
 
 def texts_changed(frame: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
-    """A frame with its texts and the names of its columns changed; columns of numbers are shared."""
+    """A frame with its texts, truth values and the names of its columns changed; columns of numbers are shared."""
     import pandas as pd
-    from pandas.api.types import is_numeric_dtype
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     found = frame.copy(deep=False)
-    for position in (position for position, dtype in enumerate(frame.dtypes) if not is_numeric_dtype(dtype)):
+    for position, dtype in enumerate(frame.dtypes):
+        if is_numeric_dtype(dtype) and not is_bool_dtype(dtype):
+            continue
         # A series stays what it is; an array would become one of Arrow, which cannot hold half a surrogate pair.
-        changed = pd.Series([change(value) for value in found.iloc[:, position]], index=found.index, dtype=object)
+        kept = None if is_bool_dtype(dtype) else object
+        changed = pd.Series([change(value) for value in found.iloc[:, position]], index=found.index, dtype=kept)
         found.isetitem(position, changed)  # type: ignore[arg-type]
     return found.rename(columns=change)

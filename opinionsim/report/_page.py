@@ -34,7 +34,7 @@ _MOST_LINES = 100_000
 
 
 def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTES, *, force: bool = False) -> list[str]:
-    """Write all that is told of an experiment as one HTML file that opens without a host.
+    """Write everything about an experiment into one HTML file that opens without a host.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class Study:
 
 
 def study(results: Results) -> Study:
-    """Gather all that is told of an experiment.
+    """Gather everything that the page of an experiment shows.
 
     Parameters
     ----------

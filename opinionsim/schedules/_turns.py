@@ -74,12 +74,10 @@ def with_own(reads: Sequence[Ref], own: int) -> tuple[Ref, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ActSpec(Act):
-    """How an act is carried out, and how its replies are treated.
+    """How an act is carried out, and how its replies are treated; its other attributes are those of `prompts.Act`.
 
     Attributes
     ----------
-    name, template, kind, text, variables, values, labelling, audience, answers, scripted
-        As those of :class:`opinionsim.prompts.Act`.
     memory : str
         ``keep`` reads the agent's memory and adds to it; ``fork`` reads it and leaves no trace; ``none``
         does neither.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @part("interaction", name="yoked")
 class Yoked(SteppedInteraction):
-    """Control: each agent reviews what its counterpart read in another run, and does nothing else.
+    """Control: each agent reviews what its counterpart read in another run, and no agent writes or answers posts.
 
     The counterpart of an agent is the agent of the same number in the next replicate of another cell; after the last
     replicate comes the first. The other cell may have another kind of interaction; its runs are carried out first.

@@ -25,8 +25,12 @@ _PATHS: Mapping[tuple[str, ...], Callable[[str], bool]] = {
     ("prompts",): lambda text: text not in ("", *names("pack")),
     ("prompts", "pack"): lambda text: text not in ("", *names("pack")),
     ("interaction", "messages"): bool,
+    ("interaction", "controls"): bool,
+    ("interaction", "drafters", "examples"): bool,
     ("interaction", "network", "path"): bool,
     ("events", "file"): bool,
+    ("ethics", "consent"): bool,
+    ("execution", "prices"): bool,
 }
 
 

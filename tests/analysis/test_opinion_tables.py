@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -337,7 +338,19 @@ def test_no_line_is_wider_than_100_columns_and_no_cell_is_lost() -> None:
         assert set(cell.split()) <= set(words)
     # Each part has a rule above and below its head, and names its rows.
     rules = sum(not line.strip("-") for line in text.splitlines())
-    assert sum(line.startswith("network") for line in text.splitlines()) == (rules - 1) / 2 > 1
+    assert sum(re.match("network +shown", line) is not None for line in text.splitlines()) == (rules - 1) / 2 > 1
+
+
+def test_words_of_labels_stay_whole_and_names_are_folded_behind_their_marks() -> None:
+    finding = "cognition.confirmation_bias=strong, interaction.network=watts-strogatz"
+    candidates = ["hegselmann-krause", "friedkin-johnsen"]
+    labels = {"cell": [finding] * 2, "candidate": candidates, "finding": ["undecided"] * 2}
+    numbers = {f"number {place} of the candidate": [1.5, 2.5] for place in range(6)}
+    made = Table.of("Findings", pd.DataFrame({**labels, **numbers, "evidence": "scripted"}), [*labels])
+    text = made.to_text()
+    assert max(map(len, text.splitlines())) <= 100
+    parts = {"cognition.", "bias=strong,", "confirmation_", "interaction.", "network=watts-", "strogatz", "undecided"}
+    assert parts | {"hegselmann-", "krause", "friedkin-johnsen"} <= set(text.split())
 
 
 @pytest.mark.parametrize(

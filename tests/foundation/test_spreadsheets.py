@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 import opinionsim as osim
 from opinionsim.cli import app
-from opinionsim.foundation.spreadsheets import escaped, read_csv, unescaped
+from opinionsim.foundation.spreadsheets import escaped, read_csv, unescaped, write_csv
 from opinionsim.llm import GivenReplies
 
 _RUN = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\n=1", " =1", "\uff1d1", "'=1", "-", "-a")
@@ -53,3 +54,11 @@ def test_exported_and_printed_csv_holds_no_formula_and_is_read_back_whole() -> N
     assert coded.exit_code == 0, coded.stderr
     opinions = pd.read_csv("out/opinions.csv")
     assert all(opinions[name].dtype != object for name in opinions if name.startswith("p_"))
+
+
+def test_truth_values_are_written_as_r_reads_them_and_read_back() -> None:
+    frame = pd.DataFrame({"won": [True, False], "agreed": [False, None], "said": ["True", "x"]})
+    written = write_csv(frame)
+    assert written == "won,agreed,said\nTRUE,FALSE,True\nFALSE,,x\n"
+    again = read_csv(StringIO(written))
+    assert (again["won"].tolist(), again["won"].dtype) == ([True, False], bool)

@@ -322,7 +322,7 @@ def _row(name: str) -> str:
     described = kind.model_json_schema()["properties"]
     for field, info in kind.model_fields.items():
         default = "" if info.is_required() or info.default is None else f" = {json.dumps(info.default)}"
-        fields.append(f"`{field}`{default}: {described[field].get('description')}")
+        fields.append(f"`{field}`{default}: {' '.join(str(described[field].get('description')).split())}")
     what = " ".join((kind.__doc__ or "").split())
     linked = re.sub(r"doi:(\S+\w)", lambda doi: f"[{doi[0]}](https://doi.org/{quote(doi[1])})", what)
     return f"| `{name}` | {linked} | {'<br>'.join(fields[1:])} |"

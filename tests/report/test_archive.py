@@ -95,7 +95,7 @@ def test_the_documents_are_filled(small_archive: Path) -> None:
     assert odd.count("\n## ") == 7
     assert "| `interaction` |" in odd
     assert "a random speaker writes a post" in odd
-    assert "Root of all randomness" in odd
+    assert "Root seed of all random numbers" in odd
     assert ":func:" not in odd
     assert "doi = {10.18653/v1/2024.findings-naacl.211}" in bib
     assert "author = {Chuang, Y.-S. and Goyal, A. and" in bib

@@ -614,6 +614,9 @@ def test_paths_of_overrides_start_from_the_current_folder(tmp_path: Path) -> Non
         assert experiment.spec.population.personas == str(people)
         assert experiment.resources.topic(experiment.spec.topic).claims == {"falsehood": "tea is a stone"}
     assert load_experiment(spec, ["population.personas=chuang2024"]).spec.population.personas == "chuang2024"
+    found = load_experiment(spec, ["ethics.consent=consent.yaml", "execution.prices=prices.yaml"]).spec
+    named = [str(tmp_path / "consent.yaml"), str(tmp_path / "prices.yaml")]
+    assert [found.ethics.consent, found.execution.prices] == named
     with pytest.raises(SpecError, match=r"gone\.yaml: no such file"):
         load_experiment(spec, ["population.personas=gone.yaml"])
 

@@ -8,7 +8,7 @@ export const record = kept && JSON.parse(kept.textContent);
 const LOST = "The connection to the server is lost.";
 const ENDED = ["complete", "withdrawn", "trial", "incomplete"];
 const USUAL = "This file has changes by the first instrument and kind of text alone, and ranks by these.";
-const MOST_HITS = 50, AROUND = 90;
+const MOST_HITS = 50, AROUND = 160, CUT_FIRST = /^\S{1,20}\s/u, CUT_LAST = /\s\S{1,20}$/u;
 const lines = new Map(record?.turns.map((line) => [String(line.turn), line]));
 
 export async function ask(path, wanted = {}, signal = undefined) {
@@ -85,8 +85,9 @@ function search({ q = "", agent = "", act = "", status = "", from = 0 }) {
       && ["", String(line.agent), named[line.agent]].includes(agent), found = fits && wanted.exec(line.text);
     if (!found) return [];
     const begin = Math.max(found.index - AROUND, 0), end = found.index + found[0].length, { length } = line.text;
-    const excerpt = [(begin > 0 ? "…" : "") + line.text.slice(begin, found.index), found[0],
-      line.text.slice(end, end + AROUND) + (end + AROUND < length ? "…" : "")];
+    const before = line.text.slice(begin, found.index), after = line.text.slice(end, end + AROUND);
+    const excerpt = [begin > 0 ? `…${before.replace(CUT_FIRST, "")}` : before, found[0],
+      end + AROUND < length ? `${after.replace(CUT_LAST, "")}…` : after];
     return { ...line, run_id, row: about.row, run: about.run, name: named[line.agent], excerpt };
   });
   return { stamp: about.stamp, total: hits.length, from: first, hits: hits.slice(first, first + MOST_HITS),
