@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Table as Table,
         finished as finished,
         headings as headings,
+        latex_text as latex_text,
         level_text as level_text,
         mean_text as mean_text,
         number_text as number_text,

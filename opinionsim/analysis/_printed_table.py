@@ -149,21 +149,21 @@ class Table:
     def to_latex(self) -> str:
         r"""The whole table in LaTeX, which needs ``\usepackage{booktabs}``: title as caption, cells, notes below."""
         columns = "l" * self.n_labels + "r" * (len(self.header[0]) - self.n_labels)
-        lines = [f"\\caption{{{_latex(self.title)}}}", f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}", "\\toprule"]
+        lines = [f"\\caption{{{latex_text(self.title)}}}", f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}", "\\toprule"]
         for place, names in enumerate(self.header):
             last = place == len(self.header) - 1
             cells, rules, column = [], [], 1
             for name, group in groupby(names):
                 width = len(list(group))
                 if name and width > 1 and not last:
-                    cells.append(f"\\multicolumn{{{width}}}{{c}}{{{_latex(name)}}}")
+                    cells.append(f"\\multicolumn{{{width}}}{{c}}{{{latex_text(name)}}}")
                     rules.append(f"\\cmidrule(lr){{{column}-{column + width - 1}}}")
                 else:
-                    cells += [_latex(name)] * width
+                    cells += [latex_text(name)] * width
                 column += width
             lines += [" & ".join(cells) + r" \\", *([" ".join(rules)] if rules else [])]
-        lines += ["\\midrule", *(" & ".join(map(_latex, row)) + r" \\" for row in self.rows), "\\bottomrule"]
-        notes = " ".join(map(_latex, self.notes))
+        lines += ["\\midrule", *(" & ".join(map(latex_text, row)) + r" \\" for row in self.rows), "\\bottomrule"]
+        notes = " ".join(map(latex_text, self.notes))
         lines += [
             "\\end{tabular}",
             "",
@@ -290,6 +290,6 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _latex(text: str) -> str:
+def latex_text(text: str) -> str:
     """A text with the signs replaced that LaTeX reads as commands."""
     return "".join(_LATEX.get(sign, sign) for sign in text)

@@ -24,7 +24,6 @@ from opinionsim.cli._console import (
 from opinionsim.cli._options import AsJson, assignments, own_modules
 from opinionsim.cli._sweeps import carry_out_sweep, end_sweep, say_frame, say_plan
 from opinionsim.errors import SpecError
-from opinionsim.foundation.outputs import require_free
 
 if TYPE_CHECKING:
     from opinionsim.classic import ClassicModel, Trajectories
@@ -219,7 +218,7 @@ def _single(model: ClassicModel, given: dict[str, Any], metrics: list[str], outp
     if output.figure is not None:
         from opinionsim.plots import save, trajectories
 
-        note(f"wrote {save(trajectories(run), output.figure)}")
+        note(f"wrote {save(trajectories(run), output.figure, caption=True)}")
 
 
 def _sweep(sweep: Sweep, output: _Output) -> None:
@@ -243,7 +242,7 @@ def _sweep(sweep: Sweep, output: _Output) -> None:
         # An axis of one value makes no map.
         x, *others = [name for name in sweep.axes if frame[name].nunique() > 1] or sweep.axes[:1]
         y, value = others[0] if others else None, point_measures(frame)[0]
-        note(f"wrote {save(phase_diagram(frame, x=x, y=y, value=value), figure)}")
+        note(f"wrote {save(phase_diagram(frame, x=x, y=y, value=value), figure, caption=True)}")
     end_sweep(summary, kept=store is not None)
 
 
@@ -251,9 +250,9 @@ def _require_targets(output: _Output, *columns: str) -> None:
     """Refuse files that cannot be written, or where something would be lost, before the first run."""
     require_table(output.csv, *columns, force=output.force, read=[output.model])
     if output.figure is not None:
-        from opinionsim.plots import is_figure
+        from opinionsim.plots import require_figure
 
-        require_free(output.figure, is_figure, force=output.force, read=[output.model])
+        require_figure(output.figure, force=output.force, read=[output.model])
 
 
 def _description(model: ClassicModel) -> str:

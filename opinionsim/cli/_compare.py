@@ -15,7 +15,7 @@ from opinionsim.cli._options import AsJson, DesignNumber, allow
 from opinionsim.cli._outputs import print_tables
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import MeasurementError, SpecError
-from opinionsim.foundation.outputs import is_stream, require_free
+from opinionsim.foundation.outputs import is_stream
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,11 +83,10 @@ def compare(
     """
     from opinionsim.comparison import compare as compared, decompose
     from opinionsim.foundation.progress import shown
-    from opinionsim.plots import check_suffix, is_figure, save
+    from opinionsim.plots import require_figure, save
 
     if plot is not None:
-        check_suffix(plot)
-        require_free(plot, is_figure, force=force)
+        require_figure(plot, force=force)
     if csv is not None and (is_stream(csv) or csv.is_file()):
         raise SpecError(f"--csv {csv} is a file; give a folder to write to")
     for name in _FRAMES:
@@ -114,7 +113,7 @@ def compare(
         frames = [*(getattr(found, name) for name in _FRAMES[:-1]), *(each.frame for each in parts)]
         write_frames([(csv / f"{name}.csv", frame) for name, frame in zip(_FRAMES, frames, strict=False)])
     if plot is not None:
-        note(f"wrote {save(found.plot(), plot)}")
+        note(f"wrote {save(found.plot(), plot, caption=True)}")
 
 
 def _rates(text: str | None) -> float | tuple[float, ...] | str | None:

@@ -63,14 +63,16 @@ def demo(
 def _require_free(out: Path, *, force: bool) -> None:
     """Refuse a folder in which a file that the demonstration did not write would be lost."""
     from opinionsim.metrics import evidence_statement
-    from opinionsim.plots import is_figure
+    from opinionsim.plots import require_figure
     from opinionsim.report import is_page
 
     text = partial(begins, start=evidence_statement(["scripted"]).encode())
     table = partial(has_columns, columns=("evidence",))
-    made: dict[str, Made] = {"table.csv": table, "table.txt": text, "report.html": is_page, "panels.png": is_figure}
-    for name, own in (made | {path.name: is_figure for path in out.glob("trajectories-*.png")}).items():
+    made: dict[str, Made] = {"table.csv": table, "table.txt": text, "report.html": is_page}
+    for name, own in made.items():
         require_free(out / name, own, force=force)
+    for path in (out / "panels.png", *out.glob("trajectories-*.png")):
+        require_figure(path, force=force)
 
 
 def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
@@ -82,8 +84,8 @@ def _write(results: Results, out: Path) -> tuple[str, list[Path]]:
     text = made.to_text(columns(100))
     text_file = out / "table.txt"
     text_file.write_text(text, encoding="utf-8")
-    written = [text_file, made.to_csv(out / "table.csv"), save(panels(results), out / "panels.png")]
+    written = [text_file, made.to_csv(out / "table.csv"), save(panels(results), out / "panels.png", caption=True)]
     for row in results.runs[results.runs["replicate"] == 0].index:
         label = results.runs["sweep.model"].iloc[row]
-        written.append(save(trajectories(results, int(row)), out / f"trajectories-{label}.png"))
-    return text, written
+        written.append(save(trajectories(results, int(row)), out / f"trajectories-{label}.png", caption=True))
+    return text, [*written, *(path.with_suffix(".txt") for path in written if path.suffix == ".png")]

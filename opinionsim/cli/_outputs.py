@@ -13,6 +13,7 @@ from opinionsim.cli._console import (
     Force,
     beside,
     columns,
+    note,
     records,
     require_table,
     require_tables,
@@ -25,7 +26,6 @@ from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, 
 from opinionsim.cli._stores import note_left_out, note_standing, read_results
 from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
-from opinionsim.foundation.outputs import require_free
 from opinionsim.registry import find, names
 from opinionsim.watching import row_of
 
@@ -156,6 +156,8 @@ _IMAGES = frozenset(
 
 #: File formats of figures.
 Format = Literal["png", "svg", "pdf"]
+#: Places of captions.
+Caption = Literal["beside", "in", "none"]
 
 
 def plot(
@@ -179,6 +181,7 @@ def plot(
     force: Force = False,
     width: float | None = None,
     font_size: float | None = None,
+    caption: Caption = "beside",
     file_format: Annotated[Format | None, typer.Option("--format")] = None,
 ) -> None:
     """Draw a figure into a file and print its path.
@@ -208,10 +211,13 @@ def plot(
         Millimetres: 84 is a column of a journal, 174 a page.
     font_size : PT
         Points of titles and names of axes. Default: 9.
+    caption
+        Where the caption goes: beside writes it to a .txt file of the same name, in puts it into the image, none
+        leaves it out.
     file_format
         File format. Default: png, or that of the file named.
     """  # fmt: skip
-    from opinionsim.plots import is_figure, paper, save
+    from opinionsim.plots import caption_of, paper, require_figure, save
 
     figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "outcome")
     options = {
@@ -245,16 +251,20 @@ def plot(
     if file is None:
         folder = out or Path(results.url.removeprefix("sqlite:///")).parent / "figures"
         file = folder / f"{results.name}-{figure.name.replace(':', '.')}{_suffix(told)}.{file_format or 'png'}"
-    require_free(file, is_figure, force=force)
+    own_file = caption == "beside"
+    require_figure(file, caption=own_file, force=force)
+    if csv in (file, file.with_suffix(".txt")):
+        raise SpecError(f"--csv {csv} names the file of the figure or of its caption; give another name")
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
     require_tables(files, force=force)
     note_left_out(results, figure)
     if figure.name == "outcome" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
-        raise SpecError(
-            f"no stance was measured, which the figure outcome needs; valid here: plot {' or '.join(own)} STORE"
-        )
-    with paper(width, font_size):
-        say(str(save(draw(results, figure, arguments), file)))
+        raise SpecError(f"no stance was measured, which an outcome is; valid here: plot {' or '.join(own)} STORE")
+    with paper(width, font_size, "in" if caption == "in" else None):
+        drawn = draw(results, figure, arguments)
+        say(str(save(drawn, file, caption=own_file)))
+    if own_file and caption_of(drawn):
+        note(f"wrote {file.with_suffix('.txt')}")
     write_frames(files)
 
 

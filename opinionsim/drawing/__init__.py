@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from opinionsim.drawing._captions import caption_of as caption_of, keep_caption as keep_caption
     from opinionsim.drawing._save import (
         FORMATS as FORMATS,
         check_suffix as check_suffix,
         is_figure as is_figure,
+        require_figure as require_figure,
         save as save,
     )
     from opinionsim.drawing._style import (
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         legend_below as legend_below,
         legend_beside as legend_beside,
         legend_handles as legend_handles,
+        line_height as line_height,
         model_colours as model_colours,
         model_handles as model_handles,
         name_outer as name_outer,

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.text import Text
 
+from opinionsim.drawing._captions import caption_of, root
 from opinionsim.errors import SpecError
-from opinionsim.foundation.outputs import begins, put
+from opinionsim.foundation.outputs import begins, put, require_free
 
 #: Suffixes of the files a figure can be saved as.
 FORMATS = (".png", ".svg", ".pdf")
+#: Inches of the width of axes below which nothing can be read from them.
+_LEAST = 0.1
 #: How these files begin, and what says in their metadata that they were made here.
 _MADE = {
     b"\x89PNG": b"Software\0opinionsim",
@@ -47,26 +54,52 @@ def check_suffix(path: str | Path) -> None:
         raise SpecError(f"a figure can be saved as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}; got {target.name!r}")
 
 
-def _root(figure: Figure | Axes) -> Figure:
-    """The whole figure of axes, also if they lie on a subfigure."""
-    whole = figure if isinstance(figure, Figure) else figure.get_figure(root=True)
-    if whole is None:
-        raise SpecError("these axes lie on no figure, so there is nothing to save")
-    return whole
+def require_figure(path: Path, *, caption: bool = True, force: bool = False, read: Iterable[str | Path] = ()) -> None:
+    """Refuse to save a figure where something else would be lost, before any work is done for it.
+
+    Parameters
+    ----------
+    path : Path
+        File that :func:`save` is to write; nothing is written.
+    caption : bool
+        Whether its caption is to be written beside it.
+    force, read
+        As for :func:`opinionsim.foundation.outputs.require_free`.
+
+    Raises
+    ------
+    SpecError
+        If the suffix is not .png, .svg or .pdf, or something that no figure left there would be lost.
+    """
+    check_suffix(path)
+    require_free(path, is_figure, force=force, read=read)
+    if caption:
+        require_free(path.with_suffix(".txt"), is_caption, force=force, read=read)
 
 
-def _metadata(figure: Figure, suffix: str) -> dict[str, Any]:
+def is_caption(path: Path) -> bool:
+    """Whether a file is the caption of a figure beside it as :func:`save` wrote both: nobody has changed it since."""
+    mark = _mark(path.read_bytes()).encode()
+    drawn = [each for each in path.parent.iterdir() if each.stem == path.stem and each.suffix.lower() in FORMATS]
+    return any(is_figure(each) and mark in each.read_bytes() for each in drawn)
+
+
+def _mark(caption: bytes) -> str:
+    """What the metadata of a figure say of the file of its caption."""
+    return f"caption {sha256(caption).hexdigest()[:16]}"
+
+
+def _metadata(caption: str, suffix: str) -> dict[str, Any]:
     """Metadata of the file, under the names of its format; without dates, so that equal figures give equal files."""
-    stated = [figure.get_suptitle(), *(ax.get_title(loc="left") for ax in figure.axes)]
-    description = " | ".join(text.replace(" \n", " ").strip().replace("\n", "; ") for text in stated if text)
+    mark = _mark(f"{caption}\n".encode())
     if suffix == ".png":
-        return {"Software": "opinionsim", "Description": description}
+        return {"Software": "opinionsim", "Description": caption, "Keywords": mark}
     if suffix == ".svg":
-        return {"Creator": "opinionsim", "Description": description, "Date": None}
-    return {"Creator": "opinionsim", "Subject": description, "CreationDate": None}
+        return {"Creator": "opinionsim", "Description": caption, "Keywords": [mark], "Date": None}
+    return {"Creator": "opinionsim", "Subject": caption, "Keywords": mark, "CreationDate": None}
 
 
-def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
+def save(figure: Figure | Axes, path: str | Path, dpi: int = 150, *, caption: bool = False) -> Path:
     """Save a figure as PNG, SVG or PDF, by the suffix of the file.
 
     Parameters
@@ -77,25 +110,52 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150) -> Path:
         File to write; its folder is made when missing.
     dpi : int
         Dots per inch of a PNG.
+    caption : bool
+        Whether to write the caption, too, if there is one: beside the figure, as ``NAME.txt``.
 
     Returns
     -------
     Path
-        The file written. Its metadata repeats the titles, evidence included.
+        The file of the figure. Its metadata repeat the caption, evidence included.
 
     Raises
     ------
     SpecError
-        If the suffix is not .png, .svg or .pdf, or the file cannot be written.
+        If the suffix is not .png, .svg or .pdf, the file cannot be written, or the figure is too narrow for its texts.
     """
     check_suffix(path)
-    target = Path(path)
-    whole = _root(figure)
+    target, whole = Path(path), root(figure)
     for text in whole.findobj(Text):
         # Names of conditions and models are data: a "$" in them must start no formula.
         if "$" in text.get_text():
             text.set_parse_math(False)
+    told = caption_of(whole)
+    metadata = _metadata(told, target.suffix.lower())
+
+    def write(part: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "constrained_layout not applied")
+            try:
+                whole.savefig(part, dpi=dpi, metadata=metadata)
+                lacking = _without_room(whole)
+            except UserWarning:
+                lacking = "its axes do"
+        if lacking:
+            size = f"a figure of {25.4 * whole.get_figwidth():.0f} mm"
+            raise SpecError(f"{size} is too narrow: {lacking} not fit; give a larger width or a smaller font size")
+
     # Type 42 fonts can be searched and edited, and journals refuse Type 3.
     with mpl.rc_context({"svg.hashsalt": "opinionsim", "pdf.fonttype": 42}):
-        put(target, partial(whole.savefig, dpi=dpi, metadata=_metadata(whole, target.suffix.lower())))
+        put(target, write)
+    if caption and told:
+        put(target.with_suffix(".txt"), partial(Path.write_text, data=f"{told}\n", encoding="utf-8", newline=""))
     return target
+
+
+def _without_room(whole: Figure) -> str:
+    """What of a figure that was drawn does not fit into it; empty where all does."""
+    inches = whole.get_figwidth()
+    if any(each.get_window_extent().width > inches * whole.dpi for each in whole.findobj(Legend)):
+        return "its legend does"
+    axes = [each for each in whole.axes if each.get_label() != "<colorbar>"]
+    return "its axes do" if any(each.get_position().width * inches < _LEAST for each in axes) else ""

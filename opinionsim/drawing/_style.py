@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from textwrap import fill, shorten
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from opinionsim.drawing._captions import WITHIN, keep_caption
 from opinionsim.errors import SpecError
 from opinionsim.opinions import OpinionScale
 from opinionsim.store import Mark
@@ -39,6 +40,8 @@ LINES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1
 SHARES = LinearSegmentedColormap.from_list("shares", ("#FFFFFF", "#CFE1EA", "#7FB0C8", "#34789B", "#123C57", "#081C2B"))
 #: Inches of a character of a title, and of a line of it.
 _CHARACTER, _LINE = 0.076, 0.165
+#: Points of the smallest text.
+_SMALLEST = 6.0
 #: Inches of a page below which legends do not fit beside axes; and the share of its width that a panel keeps there.
 _COLUMN, _NARROWEST = 5.0, 0.45
 #: Most characters of the label of an event.
@@ -165,7 +168,9 @@ _WIDTH: ContextVar[float | None] = ContextVar("width", default=None)
 
 
 @contextmanager
-def paper(width: float | None = None, font_size: float | None = None) -> Iterator[None]:
+def paper(
+    width: float | None = None, font_size: float | None = None, caption: Literal["in"] | None = None
+) -> Iterator[None]:
     """Draw figures for a page: within this context, new figures have a width, and all texts a size.
 
     Parameters
@@ -174,28 +179,45 @@ def paper(width: float | None = None, font_size: float | None = None) -> Iterato
         Millimetres of new figures, 80 to 400: 84 is a column of a journal, 174 a page. Leave it out for axes of your
         own. Default the figure's own.
     font_size : float, optional
-        Points of titles and names of axes, 4 to 24; numbers at ticks and legends are a little smaller. Default 0.9 of
-        matplotlib's ``font.size``, which is 9.
+        Points of titles and names of axes, 6 to 24; numbers at ticks and legends are a little smaller, and no text is
+        below 6. Default 0.9 of matplotlib's ``font.size``, which is 9.
+    caption : {"in"}, optional
+        Write captions into the images, under the kind of evidence. Default: captions are kept with the figures
+        (:func:`caption_of`), and images show the kind of evidence alone.
 
     Raises
     ------
     SpecError
-        If a number is out of range.
+        If a number is out of range, or `caption` is something else.
     """
-    for name, value, low, high in (("width", width, 80, 400), ("font_size", font_size, 4, 24)):
+    for name, value, low, high in (("width", width, 80, 400), ("font_size", font_size, 6, 24)):
         if value is not None and not low <= value <= high:
             raise SpecError(f"{name} must be from {low} to {high}; got {value!r}")
+    if caption not in (None, "in"):
+        raise SpecError(f"caption must be 'in' or None; got {caption!r}")
     token = _WIDTH.set(_WIDTH.get() if width is None else width / 25.4)
+    within = WITHIN.set(WITHIN.get() or caption == "in")
     try:
         with mpl.rc_context({} if font_size is None else {"font.size": font_size / 0.9}):
             yield
     finally:
         _WIDTH.reset(token)
+        WITHIN.reset(within)
 
 
 def pt(size: float) -> float:
-    """Points of a text of a size, where titles have 9."""
-    return float(size * mpl.rcParams["font.size"] / 10)
+    """Points of a text of a size, where titles have 9; never less than can be read."""
+    return max(size * _scale(), _SMALLEST)
+
+
+def _scale() -> float:
+    """Size of texts, where 1 is that of matplotlib's own settings."""
+    return float(mpl.rcParams["font.size"] / 10)
+
+
+def line_height(lines: float = 1) -> float:
+    """Inches that lines of a title are high."""
+    return _LINE * _scale() * lines
 
 
 def page(width: float) -> float:
@@ -292,7 +314,7 @@ def legend_beside(ax: Axes, title: str, **options: Any) -> None:
     handles = options.get("handles", ax.get_legend_handles_labels()[0])
     # Entries stand half a line apart, and the heading of the axes takes its share of the height.
     lines = sum(str(handle.get_label()).count("\n") + 1.5 for handle in handles) + title.count("\n")
-    if is_narrow() or lines * _LINE * pt(0.85) > 0.65 * figure.get_figheight():
+    if is_narrow() or line_height(0.85 * lines) > 0.65 * figure.get_figheight():
         legend_below(figure, handles, title.replace("\n", " "))
         return
     look = {"fontsize": pt(8.5), "title_fontsize": pt(8.5), "frameon": False}
@@ -305,10 +327,10 @@ def legend_below(figure: Any, handles: Sequence[Artist], title: str | None = Non
     for handle in handles:
         handle.set_label(heading([str(handle.get_label())], inches - 0.6))
     texts = [str(handle.get_label()).split("\n") for handle in handles]
-    widest = max(len(line) for text in texts for line in text) * _CHARACTER * pt(0.85) + 0.45
+    widest = max(len(line) for text in texts for line in text) * _CHARACTER * pt(8.5) / 10 + 0.45
     rows = -(-len(handles) // max(int((inches + 0.2) // widest), 1))
     columns = -(-len(handles) // rows)
-    figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * (rows * max(map(len, texts)) + bool(title)) + 0.1)
+    figure.set_figheight(figure.get_figheight() + line_height(rows * max(map(len, texts)) + bool(title)) + 0.1)
     figure.legend(
         handles=list(handles), loc="outside lower left", ncols=columns, fontsize=pt(8), frameon=False,
         title=title, title_fontsize=pt(8), alignment="left",
@@ -318,7 +340,7 @@ def legend_below(figure: Any, handles: Sequence[Artist], title: str | None = Non
 def heading(lines: Iterable[str], width: float) -> str:
     """The lines that are not empty, each broken to a width in inches."""
     every = "\n".join(lines).split("\n")
-    most = max(int(width / (_CHARACTER * pt(1))), 12)
+    most = max(int(width / (_CHARACTER * _scale())), 12)
     # A line that goes on ends with a space, which tells it from one that is whole.
     return "\n".join(fill(line, most, break_on_hyphens=False).replace("\n", " \n") for line in every if line)
 
@@ -329,18 +351,19 @@ def set_heading(ax: Axes, lines: Iterable[str]) -> None:
     if figure.get_layout_engine() is not None:
         figure.get_layout_engine().execute(figure)  # the width that ticks and legend leave
     place = ax.get_position()
-    title = heading(lines, figure.get_figwidth() * ((1 if len(figure.axes) == 1 else place.x1) - place.x0))
+    shown = keep_caption(ax, lines)
+    title = heading(shown, figure.get_figwidth() * ((1 if len(figure.axes) == 1 else place.x1) - place.x0))
     ax.set_title(title, fontsize=pt(9), loc="left")
     if _WIDTH.get() is not None:
-        figure.set_figheight(figure.get_figheight() + _LINE * pt(1) * title.count("\n"))
+        figure.set_figheight(figure.get_figheight() + line_height(title.count("\n")))
 
 
 def new_figure(lines: Iterable[str], width: float, height: float) -> Figure:
     """A figure of a width in inches, unless :func:`paper` says otherwise, and of a height to which a title adds."""
     inches = page(width)
-    title = heading(lines, inches - 0.3)
-    height += _LINE * pt(1) * (title.count("\n") + 1)
     figure = Figure(figsize=(inches, height), layout="constrained")
+    title = heading(keep_caption(figure, lines), inches - 0.3)
+    figure.set_figheight(height + line_height(title.count("\n") + 1))
     figure.suptitle(title, fontsize=pt(9), x=0.01, ha="left")
     return figure
 
@@ -387,7 +410,7 @@ def new_panels(
     size = (size[0] * shrunk, size[1] * (shrunk if square else shrunk**0.7))
     captions = {spot: heading([text], size[0] - 0.3) for spot, text in captions.items()}
     deepest = [max(captions[spot].count("\n") for spot in captions if spot[0] == row) for row in range(n_rows)]
-    figure = new_figure(lines, width, size[1] * n_rows + _LINE * pt(1) * sum(deepest) + 0.3)
+    figure = new_figure(lines, width, size[1] * n_rows + line_height(sum(deepest)) + 0.3)
     grid = figure.add_gridspec(n_rows, n_columns)
     panels = {spot: figure.add_subplot(grid[spot]) for spot in captions}
     for spot, ax in panels.items():

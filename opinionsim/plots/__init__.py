@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from opinionsim.drawing import (
         INK as INK,
         SHARES as SHARES,
+        caption_of as caption_of,
         check_suffix as check_suffix,
         colour_bar as colour_bar,
         is_figure as is_figure,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         opinion_map as opinion_map,
         paper as paper,
         pt as pt,
+        require_figure as require_figure,
         save as save,
         tidy as tidy,
         write_numbers as write_numbers,

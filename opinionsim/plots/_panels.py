@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opinionsim import metrics
-from opinionsim.drawing import heading, is_narrow, legend_below, new_figure, page, pt
+from opinionsim.drawing import heading, is_narrow, legend_below, line_height, new_figure, page, pt
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Spot, arrange
 from opinionsim.plots._final import FinalData, draw_final, from_trajectories
@@ -29,8 +29,6 @@ from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_traj
 from opinionsim.registry import part
 from opinionsim.store import Results
 
-#: Inches of a line of text.
-_LINE = 0.17
 #: Inches: width of the lines, width of the lines with the histogram, and height of a panel.
 _LINES_WIDTH, _PANEL_WIDTH, _PANEL_HEIGHT = 4.0, 5.2, 2.15
 
@@ -260,7 +258,7 @@ def panels(
     scaled = page(width) / width
     deepest = max(_panel_title(panel, scaled).count("\n") for panel in data.panels)
     more = max(deepest - 1, 0) + 3 * is_narrow()
-    height = 0.4 + data.n_rows * (_LINE * pt(1) * more + _PANEL_HEIGHT * scaled**0.5)
+    height = 0.4 + data.n_rows * (line_height(more) + _PANEL_HEIGHT * scaled**0.5)
     figure = new_figure([data.evidence, data.title, f"B: mean, D: diversity; {data.note}"], width, height)
     spec = figure.add_gridspec(data.n_rows, 2 * data.n_columns, width_ratios=[3, 1] * data.n_columns)
     first = figure.add_subplot(spec[data.panels[0].row, _across(data.panels[0])])

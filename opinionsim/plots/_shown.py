@@ -18,8 +18,8 @@ class Shown(NamedTuple):
 
     name: str
     """File name without suffix."""
-    caption: str
-    """What it shows; its title states the kind of evidence."""
+    caption: str = ""
+    """A sentence before the caption of the figure; empty where that says what the figure shows."""
     settings: Mapping[str, Any] = MappingProxyType({})
     """Arguments of its function beside the results."""
 

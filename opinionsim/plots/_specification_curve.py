@@ -115,11 +115,10 @@ def specification_curve(
     names = [heading([f"{row['label']} ({row['of']})"], 0.38 * inches) for _, row in variants.iterrows()]
     rows = {"choices": sum(map(len, ways.values())), "variants": sum(name.count("\n") + 1 for name in names)}
     heights = {"curve": _CURVE, **{panel: _ROW * n for panel, n in rows.items() if n}}
-    foot = heading([without, *frame.attrs["notes"]], (inches - 0.2) * 9 / 7)
-    high = sum(heights.values()) + _ABOUT * len(heights) + 0.15 * pt(0.8) * (foot.count("\n") + 1)
+    high = sum(heights.values()) + _ABOUT * len(heights)
     what = "choices of analysis and variants of the specification" if names else "choices of analysis"
-    figure = new_figure([evidence_statement(frame["evidence"]), f"{frame.attrs['contrast']}: {what}"], inches, high)
-    figure.supxlabel(foot, fontsize=pt(7), x=0.01, ha="left")
+    notes = [f"{frame.attrs['contrast']}: {what}", without, *frame.attrs["notes"]]
+    figure = new_figure([evidence_statement(frame["evidence"]), *notes], inches, high)
     panels = figure.subplot_mosaic([[panel] for panel in heights], height_ratios=list(heights.values()))
     draw_curve(choices, panels["curve"])
     if ways:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import TypeAdapter
 
+from opinionsim.analysis import latex_text
 from opinionsim.errors import SpecError
 from opinionsim.foundation.outputs import require_free
 from opinionsim.foundation.spreadsheets import write_csv
@@ -198,8 +199,14 @@ def _write_table(table: Table, folder: Path, number: int) -> dict[str, Any]:
 
 
 def _write_figures(told: Study, folder: Path) -> None:
+    """Write every figure as PDF, and a file that shows them all in LaTeX."""
+    shown = ["% Needs \\usepackage{graphicx}; to input it from the folder above, \\graphicspath{{figures/}}."]
     for each in told.figures:
         each.save(folder / f"{each.name}.pdf")
+        image = f"\\includegraphics[width=\\linewidth]{{{{{each.name}}}.pdf}}"
+        caption = f"\\caption{{{latex_text(each.caption)}}}\n\\label{{fig:{each.name}}}"
+        shown.append(f"\\begin{{figure}}\n\\centering\n{image}\n{caption}\n\\end{{figure}}")
+    _write(folder / "figures.tex", "\n\n".join(shown) + "\n")
 
 
 def _write_texts(results: Results, place: Path) -> None:

@@ -27,7 +27,7 @@ class Drawn:
     name : str
         File name without suffix.
     caption : str
-        What it shows; its title states the kind of evidence.
+        What it shows, of what, how it was measured, and the kind of evidence.
     figure : Figure
         The figure.
     """
@@ -64,7 +64,8 @@ def figures_of(results: Results) -> Iterator[Drawn]:
             figure = find("figure", name)
             for shown in _shown(figure, results, named=name in named):
                 with _left_out(results, name, told=name in named):
-                    yield Drawn(shown.name, shown.caption, plots.drawn(figure, results, shown.settings))
+                    whole = plots.drawn(figure, results, shown.settings)
+                    yield Drawn(shown.name, f"{shown.caption} {plots.caption_of(whole)}".strip(), whole)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.llm import first_token_shares, without_log_probabilities
 from opinionsim.messages import ChatMessage, Prompt, Reply
 from opinionsim.opinions import OpinionEstimates, OpinionScale
-from opinionsim.plots import ribbons
+from opinionsim.plots import caption_of, ribbons
 from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from tests.support.judge import CLAIM
@@ -302,4 +302,4 @@ def test_tables_and_figures_name_expectations_and_mass_off_the_scale(stub: StubP
     assert mass > 0.72
     assert all(said in text for said in ("end, of expectations", "off scale", f"{mass:.2f}"))
     axes = ribbons(results, metric="diversity", kind="report")
-    assert "diversity of expectations" in axes.get_title(loc="left").replace("\n", " ")
+    assert "diversity of expectations" in caption_of(axes)

@@ -131,6 +131,22 @@ def test_what_a_command_made_is_replaced_without_a_word(invoke: Invoke, place: P
     assert "'metrics.csv', which no export wrote" in refused("export", "s.sqlite", "e")
 
 
+def test_a_caption_follows_its_figure_until_somebody_edits_it(invoke: Invoke, place: Path) -> None:
+    density = "plot density s.sqlite --out f.png"
+    assert invoke(*density.split(), "--caption", "in").exit_code == 0
+    assert not (place / "f.txt").exists()
+    (place / "f.txt").write_text("mine\n")
+    before = (place / "f.png").read_bytes()
+    assert "f.txt is there already" in refused(*density.split())
+    assert ((place / "f.txt").read_text(), (place / "f.png").read_bytes()) == ("mine\n", before)
+    assert invoke(*density.split(), "--caption", "none").exit_code == 0
+    assert (place / "f.txt").read_text() == "mine\n"
+    assert invoke(*density.split(), "--force").exit_code == 0
+    assert "SCRIPTED STAND-IN" in (place / "f.txt").read_text()
+    assert invoke(*density.replace("f.png", "f.svg").split()).exit_code == 0
+    assert "--csv f.txt names the file of the figure or of its caption" in refused(*density.split(), "--csv", "f.txt")
+
+
 def test_what_a_command_reads_is_not_replaced_either(invoke: Invoke, place: Path) -> None:
     assert invoke(*["classify", "texts.txt", "--claim", "x", "--out", "c.csv"]).exit_code == 0
     kept = (place / "c.csv").read_bytes()

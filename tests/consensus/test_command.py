@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from opinionsim import consensus, load
 from opinionsim.cli import app
+from opinionsim.plots import caption_of
 from tests.consensus.test_rating_tables import SPEC
 from tests.support.command import refused
 from tests.support.running import SMALL
@@ -34,7 +35,7 @@ def test_what_a_run_says_next_can_be_done_and_a_session_tells_how_it_was_won(tmp
 
     results = load(store)
     figure = consensus.session_figure(results)
-    assert "rings: tied" in figure.get_suptitle()
+    assert "rings: tied" in caption_of(figure)
     assert len(figure.axes) == 3, "rules, support and its colours; nobody was asked before and after"
     told = consensus.session_text(results)
     (won,) = consensus.statements(results).query("winner")["turn"]

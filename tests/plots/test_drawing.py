@@ -36,7 +36,7 @@ def test_final_distribution_draws_a_bar_a_point_and_a_line_at_the_bias() -> None
     assert ax.lines[0].get_xdata()[0] == data.bias
     assert ax.get_ylim() == (0, 10)
     assert SCRIPTED in ax.get_title(loc="left")
-    assert "(ddof 0)" in ax.get_title(loc="left")
+    assert "(ddof 0)" in plots.caption_of(ax)
 
 
 def test_panels_state_evidence_and_share_the_axis_of_opinions() -> None:

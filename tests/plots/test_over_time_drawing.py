@@ -159,7 +159,7 @@ def test_discrete_opinions_are_areas_that_fill_the_axes_and_are_named_from_the_t
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1", "0", "\N{MINUS SIGN}1"]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "share of agents")
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 10), (0, 1))
-    assert "share of agents at each opinion" in stated(ax)
+    assert "Share of agents at each opinion." in plots.caption_of(ax)
     assert stated(ax).startswith(EVIDENCE["equation"])
     own = Figure().add_subplot()
     assert plots.trajectories(found, ax=own, legend=False) is own

@@ -73,7 +73,7 @@ def entries(ax: Axes) -> list[str]:
 
 
 def said(ax: Axes) -> str:
-    return " ".join(f"{ax.figure.get_suptitle()} {ax.get_title(loc='left')}".split())
+    return plots.caption_of(ax)
 
 
 def bands_of(ax: Axes) -> list[Any]:
@@ -109,7 +109,7 @@ def test_lines_stand_at_their_numbers_with_a_band_each_and_are_named() -> None:
     assert ax.figure.legends[0].get_title().get_text() == "number of agents"
     box = bands_of(ax)[0].get_datalim(ax.transData)
     np.testing.assert_allclose([box.x0, box.x1, box.y0, box.y1], [0.1, 0.5, 11.75, 55.25])
-    assert "band: middle 50% of the runs" in said(ax)
+    assert "Band: middle 50% of the runs" in said(ax)
 
 
 def test_the_spread_is_the_standard_deviation_over_runs_and_has_no_band() -> None:
@@ -119,7 +119,7 @@ def test_the_spread_is_the_standard_deviation_over_runs_and_has_no_band() -> Non
     assert ax.lines[0].get_ydata().tolist() == [1, 2]
     assert not bands_of(ax)
     assert ax.get_ylim()[0] >= 0
-    assert "spread: standard deviation over runs" in said(ax)
+    assert "Spread: standard deviation over runs." in said(ax)
     assert "band" not in said(ax)
 
 
@@ -151,7 +151,7 @@ def test_places_without_a_value_are_hatched_and_named_and_enter_no_colours() -> 
     assert entries(ax) == ["no value"]
     assert mesh_of(ax).get_clim() == pytest.approx((2.6, 6.1))
     assert "4 of 18 runs without a number of m left out" in said(ax)
-    assert "mean of 2 to 3 replicates a point" in said(ax)
+    assert "Mean of 2 to 3 replicates a point." in said(ax)
     assert not re.search(r"\b(nan|inf)\b", said(ax), re.IGNORECASE)
 
 
@@ -195,7 +195,7 @@ def test_runs_that_had_not_stopped_are_counted_and_marked() -> None:
     assert "2 of 8 runs had not stopped at the limit of steps" in plots.phase_data(unknown, "n", value="time").notes
     assert plots.phase_data(unknown, "n", value="time").frame["n_runs"].tolist() == [4, 2]
     other = plots.phase_diagram(timed(), "n", value="m")
-    assert "2 of 8 runs had not stopped at the limit of steps mean of" in said(other)
+    assert "2 of 8 runs had not stopped at the limit of steps. Mean of" in said(other)
     assert len(other.lines) == 1
     assert "stopped" not in said(plots.phase_diagram(timed(0), "n", value="time"))
 
@@ -282,7 +282,7 @@ def test_many_lines_have_the_colours_of_a_scale_and_no_bands() -> None:
     assert len(ax.lines) == 14
     assert len({line.get_color() for line in ax.lines}) == 14
     assert not bands_of(ax)
-    assert "more than 10 lines: no bands" in said(ax)
+    assert "More than 10 lines: no bands." in said(ax)
     (bar,) = bars_of(ax)
     assert (bar.get_ylabel(), bar.get_yscale()) == ("number of agents", "log")
     words = swept(lambda e, kind, r: e, **{"epsilon": [1, 2], "network.kind": [f"kind{i}" for i in range(11)]})

@@ -52,7 +52,7 @@ def test_a_curve_rises_and_each_combination_has_its_choices_below(results: Resul
     assert [label.get_text() for label in choices.get_yticklabels()][:2] == ["text: report", "text: post"]
     assert [label.get_text() for label in variants.get_yticklabels()] == ["second (agent)"]
     assert figure.get_suptitle().startswith(EVIDENCE["scripted"][:20])
-    assert "Not varied: " in figure.get_supxlabel()
+    assert "Not varied: " in plots.caption_of(figure)
     boxes = [box for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
     for box in boxes:
         assert figure.bbox.x0 - 1 <= box.x0 < box.x1 <= figure.bbox.x1 + 1
@@ -107,12 +107,33 @@ def test_panels_of_densities_and_transitions_follow_the_factors() -> None:
         assert figure.get_figheight() * 25.4 < 240
 
 
-def test_descriptions_of_files_hold_lines_that_were_broken_as_one(tmp_path: Path) -> None:
+def test_captions_stand_beside_the_image_or_within_it(tmp_path: Path) -> None:
     with plots.paper(84):
-        file = plots.save(plots.density(GRID), tmp_path / "a.png")
+        beside = plots.density(GRID)
+        file = plots.save(beside, tmp_path / "a.png", caption=True)
+    told = (tmp_path / "a.txt").read_text(encoding="utf-8")
     with Image.open(file) as image:
-        told = image.info["Description"]
-    assert told.startswith(f"{EVIDENCE['scripted']}; ")
+        assert told == f"{image.info['Description']}\n" == f"{plots.caption_of(beside)}\n"
+    assert told.endswith(f". {EVIDENCE['scripted']}.\n")
+    assert " ".join(beside.get_suptitle().split()) == EVIDENCE["scripted"]
+    with plots.paper(84, caption="in"):
+        within = plots.density(GRID)
+    plots.save(within, tmp_path / "b.png")
+    sentences = told.removesuffix(f" {EVIDENCE['scripted']}.\n")
+    assert " ".join(within.get_suptitle().split()) == f"{EVIDENCE['scripted']} {sentences}"
+    assert not (tmp_path / "b.txt").exists()
+    with pytest.raises(SpecError, match="caption must be 'in' or None; got 'out'"), plots.paper(caption="out"):  # type: ignore[arg-type]
+        pass
+
+
+@pytest.mark.parametrize("font_size", [9, 24])
+def test_a_figure_without_room_for_its_texts_is_refused_and_leaves_no_file(tmp_path: Path, font_size: int) -> None:
+    with plots.paper(80, font_size):
+        figure = plots.ribbons(GRID, by=["framing", "confirmation_bias"]).figure
+        figure.legend(["x" * 200])
+    with pytest.raises(SpecError, match=r"of 80 mm is too narrow: its .* not fit; give a larger width"):
+        plots.save(figure, tmp_path / "a.png", caption=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_many_positions_are_taken_together(tmp_path: Path) -> None:

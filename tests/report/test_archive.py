@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -31,8 +32,12 @@ def test_every_part_that_is_promised_is_there(small: Results, small_archive: Pat
     assert {path.name + "/" * path.is_dir() for path in small_archive.iterdir()} == set(names)
     assert {path.name for path in (small_archive / "frames").iterdir()} >= {"codebook.csv", "opinions.csv", "turns.csv"}
     assert {path.stem for path in (small_archive / "transcripts").iterdir()} == set(small.run_ids)
-    assert all(path.read_bytes().startswith(b"%PDF") for path in (small_archive / "figures").iterdir())
-    assert list((small_archive / "figures").iterdir())
+    drawn = list((small_archive / "figures").glob("*.pdf"))
+    assert drawn
+    assert all(path.read_bytes().startswith(b"%PDF") for path in drawn)
+    shown = (small_archive / "figures" / "figures.tex").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\{\{(.*?)\}\.pdf\}", shown)) == sorted(path.stem for path in drawn)
+    assert shown.count("SCRIPTED STAND-IN") == shown.count("\\caption{") == len(drawn)
     stated = json.loads((small_archive / "manifest.json").read_text())["spec"]
     assert yaml.safe_load((small_archive / "specification.yaml").read_text()) == stated
     tables = [path.read_text() for path in sorted((small_archive / "tables").glob("*.txt"))]
@@ -252,6 +257,6 @@ def test_an_archive_as_one_file_holds_the_same(small: Results, small_archive: Pa
     with zipfile.ZipFile(packed) as file:
         names = {name.removeprefix("study/") for name in file.namelist() if not name.endswith("/")}
     there = {path.relative_to(small_archive) for path in small_archive.rglob("*") if path.is_file()}
-    assert names == {path.as_posix() for path in there if path.parts[0] != "figures"}
+    assert names == {path.as_posix() for path in there if path.suffix != ".pdf"}
     assert verify(packed).problems == ()
     write_archive(small, packed)
