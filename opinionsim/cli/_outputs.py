@@ -259,7 +259,7 @@ def plot(
     require_tables(files, force=force)
     note_left_out(results, figure)
     if figure.name == "outcome" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
-        raise SpecError(f"no stance was measured, which an outcome is; valid here: plot {' or '.join(own)} STORE")
+        raise SpecError(f"no stance was measured, so no outcome can be drawn; valid: plot {' or '.join(own)} STORE")
     with paper(width, font_size, "in" if caption == "in" else None):
         drawn = draw(results, figure, arguments)
         say(str(save(drawn, file, caption=own_file)))

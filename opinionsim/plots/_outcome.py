@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.analysis import Outcome, outcome_data, p_text
-from opinionsim.drawing import BAR, INK, heading, is_narrow, legend_below, new_figure, page, pt, tidy
+from opinionsim.drawing import BAR, INK, heading, is_narrow, legend_below, line_height, new_figure, page, pt, tidy
 from opinionsim.metrics import WITHOUT_FINDING, axis_name
 from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._shown import Shown
@@ -25,8 +25,8 @@ from opinionsim.store import Results
 
 #: Most conditions whose change has a panel below theirs; that of more is beside them, in the same rows.
 _FEW = 8
-#: Inches of a line of a row, and about the rows of a panel; and the share of a panel's width that names may take.
-_LINE, _ABOUT, _NAMES = 0.15, 0.62, 0.4
+#: Inches about the rows of a panel, and the share of a panel's width that names may take.
+_ABOUT, _NAMES = 0.62, 0.4
 #: Lines that a stamp takes.
 _STAMP = 1.4
 #: What outcomes are called.
@@ -98,7 +98,7 @@ class _Panel:
     @property
     def height(self) -> float:
         """Inches of the panel."""
-        return _ABOUT + _LINE * pt(1) * (self.rows.height + _STAMP * bool(self.stamp))
+        return _ABOUT + line_height(0.9 * (self.rows.height + _STAMP * bool(self.stamp)))
 
     def finish(self, ax: Axes, width: float) -> None:
         """Draw, name rows and axis, and write what is known of each row at the right."""

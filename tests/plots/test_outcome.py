@@ -119,7 +119,8 @@ def test_it_can_be_read_at_any_size(results: Results, width: int, n: int, name: 
     data = outcome_data(results)
     for each in (_grown(data, n, name), replace(_grown(data, n, name), contrasts=pd.DataFrame(), effects=())):
         with plots.paper(width, 9):
-            _readable(_draw(each))
+            _readable(figure := _draw(each))
+        assert figure.get_figheight() < 6 + 0.17 * n
 
 
 @pytest.mark.parametrize("width", [84, 174])
