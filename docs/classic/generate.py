@@ -265,7 +265,7 @@ def _examples(model: ClassicModel) -> Iterator[str]:
     if model.update is not None:
         yield (
             "With `kind: dyadic`, or another kind of interaction, the agents meet as language-model agents do; see "
-            "[beside language-model agents](index.md#beside-language-model-agents)."
+            "[classic models together with language-model agents](index.md#together-with-language-model-agents)."
         )
         yield ""
 

@@ -330,12 +330,12 @@ class Results:
         return run_metrics(runs, opinions, agents, ddof=0, turns=turns)
 
     def by_condition(self, **settings: Any) -> pd.DataFrame:
-        """Mean opinion and diversity by condition over steps and at the end: the frame of the table ``conditions``.
+        """Mean opinion and diversity by condition over steps: the frame of :func:`opinionsim.analysis.condition_table`.
 
         Parameters
         ----------
         **settings
-            ``kind, wording, estimand, steps`` of :func:`opinionsim.analysis.condition_table`.
+            ``kind, wording, estimand, steps`` of that function, which raises the same errors.
 
         Returns
         -------
@@ -343,11 +343,6 @@ class Results:
             One row a condition and step: the conditions, ``step``, ``end`` (whether it is the end of the runs),
             ``n_runs, n_withheld, n_measured, n_never``, ``bias`` and ``diversity`` with their intervals, what these
             rest on, ``kind, evidence``.
-
-        Raises
-        ------
-        SpecError
-            As for :func:`opinionsim.analysis.condition_table`.
         """
         found: pd.DataFrame = find("table", "conditions").build(options={}, results=self, **settings).frame
         return found

@@ -30,12 +30,8 @@ SPEC: dict[str, Any] = {
         "primary": "divides",
         "smallest": 0.3,
         "contrasts": {
-            "divides": {
-                "measure": "diversity",
-                "of": {"cognition.confirmation_bias": "strong"},
-                "less": {"cognition.confirmation_bias": "none"},
-            },
-            "ring": {"of": {"interaction.network": "ring"}, "less": {"interaction.network": "complete"}},
+            "divides": {"measure": "diversity", "of": "strong - none"},
+            "ring": {"of": "ring - complete"},
         },
     },
 }

@@ -27,10 +27,13 @@ SPEC = {
         "contrasts": {
             "D rises": {
                 "measure": "diversity",
-                "of": {"cognition.confirmation_bias": "strong"},
-                "less": {"cognition.confirmation_bias": "none"},
+                "of": "strong - none",
             },
             "pull": {"measure": "truth-pull"},
+            "more over truth": {
+                "interaction": ["cognition.confirmation_bias", "topic.framing"],
+                "measure": "diversity",
+            },
         },
     },
     "sweep": {"topic.framing": ["falsehood", "truth"], "cognition.confirmation_bias": ["none", "strong"]},
@@ -64,6 +67,7 @@ def test_contrasts_that_were_declared_stand_behind_the_table_of_conditions(invok
     assert [(row["contrast"], row["role"], row["p"]) for row in contrasts["rows"]] == [
         ("D rises", "primary", None),
         ("pull", "secondary", None),
+        ("more over truth", "secondary", None),
     ]
     lacking = invoke("table", pilot, "--estimand", "topics-like-these").stdout
     assert "one topic does not tell how topics differ" in " ".join(lacking.split())

@@ -36,14 +36,10 @@ class Parameters(NamedTuple):
       larger q. The effect of noise depends on the time that a disturbance takes to heal, which grows with N. If there
       is less than 1 noise event in this time, noise leads to monoculture at almost any q; if there are more, it
       maintains disorder.
-    - Source: Axelrod (1997). The dissemination of culture: a model with local convergence and global polarization.
-      Journal of Conflict Resolution 41, 203-226. doi:10.1177/0022002797041002001
-    - Source: Castellano, Marsili & Vespignani (2000). Nonequilibrium phase transition in a model for social influence.
-      Physical Review Letters 85, 3536-3539. doi:10.1103/PhysRevLett.85.3536
-    - Source: Klemm, Eguíluz, Toral & San Miguel (2003). Global culture: a noise-induced transition in finite systems.
-      Physical Review E 67, 045101. doi:10.1103/PhysRevE.67.045101
-    - Source: Peres & Fontanari (2015). The nature of the continuous non-equilibrium phase transition of Axelrod's
-      model. EPL 111, 58001. doi:10.1209/0295-5075/111/58001
+    - Source: Axelrod 1997
+    - Source: Castellano et al. 2000
+    - Source: Klemm et al. 2003
+    - Source: Peres & Fontanari 2015
     """
 
     features: Any = Parameter(5, "number of features of a culture", "F", "[1, 1000]", per_agent=False)
