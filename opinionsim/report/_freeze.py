@@ -22,6 +22,7 @@ from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import in_process, module_of
 from opinionsim.registry import find
+from opinionsim.report._describing import files_in
 from opinionsim.report._page_templates import TEMPLATES, sentences
 from opinionsim.specification import Experiment, ExperimentSpec, consent_of, manifest, wording_of
 from opinionsim.store import AbsentError, DesignRow, Results, find_design, open_store
@@ -131,7 +132,11 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
         with suppress(AbsentError):
             known = _counts(_Designs(store, name))
     # Not strict: a specification leaves out what does not apply to it.
-    return TEMPLATES.overlay(undefined=Undefined).get_template("preregistration.md").render(**frozen, known=known)
+    return (
+        TEMPLATES.overlay(undefined=Undefined)
+        .get_template("preregistration.md")
+        .render(**frozen, known=known, data=files_in(frozen["contents"]))
+    )
 
 
 # -- after the runs ----------------------------------------------------------------------------------------------------
