@@ -21,9 +21,8 @@ def checklist(study: Study) -> tuple[tuple[str, str], ...]:
     results = study.results
     if results.swept or not set(results.agents["evidence"]) & {"model", "scripted"}:
         return ()
-    calls, turns = results.calls, results.turns
+    calls = results.calls
     agents = results.agents.drop_duplicates(["run_id", "agent"])
-    people = agents[agents["evidence"] == "human"]
     measured = results.opinions.dropna(subset="value")[["run_id", "agent"]].drop_duplicates()
     days = sorted({datetime.fromtimestamp(at, UTC).date().isoformat() for at in calls["arrived_at"].dropna()})
     frozen = results.manifest.get("frozen") or {}
@@ -36,21 +35,12 @@ def checklist(study: Study) -> tuple[tuple[str, str], ...]:
         asked="model" in set(agents["evidence"]),
         weights=[f"{name} {told}" for name, told in frozen.get("fixed", {}).items() if name != "opinionsim"],
         dates=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
-        wordings=list(results.runs["wording"].dropna().unique()),
         calls=calls,
-        seeded=int(calls["seed"].notna().sum()),
-        again=int((calls["attempt"] > 0).sum()),
-        states=results.runs.drop_duplicates("run_id")["status"].value_counts().to_dict(),
-        agents=len(agents),
+        agents=agents,
         unmeasured=len(agents) - len(agents.merge(measured)),
-        turns=len(turns),
-        replies=turns["status"].value_counts().to_dict(),
         audits=[each.name for each in study.tables if each.name.startswith("audit-")],
-        frozen=study.history.frozen,
         analysis=defaultdict(str, results.spec.get("analysis") or {}),
         anonymous=getattr(results, "_anonymous", False),
-        people=len(people),
-        published=int(people["publishes"].fillna(value=False).sum()),
         data=data_files(results),
     )
     return tuple((label, what) for label, _, what in (line.partition(" :: ") for line in lines))

@@ -6,8 +6,7 @@ import json
 import mimetypes
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -16,8 +15,7 @@ from opinionsim.foundation.bibliography import Publication, bibliography, cited
 from opinionsim.foundation.provenance import docstring
 from opinionsim.registry import find, installed, is_path, places
 from opinionsim.report._page_templates import WORDS, filled, spelled
-from opinionsim.report._released import nodes
-from opinionsim.report._study_words import about_part, contents_of, is_on_record, is_recorded
+from opinionsim.report._study_words import DataFile, about_part, contents_of, files_in, is_on_record, is_recorded
 from opinionsim.specification import json_schema
 from opinionsim.store import Results
 
@@ -27,23 +25,6 @@ if TYPE_CHECKING:
 
 #: Parts that the registry knows, which are columns of the runs.
 _PARTS = ("interaction", "network", "memory")
-#: What data files hold, by the field that holds it.
-_HELD = {"personas": "persona", "claims": "claim", "messages": "message", "rows": "respondent", "edges": "tie"}
-
-
-class DataFile(NamedTuple):
-    """Data that a study took in: a name, how much of what they hold, where they come from, and their licence."""
-
-    name: str
-    number: int
-    one: str
-    source: str
-    licence: str
-
-    @property
-    def held(self) -> str:
-        """What the data hold, as in ``5 personas``; without a number where they may not be passed on."""
-        return f"{f'{self.number} ' if self.number else ''}{self.one}{'s' * (self.number != 1)}"
 
 
 def data_files(results: Results) -> list[DataFile]:
@@ -51,21 +32,6 @@ def data_files(results: Results) -> list[DataFile]:
     found = files_in({**results.manifest, "contents": contents_of(results)})
     people = int((results.agents["evidence"] == "human").sum()) if is_on_record(results) else 0
     return [each._replace(number=people, one="record") if people and each.one == "claim" else each for each in found]
-
-
-def files_in(manifest: Mapping[str, Any]) -> list[DataFile]:
-    """The data files in a manifest or its contents."""
-    found = {}
-    for key, node in nodes(manifest, skip=("prompts", "environment")):
-        field = next((each for each in _HELD if isinstance(node, Mapping) and each in node), "")
-        about = node.get("mapping", node) if field else {}
-        if not (isinstance(about.get("source"), str) or field in ("rows", "edges")):
-            continue
-        number, one = len(node[field]) if isinstance(node[field], Mapping | list | tuple) else 0, _HELD[field]
-        name = Path(key).name if Path(key).suffix else str(about.get("name") or key)
-        source, licence = (" ".join(str(about.get(each) or "").split()) for each in ("source", "licence"))
-        found[name, one] = DataFile(name, number, one, source, licence)
-    return list(found.values())
 
 
 def works(results: Results, tables: Iterable[Table]) -> list[Publication]:

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -21,6 +21,7 @@ from opinionsim.metrics import (
 from opinionsim.planning import card_of
 from opinionsim.registry import described, find, names
 from opinionsim.report._page_templates import WORDS, filled, sentences
+from opinionsim.report._released import nodes
 from opinionsim.specification import axes_of
 from opinionsim.store import Results
 
@@ -37,6 +38,39 @@ _DETAILED = ("interaction", "network", "memory", "model")
 _INNER = re.compile(r":\w+:`~?([^`]+)`| \([A-D]\d+[^)]*\)|; [A-D]\d+[^)]*(?=\))")
 #: How labels of what varies begin.
 VARIED = "Varied: "
+
+#: What data files hold, by the field that holds it.
+_HELD = {"personas": "persona", "claims": "claim", "messages": "message", "rows": "respondent", "edges": "tie"}
+
+
+class DataFile(NamedTuple):
+    """Data that a study took in: a name, how much of what they hold, where they come from, and their licence."""
+
+    name: str
+    number: int
+    one: str
+    source: str
+    licence: str
+
+    @property
+    def held(self) -> str:
+        """What the data hold, as in ``5 personas``; without a number where they may not be passed on."""
+        return f"{f'{self.number} ' if self.number else ''}{self.one}{'s' * (self.number != 1)}"
+
+
+def files_in(manifest: Mapping[str, Any]) -> list[DataFile]:
+    """The data files in a manifest or its contents."""
+    found = {}
+    for key, node in nodes(manifest, skip=("prompts", "environment")):
+        field = next((each for each in _HELD if isinstance(node, Mapping) and each in node), "")
+        about = node.get("mapping", node) if field else {}
+        if not (isinstance(about.get("source"), str) or field in ("rows", "edges")):
+            continue
+        number, one = len(node[field]) if isinstance(node[field], Mapping | list | tuple) else 0, _HELD[field]
+        name = Path(key).name if Path(key).suffix else str(about.get("name") or key)
+        source, licence = (" ".join(str(about.get(each) or "").split()) for each in ("source", "licence"))
+        found[name, one] = DataFile(name, number, one, source, licence)
+    return list(found.values())
 
 
 def design(results: Results) -> dict[str, str]:
@@ -55,9 +89,7 @@ def design(results: Results) -> dict[str, str]:
     own = any(each.get("methods") for each in results.declared.values())
     details = _details(results.manifest.get("spec", spec), of_interaction=not own)
     for axis, name in zip(axes, headings(axes), strict=True):
-        levels = [
-            _with(each, details) if axis.rpartition(".")[2] in _DETAILED else each for each in order_levels(frame[axis])
-        ]
+        levels = [_with(each, axis, details) for each in order_levels(frame[axis])]
         told[f"{VARIED}{name}"] = listed(levels if len(levels) > 1 else [*levels, "not set"], _between(levels))
     if swept:
         attrs = frame.attrs
@@ -66,14 +98,12 @@ def design(results: Results) -> dict[str, str]:
     else:
         for label, name in WORDS["columns"].items():
             if name not in axes:
-                levels = [
-                    _with(each, details) if name in _DETAILED else each for each in order_levels(frame[name]) if each
-                ]
+                levels = [_with(each, name, details) for each in order_levels(frame[name]) if each]
                 told[label] = listed(levels, "; " if label in _TEXTUAL else _between(levels))
-        files = contents_of(results)
-        told["Personas"] = listed(_counted(name, each, "personas") for name, each in files.get("personas", {}).items())
-        surveys = ((name, each) for name, mapped in files.get("surveys", {}).items() for each in mapped.values())
-        told["Surveys"] = listed(_counted(name, each, "rows") for name, each in surveys)
+        files = files_in(contents_of(results))
+        for label, one in (("Personas", "persona"), ("Surveys", "respondent")):
+            read = (each for each in files if each.one == one)
+            told[label] = listed(f"{each.name} (n = {each.number})" if each.number else each.name for each in read)
         people = results.agents.query("evidence == 'human'")
         if len(people) and not is_on_record(results):
             published = people["publishes"].sum()
@@ -94,21 +124,15 @@ def design(results: Results) -> dict[str, str]:
         for name in path.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
         if node is not None and not told.get(label):
-            told[label] = (
-                _with(str(node["kind"]), details)
-                if "kind" in (node if isinstance(node, Mapping) else ())
-                else spell(node)
-            )
+            is_part = isinstance(node, Mapping) and "kind" in node
+            told[label] = _with(node["kind"], label.lower(), details) if is_part else spell(node)
     return {label: what for label, what in told.items() if what}
 
 
-def _counted(name: str, content: Mapping[str, Any], field: str) -> str:
-    """A data file with the number of what it holds, which is not told of one that may not be passed on."""
-    return Path(name).name + (f" (n = {len(content[field])})" if isinstance(content.get(field), list | tuple) else "")
-
-
-def _with(level: Any, details: Mapping[str, str]) -> Any:
+def _with(level: Any, axis: str, details: Mapping[str, str]) -> Any:
     """A level with its parameters, if it has any; a network that is only named has its defaults."""
+    if axis.rpartition(".")[2] not in _DETAILED:
+        return level
     told = details.get(level) or (", ".join(_parameters({"kind": level})) if level in names("network") else "")
     return f"{level} ({told})" if told else level
 

@@ -77,7 +77,7 @@ def test_the_archived_specification_runs_and_gives_the_tables(tmp_path: Path) ->
     file.write_text(yaml.safe_dump({"name": "mine", **people}))
     networks = [{"kind": "ring", "k": 2, "label": "round"}, {"label": "all", "value": "complete"}]
     axis = "interaction.network"
-    contrast = {"of": {axis: "round"}, "less": {axis: "all"}, "measure": "diversity"}
+    contrast = {"of": "round - all", "measure": "diversity"}
     spec = {
         **STUDY,
         "population": {"personas": str(file), "size": 3},
@@ -259,6 +259,13 @@ def test_an_archive_that_fails_leaves_nothing(small: Results, tmp_path: Path, mo
     with pytest.raises(OSError, match="No space"):
         write_archive(small, tmp_path / "archive")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_truth_values_of_a_frame_are_read_back(small_archive: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(small_archive, tmp_path / "archive"))
+    opinions = copy / "frames" / "opinions.csv"
+    opinions.write_text(opinions.read_text().replace(",FALSE,", ",TRUE,"))
+    assert "frames/metrics is not what the frames give that it is computed from" in verify(copy).problems
 
 
 @pytest.mark.usefixtures("without_figures")

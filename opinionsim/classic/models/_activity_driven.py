@@ -58,7 +58,7 @@ class Parameters(NamedTuple):
     gamma: Any = Parameter(2.1, "exponent of the power law of activities", r"\gamma", per_agent=False)
     epsilon: Any = Parameter(0.01, "smallest activity of the power law", r"\varepsilon", "(0, 1]", per_agent=False)
     dt: Any = Parameter(0.01, "duration of a step", r"\mathrm{d}t", "(0, 1]", per_agent=False)
-    closest: Any = Parameter(1e-5, "distance below which contact gets no likelier", "d_0", "(0, inf)", per_agent=False)
+    closest: Any = Parameter(1e-5, "distance below which contact is equally likely", "d_0", "(0, inf)", per_agent=False)
     reluctance: Any = Parameter(1.0, "reluctance: divisor of the drift of an opinion", r"\mu", "(0, inf)")
     inertia: Any = Parameter(False, "whether the drift accelerates an opinion instead of moving it")
     friction: Any = Parameter(

@@ -31,11 +31,11 @@ class Parameters(NamedTuple):
       \text{for one } f \text{ with } x_{if} \ne x_{jf}
     - Behaviour: Without noise, a population comes to rest when any two neighbours are alike or have nothing in common.
       Few traits lead to one culture, many to fragments. On the square lattice, the share of agents in the largest
-      region vanishes at a q that grows with F: continuously for F = 2 (at a mean of 3.1 of Poisson distributed traits)
+      region vanishes at a q that grows with F: continuously for F = 2 (at a mean of 3.1 of Poisson-distributed traits)
       and abruptly for F = 10. On the complete graph and on networks with shortcuts, a single culture survives up to a
-      larger q. The effect of noise depends on the time that a disturbance takes to heal, which grows with N. If there
-      is less than 1 noise event in this time, noise leads to monoculture at almost any q; if there are more, it
-      maintains disorder.
+      larger q. The effect of noise depends on the time that a disturbance takes to heal, which grows with N. If fewer
+      than one noise event occurs in this time, noise leads to monoculture at almost any q; if more occur, it maintains
+      disorder.
     - Source: Axelrod 1997
     - Source: Castellano et al. 2000
     - Source: Klemm et al. 2003

@@ -17,8 +17,8 @@ class Parameters(NamedTuple):
     r"""Biased assimilation.
 
     Every agent averages its own opinion and the opinions it hears. Evidence that supports the agent's opinion weighs
-    more, especially if the opinion is extreme: evidence for is weighted by x to the power of b, evidence against by (1
-    - x) to the power of b.
+    more, especially if the opinion is extreme: the weight is x^b for supporting evidence and (1 - x)^b for opposing
+    evidence.
 
     - Equation: x_i \leftarrow \frac{w_{ii} x_i + x_i^{b_i} s_i}{w_{ii} + x_i^{b_i} s_i + (1 - x_i)^{b_i} (d_i -
       s_i)},\quad s_i = \sum_j w_{ij} x_j,\ d_i = \sum_j w_{ij}

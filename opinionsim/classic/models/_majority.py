@@ -34,8 +34,6 @@ class Parameters(NamedTuple):
     - Behaviour: On the complete graph, the larger side wins; in groups of 3 its share c drifts at 3 c^2 (1 - c) - 3 c
       (1 - c)^2 agents per group. If ties favour one side, that side can win from a minority: in groups of 4 from a
       share of (5 - sqrt(13)) / 6, about 0.23.
-      - c)^2 agents a group. With ties in favour of one side, that side wins from a minority on: in groups of 4 from a
-      share of (5 - sqrt(13)) / 6, about 0.23.
     - Source: Galam 2002
     - Source: Krapivsky & Redner 2003
     - Source: Galam & Jacobs 2007

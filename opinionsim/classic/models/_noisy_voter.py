@@ -40,7 +40,7 @@ MODEL = replace(
     voter.MODEL,
     name="noisy-voter",
     parameters=Parameters,
-    at_rest=f"without noise, {voter.MODEL.at_rest}",
+    at_rest=f"{voter.MODEL.at_rest} With noise, agents never come to rest.",
     keeps_consensus=False,
     states="two",
     example={"n": 100, "steps": 300, "noise": 0.005},

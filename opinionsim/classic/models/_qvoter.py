@@ -46,7 +46,7 @@ class Parameters(NamedTuple):
     anticonformity: Any = Parameter(0.0, "probability of taking the opposite of a unanimous panel", r"\bar p", "[0, 1]")
     zealot: Any = ZEALOT
     media: Any = replace(
-        MEDIA, meaning="probability that an agent whose turn it is meets a medium, which stands for a unanimous panel"
+        MEDIA, meaning="probability that an agent whose turn it is meets a medium, which acts as a unanimous panel"
     )
     media_opinions: Any = MEDIA_OPINIONS
     repetition: Any = Parameter(
@@ -139,8 +139,8 @@ MODEL = ClassicModel(
     transition=_transition,
     units=ENDS,
     frozen=_frozen,
-    at_rest=f"with repetition or epsilon: {NO_DISCORD} Otherwise: no agent that can change has min(q, degree) "
-    "opponents among those it hears. With independence or anticonformity, agents never come to rest.",
+    at_rest=f"{NO_DISCORD} This applies with repetition or epsilon; otherwise, no agent that can change may have "
+    "min(q, degree) opponents among those it hears. With independence or anticonformity, agents never come to rest.",
     orders=ORDERS,
     states="two",
     example={"steps": 60, "q": 3, "independence": 0.1},
