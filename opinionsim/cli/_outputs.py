@@ -50,7 +50,7 @@ def _argument(kind: str, usual: str) -> Any:
 
 
 TableName = Annotated[list[str] | None, _argument("table", "all tables that fit")]
-FigureName = Annotated[list[str] | None, _argument("figure", "panels")]
+FigureName = Annotated[list[str] | None, _argument("figure", "outcome")]
 
 
 def _named(kind: str, given: Sequence[str] | None, store: str, *, allow_parts: bool) -> Part | None:
@@ -218,7 +218,7 @@ def plot(
     """  # fmt: skip
     from opinionsim.plots import caption_of, paper, require_figure, save
 
-    figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "panels")
+    figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "outcome")
     options = {
         "where": assignments(where, "--where", "COLUMN=VALUE"),
         "by": by,
@@ -257,8 +257,8 @@ def plot(
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
     require_tables(files, force=force)
     note_left_out(results, figure)
-    if figure.name == "panels" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
-        raise SpecError(f"no stance was measured, which panels draw; valid here: plot {' or '.join(own)} STORE")
+    if figure.name == "outcome" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
+        raise SpecError(f"no stance was measured, so no outcome can be drawn; valid: plot {' or '.join(own)} STORE")
     with paper(width, font_size, "in" if caption == "in" else None):
         drawn = draw(results, figure, arguments)
         say(str(save(drawn, file, caption=own_file)))
