@@ -136,7 +136,7 @@ def test_lines_take_the_colour_of_the_model_that_plays_the_agent() -> None:
     assert solid[0] == solid[2] != solid[1] == solid[3]
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["openai:a", "openai:b", "measured", "assigned only"]
-    assert ax.get_legend().get_title().get_text() == "model"
+    assert ax.get_legend().get_title().get_text() == "line: model"
     figure = plots.panels(frames, color_by="model")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == names
     for draw in (plots.trajectories, plots.panels):
