@@ -31,7 +31,7 @@ from opinionsim.specification import AnalysisSpec, ContrastSpec
 
 CONDITIONS = ("framing", "confirmation_bias", "memory")
 LEVELS = (("falsehood", "truth"), ("none", "weak", "strong"), ("cumulative", "reflective"))
-RISES = ContrastSpec(measure="diversity", of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"})
+RISES = ContrastSpec(measure="diversity", of="strong - none")
 RESAMPLES, BAR_S = 10_000, 5.0
 #: What is run for the store of 1,000 calls, the commands that read it, how often, and their bar.
 CALLS = {"name": "calls", "interaction": {"kind": "dyadic", "network": "complete", "steps": 250}, "replicates": 1}

@@ -104,13 +104,12 @@ _EXAMPLES: Mapping[str, str] = {
     "    - {label: small world, kind: watts-strogatz, k: 4, p: 0.1}",
     "independent_over": "sweep: {topic.name: [flat-earth, t-rex]}\nindependent_over: [topic.name]",
     "robustness": "sweep: {cognition.confirmation_bias: [none, strong]}\nanalysis:\n  contrasts:\n    bias divides:\n"
-    "      measure: diversity\n      of: {cognition.confirmation_bias: strong}\n"
-    "      less: {cognition.confirmation_bias: none}\nrobustness:\n"
+    "      measure: diversity\n      of: strong - none\nrobustness:\n"
     "  - {label: second wording, change: {prompts.variant: second}}\n"
     "  - {label: warmer, change: {model.temperature: 1.0}}",
     "analysis": "sweep: {cognition.confirmation_bias: [none, strong]}\nanalysis:\n  primary: bias divides\n"
     "  smallest: 0.2\n  contrasts:\n    bias divides:\n      measure: diversity\n"
-    "      of: {cognition.confirmation_bias: strong}\n      less: {cognition.confirmation_bias: none}",
+    "      of: strong - none",
 }
 #: Keys told in one section with the one before them, and what becomes of references that have a section.
 _JOINED = {"name": ("name", "description", "seed", "replicates", "redraws")}
@@ -120,6 +119,7 @@ _LINKS = {
     "ScaleSpec": "a scale, as under [`scale`](#scale)",
     "NamedPart": "a name, or a mapping with `name` and `options`",
     "ClassifierSpec": "a name, or a mapping with `name` and `options`",
+    "Compared": "text, a mapping, or a list of two of these",
 }
 #: Largest bounds that are worth telling; others only guard the machine.
 _LARGE = 1_000_000

@@ -28,6 +28,7 @@ from opinionsim.metrics import (
     BY_MODELS,
     NOT_SET,
     WITHOUT_FINDING,
+    condition_axes,
     in_order,
     named_levels,
     one_wording,
@@ -138,6 +139,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         If a condition is unknown or has no value, or conditions differ in more than is named, or share no block.
     """
     units = units if "withheld" in units.columns else units.assign(withheld=False)
+    contrast = _among(contrast, units, by, name)
     columns = {path: condition_column(by, path, name) for _, side in contrast.terms for path in side}
     named, value = list(columns.values()), contrast.quantity
     determined = units.groupby(named, dropna=False)[list(by)].nunique(dropna=False).max() if named else units[list(by)]
@@ -183,6 +185,15 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
     evidence = next((each for each in WITHOUT_FINDING if each in kinds), str(kinds[0]))
     gone = pd.concat(lost, axis=1).reindex(total.index).eq(True)
     return total.rename("value").to_frame().join(gone).reset_index().assign(evidence=evidence)
+
+
+def _among(contrast: ContrastSpec, rows: pd.DataFrame, by: Iterable[str], name: str) -> ContrastSpec:
+    """A contrast with its conditions as mappings, by the levels that rows of runs or units have."""
+    axes = {axis: tuple(named_levels(rows[axis]).unique()) for axis in by}
+    try:
+        return contrast.among({axis: levels for axis, levels in axes.items() if len(levels) > 1})
+    except SpecError as error:
+        raise SpecError(error.unplaced, name) from None
 
 
 #: Share of the blocks that a contrast may not lose to withheld runs, and by which one condition may not lose more.
@@ -248,6 +259,7 @@ def effect(
     SpecError
         As :func:`differences`.
     """
+    contrast = _among(contrast, units, by, name)
     found = differences(units, by, contrast, name)
     design = design_of(units["topic"], units["block"])
     chosen = estimand or usual_estimand(units["topic"])
@@ -289,7 +301,9 @@ def declared_effects(
         If a contrast is of a condition or measure that these runs do not have.
     """
     usable = usable_runs(runs)
-    contrasts = list(declared(usable, analysis))
+    # A condition of a sweep under way may have no complete run yet.
+    known = condition_axes(runs)
+    contrasts = [(name, _among(each, runs, known, name), role) for name, each, role in declared(usable, analysis)]
     if not contrasts:
         return []
     paths = {path: name for name, contrast, _ in contrasts for _, side in contrast.terms for path in side}
@@ -348,9 +362,9 @@ def declared(usable: pd.DataFrame, analysis: AnalysisSpec) -> Iterator[tuple[str
     levels = in_order(usable[axes].drop_duplicates(), axes, usable) if axes else pd.DataFrame([{}])
     for measure in ("truth-pull", "agreement-bias"):
         for row in levels.to_numpy(dtype=object).tolist():
-            side: dict[str, Level | tuple[Level, ...]] = {}
-            side |= {axis: NOT_SET if pd.isna(level) else str(level) for axis, level in zip(axes, row, strict=True)}
-            name = ": ".join([measure.replace("-", " "), *([", ".join(map(str, side.values()))] if side else [])])
+            names = [NOT_SET if pd.isna(level) else str(level) for level in row]
+            side: dict[str, tuple[Level, ...]] = {axis: (level,) for axis, level in zip(axes, names, strict=True)}
+            name = ": ".join([measure.replace("-", " "), *([", ".join(names)] if names else [])])
             yield name, ContrastSpec(measure=measure, of=side), "exploratory"
 
 

@@ -93,7 +93,7 @@ def _within(grid: np.ndarray) -> Spread:
     total = parts.sum(axis=-1)
     with np.errstate(invalid="ignore"):
         df = total**2 / (parts**2 / (counts - 1)).sum(axis=-1)
-    error, method = np.sqrt(total) / grid.shape[-2], "t with the variance of each topic (Satterthwaite)"
+    error, method = np.sqrt(total) / grid.shape[-2], "t with the variance of each topic (Satterthwaite 1946)"
     mean, sd = np.nanmean(grid, axis=-1).mean(axis=-1), np.sqrt(within.mean(axis=-1))
     return Spread(mean, sd, error[..., None], df[..., None], (method,))
 
@@ -143,7 +143,7 @@ def _jackknife(grid: np.ndarray) -> Spread:
     means = [_completed(each)[0].mean(axis=(-2, -1)) for each in
              (grid, *(np.delete(grid, block, axis=-1) for block in range(n)))]  # fmt: skip
     values = n * means[0][..., None] - (n - 1) * np.stack(means[1:], axis=-1)
-    return _units(values, "t over blocks by least squares and the jackknife")._replace(mean=means[0])
+    return _units(values, "t over blocks by least squares and the jackknife (Miller 1974)")._replace(mean=means[0])
 
 
 def mean_squares(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -194,7 +194,7 @@ def of_mean_squares(
     between = np.maximum(squares[..., :2] - held[..., :2], 0) / (n_blocks, n_topics)
     components = np.concatenate([between, squares[..., 2:]], axis=-1)
     of_each = np.stack([df, *(np.full_like(df, each) for each in free[:2])], axis=-1)
-    methods = ("Satterthwaite, topics crossed with blocks", "t over topics alone", "t over blocks alone")
+    methods = ("Satterthwaite 1946, topics crossed with blocks", "t over topics alone", "t over blocks alone")
     return Spread(np.asarray(mean, float), np.sqrt(components.sum(axis=-1)), errors, of_each, methods, components)
 
 

@@ -39,7 +39,7 @@ def instrument_row(instrument: Instrument) -> InstrumentRow:
     return InstrumentRow(
         instrument.instrument_id,
         instrument.variable,
-        instrument.name or classifier.name,
+        f"{instrument.name or classifier.name}{' (whole replies)' * instrument.whole}",
         kept(classifier.options),
         scale.points,
         scale.labels,

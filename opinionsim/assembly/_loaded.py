@@ -282,7 +282,8 @@ class LoadedParts:
         if key not in self._instruments:
             try:
                 classifier = self.classifier(wanted)
-                check_abilities(classifier, wanted.variable, context=wanted.context, about=wanted.about or "")
+                about, whole = wanted.about or "", bool(wanted.replies)
+                check_abilities(classifier, wanted.variable, context=wanted.context, about=about, whole=whole)
             except SpecError as error:
                 raise self._source.error(_place(wanted, spec), str(error)) from error.__cause__
             part = find("classifier", wanted.classifier.name)
@@ -292,9 +293,10 @@ class LoadedParts:
                 classifier,
                 wanted.kinds,
                 wanted.context,
-                wanted.about or "",
+                about,
                 part.identity,
                 part.code,
+                whole,
             )
         return self._instruments[key]
 

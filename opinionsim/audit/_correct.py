@@ -168,7 +168,7 @@ def bias_frames(
     for level in others:
         row: dict[str, object] = {"contrast": f"{level} less {first}"}
         for name in BOTH:
-            asked = ContrastSpec(measure=name, of={axis: level}, less={axis: first})
+            asked = ContrastSpec(measure=name, of=({axis: (level,)}, {axis: (first,)}))
             try:
                 own = effect(units, by, asked, estimand=estimand).estimate
             except SpecError as error:

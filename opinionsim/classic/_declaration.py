@@ -12,6 +12,7 @@ import numpy as np
 
 from opinionsim.classic._transition import Received, Transition
 from opinionsim.errors import SpecError
+from opinionsim.foundation.bibliography import cited
 from opinionsim.registry import described
 
 if TYPE_CHECKING:
@@ -281,8 +282,8 @@ class ClassicModel:
     -----
     What the model is stands in the docstring of its parameters: a line with its name in the literature, a paragraph
     that says what happens in an event, and items ``- Equation: ...`` (the update, in LaTeX), ``- Behaviour: ...`` (its
-    limiting behaviour) and, for each publication, ``- Source: ...`` (authors, year, title and journal, and ``doi:``
-    with the identifier at the end, where there is one).
+    limiting behaviour) and, for each publication, ``- Source: ...`` (author and year where
+    the bibliography of the package has it, such as ``Deffuant et al. 2000``; else the whole reference).
     """
 
     part_kind: ClassVar[str] = "classic_model"
@@ -345,8 +346,9 @@ class ClassicModel:
 
     @property
     def source(self) -> tuple[str, ...]:
-        """Publications, the first one first."""
-        return tuple(self._told[2].get("Source", []))
+        """Publications, the first one first: as the bibliography has them, or as they are named."""
+        named = self._told[2].get("Source", [])
+        return tuple(each for text in named for each in ([work.text for work in cited(text)] or [text]))
 
     @property
     def kind(self) -> str:

@@ -11,8 +11,8 @@ from langchain_core.language_models import BaseChatModel
 
 from opinionsim.classifiers._base import Item, check_items
 from opinionsim.classifiers._chat_prompt import WORDING, chat_prompt
-from opinionsim.classifiers._closed import is_abstention, parse_closed
-from opinionsim.errors import SpecError, whole_number
+from opinionsim.classifiers._closed import read_closed
+from opinionsim.errors import Rejected, SpecError, whole_number
 from opinionsim.foundation import background
 from opinionsim.llm import (
     CallName,
@@ -50,8 +50,8 @@ class ChatClassifier:
     options : mapping, optional
         Further arguments of the model, such as ``base_url``.
     reask : int
-        Number of times the question is asked again if the answer names no point, >= 0, default 2; then the value is
-        missing.
+        Number of times the question is asked again, with the reason, if the answer names no point, >= 0, default 2;
+        then the value is missing.
     question : str
         Question about each text, to be answered by a point of the scale, whose labels should be answers to it.
         Default: the opinion of the claim that the author expresses; only this question needs a claim.
@@ -149,13 +149,16 @@ class ChatClassifier:
         return found
 
     async def _point(self, ask: Ask, item: Item) -> int | None:
-        prompt = (chat_prompt(item, self.scale, self._question),)
+        reason = ""
         for attempt in range(1 + self._reask):
-            reply = await ask(str(CallName("judge", attempt + 1)), prompt, parse=take_as_is)
+            call, prompt = str(CallName("judge", attempt + 1)), chat_prompt(item, self.scale, self._question, reason)
+            reply = await ask(call, (prompt,), parse=take_as_is)
+            reason = f"the reply was {reply.status}"
             if reply.status == "answered":
-                point = parse_closed(reply.text, self.scale)
-                if point is not None or is_abstention(reply.text):
-                    return point
+                try:
+                    return read_closed(self.scale, call, reply.text, ())
+                except Rejected as rejected:
+                    reason = str(rejected)
         return None
 
 

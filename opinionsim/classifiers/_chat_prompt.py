@@ -8,10 +8,10 @@ from opinionsim.messages import ChatMessage, printable
 from opinionsim.opinions import OpinionScale
 
 #: Version of the wording; raise it with every change, so that results record it.
-WORDING = 3
+WORDING = 4
 
 
-def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMessage:
+def chat_prompt(item: Item, scale: OpinionScale, question: str = "", reason: str = "") -> ChatMessage:
     """The single message that a judge is sent.
 
     Parameters
@@ -22,6 +22,8 @@ def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMess
         The answers to choose from.
     question : str
         The question; by default, which opinion of the claim the author expresses, which needs a claim.
+    reason : str
+        Why the last answer could not be used; empty the first time.
 
     Returns
     -------
@@ -53,6 +55,7 @@ def chat_prompt(item: Item, scale: OpinionScale, question: str = "") -> ChatMess
         kinds=kinds,
         labelled=labelled,
         question=_defused(question, kinds),
+        reason=_defused(reason, kinds),
         anchors=list(zip(scale.points, scale.labels, strict=True)),
     )
     return ChatMessage("user", asked.removesuffix("\n"))

@@ -73,8 +73,9 @@ class FlanT5Classifier(PlainClassifier):
 
     Notes
     -----
-    After Chuang et al. 2023, §3 (A2, A9), who let FLAN-T5-XXL generate the number. Each text's result is independent
-    of the texts it is coded together with. See ``docs/classifiers.md`` for what is known about biases.
+    After Chuang et al. 2023, §3 (A2, A9), who let FLAN-T5-XXL (Chung et al. 2022) generate the number. Each
+    text's result is independent of the texts it is coded together with. See ``docs/classifiers.md`` for what is known
+    about biases.
     """
 
     name = "flan-t5"

@@ -182,14 +182,20 @@ def _models() -> list[dict[str, Any]]:
 
 def _parts(kind: str, name: str | None) -> list[dict[str, Any]]:
     """Built-in parts of a kind or the one that is named, each with its fields or options and a summary."""
+    from opinionsim.foundation.bibliography import cited
+    from opinionsim.foundation.provenance import docstring
     from opinionsim.registry import built_in, find, summary
 
     own_modules()
     parts = built_in(kind) if name is None else {name: find(kind, name)}
     if kind == "classic_model":
         models = {each: part.target for each, part in parts.items()}
-        return [{"name": each, "parameters": list(m.declared), "what": m.title} for each, m in models.items()]
-    return [{"name": each, "fields": parts[each].fields(), "what": summary(parts[each])} for each in sorted(parts)]
+        rows = [{"name": each, "parameters": list(m.declared), "what": m.title} for each, m in models.items()]
+    else:
+        rows = [{"name": each, "fields": parts[each].fields(), "what": summary(parts[each])} for each in sorted(parts)]
+    target = None if name is None else parts[name].target
+    works = [] if target is None else cited(docstring(getattr(target, "parameters", target)))
+    return [row | {"cites": [each.text for each in works]} for row in rows] if works else rows
 
 
 def _templates() -> list[dict[str, Any]]:

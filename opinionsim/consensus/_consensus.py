@@ -100,8 +100,8 @@ class RatingsSpec(DocumentModel):
 class ConsensusInteraction(Interaction):
     """Citizens state opinions, a mediator drafts statements, and citizens rank them and criticise the winner.
 
-    After Bakker et al. 2022 and the Habermas Machine (D1-D8). An opinion round is followed by any number of critique
-    rounds, in which the mediator revises the winner. The mediator is shown no persona, only texts.
+    After Bakker et al. 2022 and the Habermas Machine (Tessler et al. 2024; D1-D8). An opinion round is followed by any
+    number of critique rounds, in which the mediator revises the winner. The mediator is shown no persona, only texts.
     """
 
     played_by = ("chat models",)

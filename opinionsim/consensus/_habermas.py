@@ -57,7 +57,7 @@ _RATINGS = [
     "group", "round", "citizen", "candidate", "policy", "pass", "agreement", "quality", "rank", "question", "opinion",
     "statement", "topic", "split", "launch", "worker", "evidence",
 ]  # fmt: skip
-_SOURCE = "Tessler, Bakker et al. 2024, doi:10.1126/science.adq2852; github.com/google-deepmind/habermas_machine"
+_SOURCE = "Tessler et al. 2024, doi:10.1126/science.adq2852; github.com/google-deepmind/habermas_machine"
 
 
 @dataclass(frozen=True, eq=False)

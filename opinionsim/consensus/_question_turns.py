@@ -64,7 +64,7 @@ def read_question(call: str, text: str, received: tuple[Message, ...], examples:
 
 @part("interaction", name="questions")
 class QuestionsInteraction(Interaction):
-    """One agent writes discussion questions, each after reading randomly drawn examples (Bakker et al.; D1).
+    """One agent writes discussion questions, each after reading randomly drawn examples (Bakker et al. 2022; D1).
 
     A reply is a question if it has more than 15 characters, contains "should", and is none of the examples, those not
     shown included; else it is asked for again. A question that is there already, and a turn without one, are made up

@@ -12,7 +12,10 @@ from opinionsim.schedules import Conflict, Setting
 
 @part("interaction", name="debate")
 class DebateInteraction(Sequential):
-    """Two agents answer in turn, and each sees the last statements, with its own marked as its own."""
+    """Two agents answer in turn, and each sees the last statements, with its own marked as its own.
+
+    After Plurals (Ashkinaze et al. 2025).
+    """
 
     instructed = "debate"
     labelling = "you-other"

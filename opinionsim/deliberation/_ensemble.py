@@ -15,7 +15,10 @@ from opinionsim.schedules import PARTICIPANT, Conflict, External, Ref, Setting, 
 
 @part("interaction", name="ensemble")
 class EnsembleInteraction(Structure):
-    """All agents answer at once without seeing other answers. Use it also as the control without deliberation."""
+    """All agents answer at once without seeing other answers. Use it also as the control without deliberation.
+
+    After Plurals (Ashkinaze et al. 2025).
+    """
 
     own: bool = False
     """Whether an agent sees its own earlier answers, as in a chain."""

@@ -17,7 +17,10 @@ End = int | str
 
 @part("interaction", name="graph")
 class GraphInteraction(Structure):
-    """Agents answer along a directed acyclic graph, and each sees the answers of its direct predecessors, by name."""
+    """Agents answer along a directed acyclic graph, and each sees the answers of its direct predecessors, by name.
+
+    After Plurals (Ashkinaze et al. 2025).
+    """
 
     labelling = "named"
     moderated = "named"

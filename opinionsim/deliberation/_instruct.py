@@ -13,7 +13,7 @@ from opinionsim.schedules import ActSpec, AskedOnce, automatic_instructions, nam
 
 @part("interaction", name="instruct")
 class InstructInteraction(AskedOnce):
-    """Each agent writes instructions for a moderator for its task (Plurals; B5)."""
+    """Each agent writes instructions for a moderator for its task (Plurals, Ashkinaze et al. 2025; B5)."""
 
     prompts = "deliberation"
 

@@ -46,7 +46,7 @@ def read_answers(text: str, questions: int) -> tuple[str, ...]:
 
 @part("interaction", name="interview")
 class InterviewInteraction(AskedOnce):
-    """Each agent answers all questions of an interview in one reply (Plurals; B6)."""
+    """Each agent answers all questions of an interview in one reply (Plurals, Ashkinaze et al. 2025; B6)."""
 
     prompts = "deliberation"
     needs_task: ClassVar[bool] = False

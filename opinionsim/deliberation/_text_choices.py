@@ -40,7 +40,7 @@ class Written(SourceCell):
 
 @part("interaction", name="choices")
 class ChoicesInteraction(AskedOnce):
-    """Each judge chooses between texts of two cells, pair by pair (Plurals; B8).
+    """Each judge chooses between texts of two cells, pair by pair (Plurals, Ashkinaze et al. 2025; B8).
 
     A pair are the texts of one replicate of both cells, whose runs are carried out first. All pairs are shown in one
     run, to each judge in an order of its own; which text of a pair stands first is drawn by judge and pair. A pair that

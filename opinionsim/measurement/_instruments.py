@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from opinionsim.classifiers import Classifier, asks_author
+from opinionsim.classifiers import DECIDED, RECORDED, Classifier, asks_author
 from opinionsim.errors import SpecError
 from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json, digest
@@ -50,6 +50,7 @@ def instrument_id(
     *,
     context: bool = False,
     about: str = "",
+    whole: bool = False,
 ) -> str:
     """Identity of an instrument: a hash of all that can change its estimates, 24 hexadecimal characters.
 
@@ -68,8 +69,11 @@ def instrument_id(
     about : str
         ``reads`` where each text is judged together with each message its author was shown; empty where it is judged
         by itself.
+    whole : bool
+        Whether it reads whole replies, with what was stripped from them.
     """
-    return digest(canonical_json([variable, classifier, kept(options), scale.points, scale.labels, context, about]))
+    read = [scale.points, scale.labels, context, about, *(["whole"] if whole else [])]
+    return digest(canonical_json([variable, classifier, kept(options), *read]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +100,8 @@ class Instrument:
         classifier's own name.
     code : str
         Code of a classifier of the user's own; empty for any other.
+    whole : bool
+        Whether it reads whole replies, with what was stripped from them for readers.
     """
 
     instrument_id: str
@@ -106,6 +112,7 @@ class Instrument:
     about: str = ""
     name: str = ""
     code: str = ""
+    whole: bool = False
 
     @classmethod
     def of(
@@ -164,7 +171,7 @@ class Instrument:
         return [(text.site.index, about) for about in (text.reads if self.about else (None,))]
 
 
-def check_abilities(classifier: Classifier, variable: str, *, context: bool, about: str) -> None:
+def check_abilities(classifier: Classifier, variable: str, *, context: bool, about: str, whole: bool = False) -> None:
     """Refuse a classifier that would ignore a context or a second text that it is given.
 
     Raises
@@ -177,6 +184,7 @@ def check_abilities(classifier: Classifier, variable: str, *, context: bool, abo
     given = {
         "the context": context and not classifier.reads_context,
         "a second text": about and not classifier.reads_about,
+        "whole replies": whole and (asks_author(classifier) or classifier.name in (DECIDED, RECORDED)),
     }
     for what, ignored in given.items():
         if ignored:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count, takewhile
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
 
@@ -269,7 +270,21 @@ class Measuring:
             context = Context(text.received, author.persona, author.assigned_opinion)
         prompt = (self._calls.prompts or {}).get(text.site.index)
         fork = None if prompt is None else instrument.fork(text.kind, text.text, prompt, shown=bool(text.received))
-        return Item(text.text, self._claim, None if about is None else text_of(about).text, context, fork)
+        second = None if about is None else self._words(instrument, text_of(about))
+        return Item(self._words(instrument, text), self._claim, second, context, fork)
+
+    def _words(self, instrument: Instrument, text: Text) -> str:
+        """What an instrument reads of a text: what readers got, or the whole reply of which that was left."""
+        for draw in count(1) if instrument.whole else ():
+            call = str(CallName("reply", draw))
+            tried = (self._calls.journal.lookup(EntryKey(text.site.index, call, attempt)) for attempt in count())
+            entries = list(takewhile(lambda entry: entry is not None, tried))
+            if not entries:
+                break
+            for entry in entries:
+                if entry is not None and entry.taken and text.text in entry.left:
+                    return entry.text
+        return text.text
 
     def _tokens_of(self, agent: int) -> Endpoint | None:
         """Where an agent's model is asked for the probabilities of first tokens; None where no model answers."""

@@ -16,7 +16,7 @@ from opinionsim.registry import part
 @part("memory", name="reflective-as-run")
 @dataclass(frozen=True, slots=True)
 class ReflectiveAsRunMemory(KeptMessages):
-    """Reflective memory as the published code ran it (A11).
+    """Reflective memory as the published code of Chuang et al. 2024 ran it (A11).
 
     The wording of a first reflection is used once a run; every other request holds the newest event in
     the slot meant for the past reflection; reflections are appended, so that memory grows; and the agent

@@ -79,7 +79,7 @@ def group_count(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
     - Meaning: groups (community fracturing)
     - Formula: ``1 + number of valleys in the density, or groups named``
     - Values: 1, 2, ...
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: depends on the bandwidth and on the depth at which a valley counts (`valley_labels`)
 
     After sense 5, community fracturing, of Bramson et al. 2016.
@@ -120,7 +120,7 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
     - Meaning: how little groups overlap
     - Formula: ``1 - sum over bins of min(p_g, p_h), mean over pairs of groups``
     - Values: 0 to 1
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: near 1 by construction if the groups come from the opinions; our normalisation
 
     After sense 6 of Bramson et al. 2016.
@@ -163,7 +163,7 @@ def group_divergence(opinions: ArrayLike, range: Range, groups: ArrayLike | None
     - Meaning: distance of group means
     - Formula: ``abs(mean_g - mean_h) / (b - a), mean over pairs of groups``
     - Values: 0 to 1
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: undefined for one group; our normalisation
 
     After sense 7 of Bramson et al. 2016.
@@ -202,7 +202,7 @@ def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None 
     - Meaning: unity within groups
     - Formula: ``1 - 2 mean abs(x - mean_g) / (b - a), mean over groups``
     - Values: 0 to 1
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: large by construction if the groups come from the opinions; our normalisation
 
     After sense 8 of Bramson et al. 2016.
@@ -243,7 +243,7 @@ def size_parity(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
     - Meaning: evenness of group sizes
     - Formula: ``-sum s ln s / ln G, shares s of G groups``
     - Values: 0 to 1
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: undefined for one group; our normalisation
 
     After sense 9 of Bramson et al. 2016.

@@ -86,7 +86,7 @@ def modularity(opinions: ArrayLike | None, network: Ties, groups: ArrayLike | No
     - Meaning: how far ties keep to communities
     - Formula: ``sum over communities of w_c/W - (s_c/(2 W))^2``
     - Values: -1/2 to 1
-    - Source: Newman & Girvan 2004, doi 10.1103/PhysRevE.69.026113
+    - Source: Newman & Girvan 2004
     - Pitfall: describes the network, not the opinions, unless you pass groups; large by chance in sparse networks
 
     Newman and Girvan 2004, with weights. Directions are dropped: ties i to j and j to i add up.

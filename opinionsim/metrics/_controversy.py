@@ -59,7 +59,7 @@ def random_walk_controversy(
     - Meaning: how rarely walks change sides
     - Formula: ``Pxx Pyy - Pyx Pxy, Pab: started on a if ended at a hub of b``
     - Values: -1 to 1
-    - Source: Garimella et al. 2018, doi 10.1145/3140565
+    - Source: Garimella et al. 2018
     - Pitfall: depends on the number of hubs, so report it; if all degrees are equal, every agent is a hub
 
     Garimella, De Francisci Morales, Gionis and Mathioudakis 2018. A walk starts on either side with probability 1/2, at

@@ -136,7 +136,7 @@ def dip(opinions: ArrayLike) -> Measured:
     - Meaning: distance from every unimodal distribution
     - Formula: ``min over unimodal G of max abs(F - G)``
     - Values: 0 to 1/4
-    - Source: Hartigan & Hartigan 1985, doi 10.1214/aos/1176346577
+    - Source: Hartigan & Hartigan 1985
     - Pitfall: its p-value is for continuous opinions; ratings on few points count as many modes
 
     Hartigan and Hartigan 1985. G may have a point mass at its mode, so that equal opinions there do not raise the dip;

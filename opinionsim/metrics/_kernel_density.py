@@ -140,7 +140,7 @@ def fragmentation(
     - Meaning: standard deviation times total variation of the density
     - Formula: ``sd / (4M) sum abs(f(g + step) - f(g)), f a Gaussian density on x scaled to M = 3.5``
     - Values: 0 to about 1
-    - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
+    - Source: Lorenz et al. 2021
     - Pitfall: for a group at an end of the range, half of the kernel is cut off and only one flank counts; depends on
       the bandwidth relative to the range; integer ratings always look fragmented
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.errors import MeasurementError
+from opinionsim.foundation.bibliography import cited
 from opinionsim.metrics._arrays import Range, opinion_array
 from opinionsim.registry import Catalogue, described, find, is_path, known, name_of
 
@@ -51,7 +52,7 @@ class Metric:
     Notes
     -----
     The texts stand in the docstring of the function, as items ``- Meaning: ...``, ``- Formula: ...``,
-    ``- Values: ...``, ``- Source: ..., doi ...`` and ``- Pitfall: ...``. A missing item is empty; a missing meaning is
+    ``- Values: ...``, ``- Source: ...`` and ``- Pitfall: ...``. A missing item is empty; a missing meaning is
     the first line of the docstring.
     """
 
@@ -70,6 +71,7 @@ class Metric:
         first, _, items = described(function)
         told = {key: said[0] for key, said in items.items()}
         source, _, doi = told.get("Source", "").partition(", doi ")
+        doi = doi or next((work.doi for work in cited(source)), "")
         meaning = told.get("Meaning", first)
         formula, values, pitfall = (told.get(key, "") for key in ("Formula", "Values", "Pitfall"))
         return cls(name, function, meaning, formula.strip("`"), values, source, doi, pitfall)

@@ -94,7 +94,7 @@ def relative_bias(opinions: ArrayLike, range: Range) -> Measured:
     - Meaning: distance of the mean from neutral
     - Formula: ``abs(mean x - c) / M``
     - Values: 0 to 1
-    - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
+    - Source: Lorenz et al. 2021
     - Pitfall: has no sign, so its mean over runs is above 0 even without bias
     """
     rows = Rows.of(opinions, range)
@@ -132,7 +132,7 @@ def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Meas
     - Meaning: standard deviation over half the range
     - Formula: ``sd / M, ddof 1``
     - Values: from 0; 1 at equal poles for large n
-    - Source: Lorenz et al. 2021, doi 10.1037/rev0000291
+    - Source: Lorenz et al. 2021
     - Pitfall: ddof is 1 here, 0 in `diversity`
     """
     check_ddof(ddof)

@@ -104,7 +104,7 @@ def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     - Meaning: clusters weighted by size
     - Formula: ``(sum c)^2 / sum c^2, cluster sizes c``
     - Values: 1 to n
-    - Source: Laakso & Taagepera 1979, doi 10.1177/001041407901200101
+    - Source: Laakso & Taagepera 1979
     - Pitfall: state delta
 
     The effective number of Laakso and Taagepera 1979, of clusters of size c.

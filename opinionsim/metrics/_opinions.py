@@ -35,7 +35,7 @@ def bias(opinions: ArrayLike) -> Measured:
     - Meaning: mean opinion
     - Formula: ``mean x``
     - Values: a to b
-    - Source: Chuang et al. 2023, doi 10.48550/arXiv.2311.09618
+    - Source: Chuang et al. 2024
     - Pitfall: not the `bias` of Lorenz et al., which is `relative_bias`
 
     Chuang et al. 2023, §4 (A13).
@@ -72,7 +72,7 @@ def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
     - Meaning: SD of opinions over agents
     - Formula: ``(sum (x - mean x)^2 / (n - ddof))^(1/2)``
     - Values: from 0
-    - Source: Chuang et al. 2023, doi 10.48550/arXiv.2311.09618
+    - Source: Chuang et al. 2024
     - Pitfall: ddof is 0 as in the published tables; other sources divide by n - 1
 
     Chuang et al. 2023, §4 (A13).

@@ -44,7 +44,7 @@ def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int
     - Meaning: camps that are large and far apart
     - Formula: ``2^(1+alpha) sum p_i^(1+alpha) p_j abs(y_i - y_j) over bins, y from 0 to 1``
     - Values: from 0; 1 at equal poles
-    - Source: Esteban & Ray 1994, doi 10.2307/2951734
+    - Source: Esteban & Ray 1994
     - Pitfall: depends on the number of bins, so report it; use k for a scale of k points
 
     Esteban and Ray 1994. The value depends on the bins.
@@ -91,7 +91,7 @@ def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, ba
     - Meaning: camps that are large and far apart, for continuous opinions
     - Formula: ``mean over i of f(y_i)^alpha mean over j of abs(y_i - y_j), y from 0 to 1``
     - Values: from 0
-    - Source: Duclos et al. 2004, doi 10.1111/j.1468-0262.2004.00552.x
+    - Source: Duclos et al. 2004
     - Pitfall: with point masses it gets as large as the bandwidth allows; density beyond the ends is lost
 
     Duclos, Esteban and Ray 2004. The density is interpolated linearly on a grid of a tenth of the bandwidth.
@@ -139,7 +139,7 @@ def bimodality(opinions: ArrayLike) -> Measured:
     - Meaning: bimodality coefficient
     - Formula: ``(G1^2 + 1) / (G2 + 3(n-1)^2/((n-2)(n-3))), sample skewness and excess kurtosis``
     - Values: 0 to 1; uniform 5/9
-    - Source: Pfister et al. 2013, doi 10.3389/fpsyg.2013.00700
+    - Source: Pfister et al. 2013
     - Pitfall: unreliable for a few point masses, such as integer ratings, and for skewed opinions; check `dip` too
 
     Pfister et al. 2013. A value above 5/9 hints at two modes, but skewed unimodal distributions and ratings on few
@@ -183,7 +183,7 @@ def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
     - Meaning: agreement on an ordered scale
     - Formula: ``mean over layers of the histogram of U (1 - (S - 1)/(K - 1))``
     - Values: -1 equal poles, 0 uniform, 1 one bin
-    - Source: van der Eijk 2001, doi 10.1023/A:1010374114305
+    - Source: van der Eijk 2001
     - Pitfall: ordinal, so it jumps when agents move to a neighbouring bin; the bins must be the points of the scale
 
     The histogram is cut into layers of equal height. A layer with S filled bins has :math:`A = U (1 - (S - 1)/(K -
@@ -237,7 +237,7 @@ def opinion_polarization_index(opinions: ArrayLike, range: Range) -> Measured:
     - Meaning: polarization as experts rate it
     - Formula: ``(2.14 n2 n4 + 2.70 (n1 n4 + n2 n5) + 3.96 n1 n5) / (0.0099 n^2)``
     - Values: 0 to 100
-    - Source: Koudenburg et al. 2021, doi 10.3389/fpsyg.2021.738258
+    - Source: Koudenburg et al. 2021
     - Pitfall: made for five-point scales; agents in the neutral category count only through the total n
 
     Koudenburg, Kiers and Kashima 2021: the weights come from 58 experts who rated distributions on a scale of five

@@ -157,7 +157,7 @@ def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measur
     - Meaning: regions of neighbours with equal opinions
     - Formula: ``connected components of the ties with xi = xj``
     - Values: 1 to n
-    - Source: Axelrod 1997, doi 10.1177/0022002797041002001
+    - Source: Axelrod 1997
     - Pitfall: compares opinions for equality, so each continuous opinion makes its own region
     """
     return _numbers(_parts(*_cultures(opinions, vectors=vectors), network, 0.0))
@@ -191,7 +191,7 @@ def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) ->
     - Meaning: share of agents in the largest such region
     - Formula: ``agents in the largest connected component of the ties with xi = xj / n``
     - Values: 1/n to 1
-    - Source: Castellano et al. 2000, doi 10.1103/PhysRevLett.85.3536
+    - Source: Castellano et al. 2000
     - Pitfall: compares opinions for equality; compare networks of several sizes before you conclude that there is order
     """
     return _largest(_parts(*_cultures(opinions, vectors=vectors), network, 0.0))
@@ -225,7 +225,7 @@ def partial_overlap(opinions: ArrayLike, network: Ties, vectors: bool = False) -
     - Meaning: ties over which a culture can still change
     - Formula: ``share of ties with 0 < number of d with xid = xjd < D``
     - Values: 0 to 1
-    - Source: Castellano et al. 2000, doi 10.1103/PhysRevLett.85.3536
+    - Source: Castellano et al. 2000
     - Pitfall: 0 for opinions of one dimension
     """
     cultures, shape = _cultures(opinions, vectors=vectors)

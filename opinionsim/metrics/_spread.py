@@ -28,7 +28,7 @@ def spread(opinions: ArrayLike) -> Measured:
     - Meaning: largest minus smallest opinion
     - Formula: ``max x - min x``
     - Values: 0 to b - a
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: depends on two agents only; grows with n
 
     Sense 1 of Bramson et al. 2016.
@@ -65,7 +65,7 @@ def dispersion(opinions: ArrayLike, range: Range) -> Measured:
     - Meaning: mean absolute deviation
     - Formula: ``2 mean abs(x - mean x) / (b - a)``
     - Values: 0 to 1
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: cannot distinguish two camps from a single wide one
 
     Sense 2 of Bramson et al. 2016.
@@ -101,7 +101,7 @@ def coverage(opinions: ArrayLike, range: Range) -> Measured:
     - Meaning: share of the range that is occupied
     - Formula: ``union of intervals of width (b - a)/n around opinions, cut at the ends, over b - a``
     - Values: 0 to 1
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: compare runs of equal n only; ratings on k points cover at most about k/n
 
     Sense 3 of Bramson et al. 2016.
@@ -144,7 +144,7 @@ def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None)
     - Meaning: empty stretches between opinions
     - Formula: ``number of gaps wider than (b - a)/n``
     - Values: 0, 1, 2, ...
-    - Source: Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443
+    - Source: Bramson et al. 2016
     - Pitfall: compare runs of equal n, or state `gap`
 
     After sense 4 of Bramson et al. 2016.
@@ -222,7 +222,7 @@ def entropy(opinions: ArrayLike, range: Range, bins: int = 5, normalised: bool =
     - Meaning: how evenly opinions fill the range
     - Formula: ``-sum over bins of p ln p; over ln bins if normalised``
     - Values: 0 to ln bins, or to 1
-    - Source: Shannon 1948, doi 10.1002/j.1538-7305.1948.tb01338.x
+    - Source: Shannon 1948
     - Pitfall: depends on the number of bins, so report it; ignores how far apart full bins are; n agents reach at most
       ln n
 

@@ -20,7 +20,7 @@ _Share = Annotated[float, Field(gt=0, le=MAX_AGENTS)]
 class StochasticBlockModelNetwork(NetworkKind):
     """Blocks of agents, numbered block by block; the blocks of a pair determine its probability of being connected.
 
-    Holland, Laskey and Leinhardt 1983, doi:10.1016/0378-8733(83)90021-7.
+    Holland et al. 1983, doi:10.1016/0378-8733(83)90021-7.
     """
 
     sizes: Annotated[tuple[Natural, ...], Field(min_length=1)] | None = None

@@ -6,16 +6,18 @@ import json
 import mimetypes
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from opinionsim.classifiers import DECIDED, RECORDED
-from opinionsim.metrics import find_metric
+from opinionsim.analysis import Table
+from opinionsim.foundation.bibliography import Publication, bibliography, cited
+from opinionsim.foundation.provenance import docstring
 from opinionsim.registry import described, find, installed, is_path, places
 from opinionsim.report._page_templates import WORDS, filled
 from opinionsim.report._released import nodes
-from opinionsim.report._study_words import contents_of, is_recorded
+from opinionsim.report._study_words import contents_of, is_on_record, is_recorded
 from opinionsim.specification import json_schema
 from opinionsim.store import Results
 
@@ -23,46 +25,86 @@ if TYPE_CHECKING:
     from opinionsim.classic import ClassicModel
     from opinionsim.report._study import Study
 
-#: Authors, year in parentheses, title, and the rest, as sources are written.
-_SOURCE = re.compile(r"(?P<authors>[^():]{2,400}?)\s*\((?P<year>\d{4})\w?\)\.\s+(?P<title>.{2,300}?)\.\s+(?P<rest>.*)")
-_DOI = re.compile(r"doi:\s*(10\.\d{4,9}/\S+?)\.?(?=\s|$)")
-#: Between two authors with initials, and between two family names alone.
-_INITIALS, _NAMES = re.compile(r"(?<=\.),\s+|\s+(?:and|&)\s+|;\s+"), re.compile(r",\s+|\s+(?:and|&)\s+")
 #: Parts that the registry knows, which are columns of the runs; and a reference to Python in what it says of them.
-_PARTS, _ROLE = ("interaction", "memory"), re.compile(r":\w+:`~?([^`]+)`")
+_PARTS, _ROLE = ("interaction", "network", "memory"), re.compile(r":\w+:`~?([^`]+)`")
+#: What data files hold, by the field that holds it.
+_HELD = {"personas": "persona", "claims": "claim", "messages": "message", "rows": "respondent", "edges": "tie"}
 
 
-class Used(NamedTuple):
-    """Something that a study used: its name, where it comes from, and its licence."""
+class DataFile(NamedTuple):
+    """Data that a study took in: a name, how much of what they hold, where they come from, and their licence."""
 
     name: str
+    number: int
+    one: str
     source: str
-    licence: str = ""
+    licence: str
+
+    @property
+    def held(self) -> str:
+        """What the data hold, as in ``5 personas``; without a number where they may not be passed on."""
+        return f"{f'{self.number} ' if self.number else ''}{self.one}{'s' * (self.number != 1)}"
 
 
-def sources(results: Results) -> Iterator[Used]:
-    """The data, metrics and models that a study used, each with its sources."""
-    stated = nodes({**results.manifest, "contents": contents_of(results)})
-    files = ((name, node) for name, node in stated if isinstance(node, Mapping) and isinstance(node.get("source"), str))
-    yield from dict.fromkeys(
-        Used(str(node.get("name") or name), " ".join(node["source"].split()), node.get("licence", ""))
-        for name, node in files
-        if node["source"]
-    )
-    for metric in results.named_metrics:
-        known = find_metric(metric if isinstance(metric, str) else metric["name"])
-        if known.source:
-            yield Used(known.name, f"{known.source}{known.doi and f'. doi:{known.doi}'}")
-    agents = None if results.swept else results.agents.drop_duplicates(["evidence", "model"])
-    played = results.points if agents is None else agents[agents["evidence"] == "equation"]
-    for model in _equations(results, played["model"]):
-        yield from (Used(model.title, each) for each in model.source)
-    if agents is not None:
-        for name in agents.loc[agents["evidence"] == "model", "model"]:
-            answered = ", ".join(results.answered.get(name, []))
-            yield Used(name, f"Language model{answered and f', which answered as {answered}'}")
-        for name in sorted(set(results.opinions["classifier"].dropna()) - {DECIDED, RECORDED}):
-            yield Used(name, "Classifier of opinionsim, by which texts were coded")
+def data_files(results: Results) -> list[DataFile]:
+    """The data that a study took in, in the order of its manifest."""
+    stated = nodes({**results.manifest, "contents": contents_of(results)}, skip=("prompts", "environment"))
+    found = {}
+    for key, node in stated:
+        field = next((each for each in _HELD if isinstance(node, Mapping) and each in node), "")
+        about = node.get("mapping", node) if field else {}
+        if not (isinstance(about.get("source"), str) or field in ("rows", "edges")):
+            continue
+        number, one = len(node[field]) if isinstance(node[field], Mapping | list | tuple) else 0, _HELD[field]
+        if field == "claims" and is_on_record(results):
+            number, one = int((results.agents["evidence"] == "human").sum()), "record"
+        name = Path(key).name if Path(key).suffix else str(about.get("name") or key)
+        source, licence = (" ".join(str(about.get(each) or "").split()) for each in ("source", "licence"))
+        found[name, one] = DataFile(name, number, one, source, licence)
+    return list(found.values())
+
+
+def works(results: Results, tables: Iterable[Table]) -> list[Publication]:
+    """The publications that a study rests on: what its data, its parts and the notes of its tables cite.
+
+    Those of its language models are among them where the bibliography has them; that of the ODD protocol is.
+    """
+    texts = [*(each.source for each in data_files(results)), *_docstrings(results)]
+    texts += [note for table in tables for note in table.notes]
+    models = () if results.swept else results.agents.loc[results.agents["evidence"] == "model", "model"].unique()
+    named = " ".join([*models, *(each for name in models for each in results.answered.get(name, ()))]).lower()
+    known = [each for each in bibliography().values() if each.fields.get("models", "\0") in named]
+    return list({each.key: each for each in (*known, *cited("\n".join(texts)), *cited("Grimm et al. 2020"))}.values())
+
+
+def _docstrings(results: Results) -> Iterator[str]:
+    """The docstrings of the parts of the package that a study used, in which these say what they come from."""
+    if results.swept:
+        used = [("classic_model", name) for name in results.points["model"].unique()]
+    else:
+        runs, agents = results.ordered_runs, results.agents
+        used = [(kind, name) for kind in _PARTS for name in runs[kind].dropna().unique() if not is_recorded(results)]
+        used += [("classic_model", name) for name in agents.loc[agents["evidence"] == "equation", "model"].unique()]
+        used += [("classifier", name) for name in results.opinions["classifier"].dropna().unique()]
+    used += [("metric", each if isinstance(each, str) else each["name"]) for each in results.named_metrics]
+    for kind, name in used:
+        if name in places(kind):
+            target = find(kind, name).target
+            # That of a classic model is that of its parameters.
+            yield docstring(getattr(target, "parameters", target))
+
+
+def bibtex(results: Results, tables: Iterable[Table]) -> str:
+    """The publications, data and software that a study used, as BibTeX."""
+    entries = [(each.kind, each.key, each.printed) for each in works(results, tables)]
+    version = results.manifest.get("environment", {}).get("opinionsim", "")
+    return filled("references.bib", entries=entries, data=data_files(results), version=version)
+
+
+def references(results: Results, tables: Iterable[Table]) -> tuple[str, ...]:
+    """The publications and the data that a study used, a line each."""
+    data = (f"{each.name} ({each.held}): {each.source or 'no source is stated'}" for each in data_files(results))
+    return (*(each.text for each in works(results, tables)), *data)
 
 
 def _equations(results: Results, names: pd.Series[Any]) -> Iterator[ClassicModel]:
@@ -72,26 +114,6 @@ def _equations(results: Results, names: pd.Series[Any]) -> Iterator[ClassicModel
     for name in names.drop_duplicates():
         if name in own or name in places("classic_model"):
             yield find("classic_model", name).target
-
-
-def bibtex(results: Results) -> str:
-    """The models, data and software of a study as BibTeX."""
-    references: dict[str, dict[str, str]] = {}
-    for each in sources(results):
-        stem = re.sub(r"[^a-z0-9]+", "-", each.name.lower()).strip("-") or "source"
-        key = next(key for n in range(1, 1000) if (key := stem if n == 1 else f"{stem}-{n}") not in references)
-        found = _SOURCE.match(each.source)
-        told = found.groupdict() if found else {"authors": "", "year": "", "title": each.name, "rest": each.source}
-        between = _INITIALS if "." in told["authors"] else _NAMES
-        rest = _DOI.sub("", told["rest"]).strip(" .")
-        references[key] = {
-            **told,
-            "authors": " and ".join(filter(None, between.split(told["authors"]))),
-            "doi": "".join(_DOI.findall(each.source)[:1]),
-            "note": f"{rest}. Licence: {each.licence}" if each.licence else rest,
-        }
-    version = results.manifest.get("environment", {}).get("opinionsim", "")
-    return filled("references.bib", references=references, version=version)
 
 
 def odd(study: Study) -> str:
@@ -108,7 +130,7 @@ def odd(study: Study) -> str:
         parts=list(_parts(results)),
         models=list(_equations(results, models)),
         fields=list(_fields(results.spec, json_schema())),
-        sources=list(sources(results)),
+        data=data_files(results),
     )
 
 

@@ -207,7 +207,7 @@ def read_frames(
 def _typed(values: pd.Series, kind: str) -> pd.Series[Any]:
     """A column of a file with its type; empty where the value is missing."""
     if kind == "bool":
-        return values.astype(str).eq("True")
+        return values.astype(str).str.upper().eq("TRUE")  # TRUE in CSV; a truth value in Parquet
     known: pd.Series[Any] = values.astype(object).where(values.notna() & values.ne(""))
     if kind == "Int64":
         return pd.Series([None if pd.isna(value) else int(value) for value in known], dtype="Int64")

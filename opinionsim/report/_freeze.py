@@ -23,7 +23,7 @@ from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import in_process, module_of
 from opinionsim.registry import find
 from opinionsim.report._page_templates import TEMPLATES, sentences
-from opinionsim.specification import Experiment, ExperimentSpec, consent_of, manifest, wording_of
+from opinionsim.specification import Experiment, ExperimentSpec, analysis_of, consent_of, manifest, wording_of
 from opinionsim.store import AbsentError, DesignRow, Results, find_design, open_store
 
 #: Name of this package among what is fixed.
@@ -131,7 +131,8 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
         with suppress(AbsentError):
             known = _counts(_Designs(store, name))
     # Not strict: a specification leaves out what does not apply to it.
-    return TEMPLATES.overlay(undefined=Undefined).get_template("preregistration.md").render(**frozen, known=known)
+    form, contrasts = TEMPLATES.overlay(undefined=Undefined), analysis_of(frozen["spec"]).contrasts
+    return form.get_template("preregistration.md").render(**frozen, known=known, contrasts=contrasts)
 
 
 # -- after the runs ----------------------------------------------------------------------------------------------------

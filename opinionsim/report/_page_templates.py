@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -17,7 +19,23 @@ WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding=
 _BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
     ord("\\"): r"\textbackslash{}",
     ord("~"): r"\textasciitilde{}",
+    ord("^"): r"\textasciicircum{}",
 }
+#: Accents as Unicode combines them and as LaTeX has them, and letters without parts.
+_ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327\u0328\u030b", "`'^~\"rvckH", strict=True))
+_LETTERS = {ord(sign): f"{{\\{name}}}" for sign, name in {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "ß": "ss"}.items()}
+_ACCENTED = re.compile(f"([A-Za-z])([{''.join(_ACCENTS)}])")
+
+
+def _ascii(text: str) -> str:
+    """A text with accents as LaTeX commands, which every style of BibTeX can shorten and sort."""
+    apart = _ACCENTED.sub(lambda found: f"{{\\{_ACCENTS[found[2]]}{{{found[1]}}}}}", unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFC", apart).translate(_LETTERS)
+
+
+def _printed(value: str) -> str:
+    """A value of the bibliography as BibTeX reads it; its braces keep capitals."""
+    return re.sub(r"(?<=\d)-(?=\d)", "--", _ascii(value).replace("&", r"\&"))
 
 
 def _fields(value: Any) -> str:
@@ -36,7 +54,9 @@ def _fields(value: Any) -> str:
 #: The templates of this room; in those of pages every value is escaped.
 TEMPLATES = templates("opinionsim.report")
 TEMPLATES.filters["cell"] = lambda value: " ".join(str(value).split()).replace("|", r"\|")
-TEMPLATES.filters["bib"] = lambda text: " ".join(text.split()).translate(_BIBTEX)
+TEMPLATES.filters["bib"] = lambda text: _ascii(" ".join(text.split()).translate(_BIBTEX))
+TEMPLATES.filters["printed"] = _printed
+TEMPLATES.filters["slug"] = lambda text: re.sub(r"[^a-z0-9]+", "-", text).strip("-")
 TEMPLATES.filters["fields"] = lambda value: _fields(value).replace("|", r"\|")
 TEMPLATES.tests["known"] = lambda value: value is not None and value == value
 

@@ -11,7 +11,7 @@ import pandas as pd
 from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.metrics import BY_MODELS, WITHOUT_FINDING, evidence_statement
-from opinionsim.report._describing import sources
+from opinionsim.report._describing import references
 from opinionsim.report._fitting_figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
 from opinionsim.report._quoted_texts import samples, shifts
@@ -123,7 +123,7 @@ def study(results: Results) -> Study:
         cost=tuple(_cost(results)),
         versions=tuple(_versions(results)),
         methods=methods(results, told),
-        references=tuple(f"{each.name}: {each.source}" for each in sources(results)),
+        references=references(results, tables),
         caveats=(
             *lacking,
             *caveats(results),

@@ -61,7 +61,7 @@ def design(results: Results) -> dict[str, str]:
         }
         told |= {part.capitalize(): listed(contents_of(results).get(part, ())) for part in ("personas", "surveys")}
         people = results.agents.query("evidence == 'human'")
-        if len(people) and not _is_on_record(results):
+        if len(people) and not is_on_record(results):
             published = people["publishes"].sum()
             told["People"] = (
                 f"{len(people)} of {len(results.agents)} in the cast; words of {published} may be published"
@@ -69,7 +69,7 @@ def design(results: Results) -> dict[str, str]:
         told["Measured"] = "; ".join(_instruments(results.opinions))
         # A pack has a name that people know; the texts that acts bring along are many.
         told[_WORDING] = _TEXTS.sub(lambda found: f" with {found[0].count('+')} texts of acts", told[_WORDING])
-    on_record = _is_on_record(results)
+    on_record = is_on_record(results)
     # To people on record, their twins and the members of a cast no opinion is assigned; each person is one replicate.
     apart = (*["replicates"] * on_record, *["population."] * (on_record or bool(spec.get("cast"))))
     for label, path in () if is_recorded(results) else WORDS["fields"].items():
@@ -99,10 +99,10 @@ def is_recorded(results: Results) -> bool:
 def contents_of(results: Results) -> dict[str, Any]:
     """The files that a study used, of its manifest; people on record and their twins are none of the personas."""
     found = dict(results.manifest.get("contents", {}))
-    return {**found, "personas": {}} if _is_on_record(results) else found
+    return {**found, "personas": {}} if is_on_record(results) else found
 
 
-def _is_on_record(results: Results) -> bool:
+def is_on_record(results: Results) -> bool:
     """Whether all who take part are people on record, or stand in for them."""
     return not results.swept and set(results.runs["interaction"]) <= {"recorded", "twins"}
 
@@ -172,7 +172,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
         made=results.manifest["environment"],
         swept=results.swept,
         recorded=is_recorded(results),
-        beside=_is_on_record(results),
+        beside=is_on_record(results),
         asked=bool(BY_MODELS & set(runs["evidence"])),
         redraws=results.spec.get("redraws", 1),
         contrasted=bool((results.spec.get("analysis") or {}).get("contrasts")),

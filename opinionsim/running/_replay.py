@@ -213,7 +213,7 @@ class _Computing:
                 unread.append(f"{wanted.variable} by {wanted.classifier.name}: {classifier}")
             else:
                 own = (wanted.variable, classifier, wanted.kinds, wanted.context, wanted.about or "")
-                found.append(Instrument(identity, *own))
+                found.append(Instrument(identity, *own, whole=bool(wanted.replies)))
         return found, tuple(unread)
 
     def _classifier(self, identity: str, wanted: InstrumentSpec) -> Classifier | str:

@@ -16,8 +16,8 @@ from opinionsim.schedules._turns import ActSpec, Turn, named
 class NoRolePlayInteraction(IndependentReports):
     """Control: the bare chat model reports without playing a person.
 
-    Chuang et al. write that reports are independent, and ran one conversation of as many reports as there are steps
-    (A12): `population.size: 1`, `reports: 100` and `conversation: true`.
+    Chuang et al. 2024 write that reports are independent, and ran one conversation of as many reports as there are
+    steps (A12): `population.size: 1`, `reports: 100` and `conversation: true`.
     """
 
     role_play = False

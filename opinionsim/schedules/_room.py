@@ -32,7 +32,7 @@ def _speakers(reader: int | None) -> str:
 
 @part("interaction", name="room")
 class RoomInteraction(Interaction):
-    """A moderated discussion between models and people at seats (ArgsBase; C1-C7).
+    """A moderated discussion between models and people at seats (ArgsBase, Turkstra et al. 2026; C1-C7).
 
     The moderator opens, remarks on what is said and proposes the next speaker; rules that hold whatever it proposes are
     kept in code. An analyzer reads along and says nothing. Any number of models and people take part, none included.

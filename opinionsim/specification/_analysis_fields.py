@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from typing_extensions import TypeAliasType
 
+from opinionsim.errors import SpecError, meant
 from opinionsim.foundation.documents import DocumentModel, validate
 
 #: Field of the framing of a topic, and measures that are made of its two framings: what falsehood counts in them.
 FRAMING = "topic.framing"
 OF_FRAMINGS: Mapping[str, float] = {"truth-pull": -1.0, "agreement-bias": 1.0}
+
+_NOTHING = "none, because no condition is swept"
 
 #: Fields whose change is one of the whole system.
 _OF_THE_SYSTEM = ("interaction.network", "population.size")
@@ -31,6 +37,32 @@ def distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
 Chosen = Annotated[tuple[Item, ...], AfterValidator(distinct)]
 
 
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) else value
+
+
+Levels = Annotated[tuple[Level, ...], BeforeValidator(_listed, json_schema_input_type=Level | tuple[Level, ...])]
+Condition = dict[str, Levels]
+Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=Level)]
+Compared = TypeAliasType("Compared", "Text | Condition | tuple[Compared, Compared]")
+
+
+def _split(value: Any) -> Any:
+    """What is compared, with texts like ``a - b`` as pairs."""
+    if isinstance(value, str):
+        sides = value.split(" - ")
+        value = sides if len(sides) == 2 else value
+    if isinstance(value, list | tuple):
+        value = tuple(map(_split, value))
+        if len(value) != 2 or value[0] == value[1]:
+            raise ValueError("must be one condition, or two that differ, the second of which is subtracted")
+    return value
+
+
 class ContrastSpec(DocumentModel):
     """A contrast of conditions, paired by block."""
 
@@ -38,21 +70,27 @@ class ContrastSpec(DocumentModel):
     """Measure to compare: `bias` (the mean opinion B), `diversity`, or a metric of `measurement.metrics`. Two measures
     combine the two framings of each topic: `truth-pull`, (B_truth - B_falsehood)/2, and `agreement-bias`, (B_truth +
     B_falsehood)/2."""
-    of: dict[str, Level | tuple[Level, ...]] = Field(default_factory=dict)
-    """Conditions, given by axes of the sweep and their levels. Several levels, and axes that you do not name, are
-    averaged. `not set` selects runs of grids that lack the axis. An empty mapping selects all conditions."""
-    less: dict[str, Level | tuple[Level, ...]] | None = None
-    """Conditions to subtract. Null compares the measure with 0."""
+    of: Annotated[Compared, BeforeValidator(_split)] = Field(default_factory=dict)
+    """Conditions to compare: `strong - none` subtracts one level from another, and `[a - b, c - d]` subtracts one
+    difference from another. Write `AXIS=LEVEL` if several axes have the level, and join levels of several axes with
+    `&`. A mapping of axes to levels averages several levels of one axis. Axes that you do not name are averaged. `not
+    set` selects runs of grids that lack the axis. A single condition is compared with 0. By default, that condition is
+    all runs."""
+    interaction: Annotated[tuple[str, ...], Field(min_length=2, max_length=2), AfterValidator(distinct)] | None = None
+    """Two axes with two levels each, instead of `of`. With levels a1, a2 and b1, b2 in the order of the sweep, it means
+    `[a2 & b2 - a1 & b2, a2 & b1 - a1 & b1]`."""
     smallest: float | None = Field(None, gt=0)
     """Smallest effect of interest for this contrast. Null uses the value in `analysis`."""
 
     @model_validator(mode="after")
     def _has_a_null(self) -> ContrastSpec:
-        if self.less is None and self.measure == "diversity":
-            raise ValueError("less must say what to subtract, for diversity is never below 0")
-        if self.less is not None and dict(self.less) == dict(self.of):
-            raise ValueError("of and less name the same conditions; nothing is left to compare")
-        if self.measure in OF_FRAMINGS and any(FRAMING in side for side in (self.of, self.less or {})):
+        if self.interaction and self.of:
+            raise ValueError("of and interaction both say what to compare; give one of them")
+        if self.measure == "diversity" and not (self.interaction or isinstance(self.of, tuple)):
+            raise ValueError("of must say what to subtract, as in a - b, because diversity is never below 0")
+        if isinstance(self.of, tuple) and sum(weight for weight, _ in _weighted(self.of)) != 0:
+            raise ValueError("of subtracts a condition from a difference; compare two conditions or two differences")
+        if self.measure in OF_FRAMINGS and any(FRAMING in side for _, side in _weighted(self.of)):
             raise ValueError(f"{FRAMING} cannot be named for {self.measure}, which is made of both framings")
         return self
 
@@ -67,19 +105,110 @@ class ContrastSpec(DocumentModel):
         return self.quantity.partition("(")[0]
 
     @property
-    def terms(self) -> tuple[tuple[float, dict[str, tuple[Level, ...]]], ...]:
-        """The sum that the contrast is: a weight and conditions for each of its terms."""
-        sides = [(1.0, self.of), *([] if self.less is None else [(-1.0, self.less)])]
-        terms = [
-            (weight, {path: each if isinstance(each, tuple) else (each,) for path, each in side.items()})
-            for weight, side in sides
-        ]
+    def terms(self) -> tuple[tuple[float, Condition], ...]:
+        """The sum that the contrast is: a weight and conditions for each of its terms.
+
+        Raises
+        ------
+        SpecError
+            If a condition is named by levels alone, or by `interaction`: :meth:`among` finds the axes.
+        """
+        terms = []
+        for weight, side in _weighted(self.of):
+            if self.interaction or isinstance(side, str):
+                raise SpecError(f"{self.interaction or side!r} names conditions of axes that only `among` knows")
+            terms.append((weight, side))
         if self.measure not in OF_FRAMINGS:
             return tuple(terms)
         framings = (("truth", 0.5), ("falsehood", 0.5 * OF_FRAMINGS[self.measure]))
         return tuple(
             (weight * share, {**side, FRAMING: (framing,)}) for weight, side in terms for framing, share in framings
         )
+
+    @property
+    def words(self) -> str:
+        """The conditions and what is subtracted from them, as notes and forms print them."""
+        return _in_words(self.of)
+
+    def among(self, axes: Mapping[str, Sequence[str]]) -> ContrastSpec:
+        """The contrast with its conditions as mappings of axes to levels.
+
+        Parameters
+        ----------
+        axes : mapping of str to sequence of str
+            The levels of each axis that varies, in their order.
+
+        Raises
+        ------
+        SpecError
+            If no axis or several have a level that is named alone, or `interaction` names anything but axes with two
+            levels.
+        """
+        of = _mapped(self.of if self.interaction is None else _interaction(self.interaction, axes), axes)
+        return validate(ContrastSpec, {**self.model_dump(mode="json"), "of": of, "interaction": None})
+
+
+def _weighted(of: Compared, weight: float = 1.0) -> Iterator[tuple[float, str | Condition]]:
+    """Each condition of what is compared, with its weight."""
+    if isinstance(of, tuple):
+        yield from _weighted(of[0], weight)
+        yield from _weighted(of[1], -weight)
+    else:
+        yield weight, of
+
+
+def _in_words(of: Compared) -> str:
+    """What is compared, in words."""
+    if isinstance(of, tuple):
+        return " less ".join(f"({_in_words(each)})" if isinstance(each, tuple) else _in_words(each) for each in of)
+    if isinstance(of, str):
+        return of
+    return " and ".join(f"{path} = {' or '.join(map(str, each))}" for path, each in of.items()) or "all conditions"
+
+
+def _mapped(of: Compared, axes: Mapping[str, Sequence[str]]) -> Any:
+    """What is compared, with each text as the mapping that it stands for."""
+    if isinstance(of, tuple):
+        return tuple(_mapped(each, axes) for each in of)
+    if not isinstance(of, str):
+        return of
+    found: dict[str, Levels] = {}
+    for text in of.split(" & "):
+        # Levels are texts, and that of true is Python's.
+        part = re.sub(r"(^|= *)(true|false)$", lambda each: each[1] + each[2].capitalize(), text.strip())
+        path, named, level = (each.strip() for each in part.partition("="))
+        homes = [axis for axis, levels in axes.items() if part in levels]
+        if len(homes) == 1:
+            path, level = homes[0], part
+        elif not named:
+            told = "; ".join(f"{axis}: {', '.join(levels)}" for axis, levels in axes.items()) or _NOTHING
+            several = f"a level of {' and '.join(homes)}; write {homes[0]}={part}" if homes else ""
+            raise SpecError(f"{part!r} is {several or f'no level of a condition that varies; valid: {told}'}")
+        if path in found:
+            raise SpecError(f"{of!r} names two levels of {path}; a mapping averages them: {{{path}: [..., ...]}}")
+        found[path] = (level,)
+    return found
+
+
+def _interaction(factors: Sequence[str], axes: Mapping[str, Sequence[str]]) -> Any:
+    """The difference of differences of two axes, each the second level less the first."""
+    for each in factors:
+        require_axis(each, axes)
+    one, other = factors
+    of = tuple(tuple({one: a, other: b} for a in axes[one][1::-1]) for b in axes[other][1::-1])
+    for each in factors:
+        if len(axes[each]) > 2:
+            told = json.dumps([" - ".join(" & ".join(map("=".join, side.items())) for side in pair) for pair in of])
+            count = f"{len(axes[each])} levels ({', '.join(axes[each])})"
+            raise SpecError(f"{each} has {count} and interaction takes two; name two, as in of: {told}")
+    return of
+
+
+def require_axis(path: str, axes: Collection[str]) -> None:
+    """Refuse a path that is none of the axes that vary."""
+    if path not in axes:
+        told = ", ".join(axes) or _NOTHING
+        raise SpecError(f"{path!r}{meant(path, axes)} is no condition that varies; valid: {told}")
 
 
 class ChoicesSpec(DocumentModel):

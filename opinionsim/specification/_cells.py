@@ -29,7 +29,7 @@ from opinionsim.foundation.streams import canonical_json, digest, run_name
 from opinionsim.measurement import STANCE
 from opinionsim.registry import known
 from opinionsim.specification import _identity
-from opinionsim.specification._analysis import analysis_problems
+from opinionsim.specification._analysis import checked_analysis
 from opinionsim.specification._checks import Checks
 from opinionsim.specification._fields import ExperimentSpec
 from opinionsim.specification._measurement import InstrumentSpec, text_problems
@@ -368,9 +368,10 @@ def _build(document: Document, resources: Resources) -> Experiment:
     named = [metric.name for metric in first.measurement.metrics]
     texts = {kind: codes for cell in found for kind, codes in cell.spec.ratable.items()}
     unknown = text_problems((cell.spec.measurement for cell in found), texts)
-    if unfit := dict.fromkeys([*unknown, *analysis_problems(first.analysis, found, named)]):
+    analysis, unfitting = checked_analysis(first.analysis, found, named)
+    if unfit := dict.fromkeys([*unknown, *unfitting]):
         raise SpecError.joined(document.error(*each) for each in unfit)
-    whole = first.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep)})
+    whole = first.model_copy(update={"sweep": sweep[0] if len(sweep) == 1 else tuple(sweep), "analysis": analysis})
     made = Experiment(whole, document, resources, found)
     return replace(made, variants=_variants(made)) if first.robustness else made
 

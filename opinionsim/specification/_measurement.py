@@ -88,6 +88,8 @@ class InstrumentSpec(DocumentModel):
 """
     about: Literal["reads"] | None = None
     """`reads` codes each text together with each message that its author read. Null codes each text alone."""
+    replies: Literal["whole"] | None = None
+    """`whole` codes replies as the model gave them, with what `model.replies` strips. Null codes what readers got."""
 
     @model_validator(mode="after")
     def _knows_what_was_received(self) -> InstrumentSpec:
@@ -132,8 +134,10 @@ class InstrumentSpec(DocumentModel):
     def instrument_id(self) -> str:
         """Identity of the instrument, once it is resolved."""
         name, options = find("classifier", self.classifier.name).identity, self.classifier.options
-        about = self.about or ""
-        return instrument_id(self.variable, name, options, self.opinions, context=self.context, about=about)
+        about, whole = self.about or "", bool(self.replies)
+        return instrument_id(
+            self.variable, name, options, self.opinions, context=self.context, about=about, whole=whole
+        )
 
 
 class MeasurementSpec(DocumentModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 import opinionsim as osim
@@ -22,7 +24,7 @@ from tests.support.units import measured_runs
 
 TOPICS, BLOCKS = ("a", "b", "c", "d", "e"), ("0", "1", "2")
 BY = ("framing", "confirmation_bias")
-RISES = ContrastSpec(measure="diversity", of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"})
+RISES = ContrastSpec(measure="diversity", of="strong - none")
 
 
 def _frames(*, nested: bool = False, **values: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -72,8 +74,7 @@ def test_differences_are_taken_within_topic_and_block_and_averaged_over_what_is_
     pd.testing.assert_series_equal(found, by_hand, check_names=False)
     one = ContrastSpec(
         measure="diversity",
-        of={"framing": "truth", "confirmation_bias": "strong"},
-        less={"framing": "truth", "confirmation_bias": "none"},
+        of="truth & strong - truth & none",
     )
     alone = differences(units, BY, one).set_index(["topic", "block"])["value"]
     pd.testing.assert_series_equal(alone, wide["truth", "strong"] - wide["truth", "none"], check_names=False)
@@ -87,11 +88,70 @@ def test_truth_pull_and_agreement_bias_are_made_of_both_framings() -> None:
         found = differences(units, BY, ContrastSpec(measure=measure, of={"confirmation_bias": "none"}))
         by_hand = (wide["truth", "none"] + sign * wide["falsehood", "none"]) / 2
         np.testing.assert_allclose(found["value"], by_hand)
-    grows = ContrastSpec(measure="truth-pull", of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"})
+    grows = ContrastSpec(measure="truth-pull", of="strong - none")
     change = (
         wide["truth", "strong"] - wide["falsehood", "strong"] - wide["truth", "none"] + wide["falsehood", "none"]
     ) / 2
     np.testing.assert_allclose(differences(units, BY, grows)["value"], change)
+
+
+def test_a_difference_of_differences_by_hand() -> None:
+    """Strong less none is 1, 2, 3 over truth and 0.5 over falsehood."""
+    by_bias = {("truth", "none"): (0, 0, 0), ("truth", "strong"): (1, 2, 3)}
+    by_bias |= {("falsehood", "none"): (-1, 0, 1), ("falsehood", "strong"): (-0.5, 0.5, 1.5)}
+    rows = [
+        {"topic": "t", "block": str(block), "framing": framing, "confirmation_bias": bias, "bias": value}
+        for (framing, bias), values in by_bias.items()
+        for block, value in enumerate(values)
+    ]
+    units = unit_frame(*measured_runs(rows))
+    units.attrs["limits"] = {"bias": (-2.0, 2.0)}
+    for told in ({"of": ("truth & strong - truth & none", "falsehood & strong - falsehood & none")},
+                 {"interaction": ("confirmation_bias", "framing")}):  # fmt: skip
+        found = effect(units, BY, ContrastSpec(**told))
+        sign = 1 if "of" in told else -1  # truth comes first
+        np.testing.assert_allclose(found.differences["value"], sign * np.array([0.5, 1.5, 2.5]))
+        half = float(stats.t.ppf(0.975, 2)) / math.sqrt(3)
+        own = found.estimate
+        assert sorted(np.multiply(sign, (own.low, own.high))) == pytest.approx([1.5 - half, 1.5 + half])
+    # The interval ends where the four conditions can be: not at 4, as for one difference, but at 8.
+    wide = units.assign(
+        bias=np.where(units["confirmation_bias"] == "strong", 2.0, -2.0) * (units["framing"] == "truth")
+    )
+    wide.loc[(wide["block"] == "0") & (wide["framing"] == "truth"), "bias"] *= -1
+    own = effect(wide, BY, ContrastSpec(interaction=("framing", "confirmation_bias"))).estimate
+    assert (own.low, own.high) == (-8, 8)
+
+
+@settings(max_examples=20)
+@given(
+    values=st.lists(st.integers(-8, 8), min_size=24, max_size=24),
+    lost=st.sets(st.integers(0, 23), max_size=5),
+    measure=st.sampled_from(["bias", "truth-pull"]),
+)
+def test_an_interaction_is_the_difference_of_two_contrasts_and_lacks_what_either_lacks(
+    values: list[int], lost: set[int], measure: str
+) -> None:
+    """Three blocks or six, which lack runs, of both framings or one, under two strengths of bias and two memories."""
+    sides = ("truth", "falsehood") if measure == "truth-pull" else ("truth",)
+    cells = product(map(str, range(6 // len(sides))), sides, ("none", "strong"), ("reflective", "cumulative"))
+    by = ("framing", "confirmation_bias", "memory")
+    rows = [
+        (*cell, value / 4) for number, (cell, value) in enumerate(zip(cells, values, strict=True)) if number not in lost
+    ]
+    units = pd.DataFrame(rows, columns=["block", *by, "bias"]).assign(topic="t", evidence="model")
+
+    def of(*told: str) -> dict[str, float]:
+        # It is refused where no block has all of these runs.
+        with suppress(SpecError):
+            found = differences(units, by, ContrastSpec(measure=measure, of=told))
+            return found.set_index("block")["value"].dropna().to_dict()
+        return {}
+
+    pairs = [(f"strong & {memory}", f"none & {memory}") for memory in ("cumulative", "reflective")]
+    one, other = (of(*pair) for pair in pairs)
+    both = of(*(" - ".join(pair) for pair in pairs))
+    assert both == pytest.approx({block: one[block] - other[block] for block in one if block in other})
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -134,7 +194,7 @@ ANALYSIS = AnalysisSpec(
     smallest=0.2,
     contrasts={
         "pull": ContrastSpec(measure="truth-pull"),
-        "B falls": ContrastSpec(of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"}),
+        "B falls": ContrastSpec(of="strong - none"),
         "D rises": RISES,
     },
 )
@@ -205,7 +265,7 @@ def test_conditions_that_differ_in_more_than_is_named_are_refused() -> None:
     units = unit_frame(*_frames())
     ragged = units[(units["framing"] == "truth") | (units["confirmation_bias"] == "none")]
     with pytest.raises(SpecError, match="differ in confirmation_bias too"):
-        differences(ragged, BY, ContrastSpec(of={"framing": "truth"}, less={"framing": "falsehood"}))
+        differences(ragged, BY, ContrastSpec(of="truth - falsehood"))
 
 
 def test_conditions_that_share_no_block_are_refused() -> None:
@@ -262,7 +322,7 @@ def test_conditions_carried_out_on_other_days_or_answered_by_other_models_are_na
     calls = pd.DataFrame({"run_id": runs["run_id"], "model": strong.map({True: "m-0613", False: "m-0301"})})
 
     answered = SimpleNamespace(answered={"m": ["m-0301", "m-0613"]}, calls=calls)
-    by_framing = ContrastSpec(of={"framing": "truth"}, less={"framing": "falsehood"})
+    by_framing = ContrastSpec(of="truth - falsehood")
     analysis = AnalysisSpec(contrasts={"D rises": RISES, "truth": by_framing})
     (made,) = contrast_tables(runs, metrics, analysis, results=answered)  # type: ignore[arg-type]
     (note,) = (each for each in made.notes if "its conditions differ in" in each)
@@ -278,9 +338,9 @@ def test_a_fork_is_compared_with_its_source_and_a_control_beside_it(tmp_path: Pa
     dyadic, cell = {"kind": "dyadic", "steps": 6}, "interaction=dyadic"
     event = {"label": "news", "value": [{"kind": "message", "step": 4, "text": "Theory XYZ is false."}]}
     contrasts: dict[str, Any] = {
-        "news less source": {"of": {"events": "news"}, "less": {"interaction": "dyadic"}},
-        "news less not set": {"of": {"events": "news"}, "less": {"events": "not set", "interaction": "dyadic"}},
-        "long less source": {"of": {"interaction": "long"}, "less": {"interaction": "dyadic"}},
+        "news less source": {"of": "news - interaction=dyadic"},
+        "news less not set": {"of": "news - events=not set & interaction=dyadic"},
+        "long less source": {"of": "long - dyadic"},
     }
     spec = {
         **{"name": "forks", "replicates": 3, "population": {"size": 4}, "interaction": dyadic},
@@ -314,7 +374,7 @@ def test_an_interval_of_a_contrast_ends_where_its_conditions_do() -> None:
         for block, value in enumerate(values)
     ]
     units = pd.DataFrame(rows)
-    contrast = ContrastSpec(measure="diversity", of={"bias": "strong"}, less={"bias": "none"})
+    contrast = ContrastSpec(measure="diversity", of=({"bias": "strong"}, {"bias": "none"}))
     free = effect(units, ["bias"], contrast).estimate
     units.attrs["limits"] = {"diversity": (0.0, 2.0)}
     found = effect(units, ["bias"], contrast).estimate

@@ -43,8 +43,7 @@ SPEC: dict[str, Any] = {
         "contrasts": {
             "bias divides": {
                 "measure": "diversity",
-                "of": {"cognition.confirmation_bias": "strong"},
-                "less": {"cognition.confirmation_bias": "none"},
+                "of": "strong - none",
             }
         },
         "choices": {"texts": ["report", "post"], "last": [1, 3], "truncated": ["missing", "measure"]},

@@ -15,7 +15,7 @@ from opinionsim.errors import SpecError
 from opinionsim.specification import AnalysisSpec, ContrastSpec
 from tests.support.units import measured_runs
 
-RISES = ContrastSpec(measure="diversity", of={"confirmation_bias": "strong"}, less={"confirmation_bias": "none"})
+RISES = ContrastSpec(measure="diversity", of="strong - none")
 ANALYSIS = AnalysisSpec(contrasts={"D rises": RISES})
 
 
@@ -54,6 +54,30 @@ def test_the_detectable_effect_has_a_power_of_80_percent() -> None:
     n, effect = (sizes.loc[1, name] for name in ("replicates", "detectable"))
     critical, ncp = stats.t.ppf(0.975, n - 1), effect / own.sd * math.sqrt(n)
     assert stats.nct.sf(critical, n - 1, ncp) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_differences_of_differences_have_the_half_width_and_the_power_that_were_planned() -> None:
+    """2,000 studies of the size that a pilot of 500 blocks asks for, with values that vary as the pilot's do."""
+    rng, cells = np.random.default_rng(5), list(product(("none", "strong"), ("reflective", "cumulative")))
+
+    def drawn(blocks: int) -> np.ndarray:
+        # A block has an effect of its own on all its runs, and one on the difference of bias.
+        shared = rng.normal(0, 0.5, (blocks, 1)) + rng.normal(0, 0.3, (blocks, 1)) * np.array([0, 0, 1, 1])
+        return shared + rng.normal(0, 0.2, (blocks, 4))
+
+    pilot = measured_runs(
+        {"topic": "a", "block": str(block), "confirmation_bias": bias, "memory": memory, "bias": value}
+        for block, values in enumerate(drawn(500))
+        for (bias, memory), value in zip(cells, values, strict=True)
+    )
+    analysis = AnalysisSpec(contrasts={"x": ContrastSpec(interaction=("memory", "confirmation_bias"))})
+    _, own, sizes = study_sizes(*pilot, analysis, 0.25, (1, 500))
+    n, half, effect = sizes.set_index("size").loc["more replicates", ["replicates", "half_width", "detectable"]].iloc[0]
+    assert own.sd == pytest.approx(0.2 * math.sqrt(4), rel=0.1)
+    studies = drawn(2000 * int(n)).reshape(2000, int(n), 4) @ np.array([1, -1, -1, 1]) + effect
+    halves = stats.sem(studies, axis=1) * float(stats.t.ppf(0.975, n - 1))
+    assert halves.mean() == pytest.approx(half, rel=0.1)
+    assert (np.abs(studies.mean(axis=1)) > halves).mean() == pytest.approx(0.8, abs=0.08)
 
 
 def test_the_upper_bound_exceeds_the_true_deviation_with_80_percent_confidence() -> None:

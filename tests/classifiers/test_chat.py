@@ -81,6 +81,10 @@ def test_answers_that_name_no_point_are_asked_for_again(answers: list[str], valu
     classifier, bench = _judge(iter(answers))
     np.testing.assert_equal(classifier.classify([ITEM]).value[0], value)
     assert len(bench.prompts) == len(set(bench.seeds) | {None}) - 1 + asked * (bench.seeds[0] is None) == asked
+    said = (
+        f"Your last answer could not be used: one of -2, -1, 0, 1, 2 is needed and nothing else; '{answers[0]}' is none"
+    )
+    assert all(prompt.startswith(f"{bench.prompts[0]}\n\n{said}") for prompt in bench.prompts[1:2])
 
 
 def test_it_may_not_be_asked_again() -> None:
@@ -125,7 +129,7 @@ def test_loaded_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         "max_tokens": 16,
         "options": {},
         "reask": 2,
-        "wording": 3,
+        "wording": 4,
     }
     assert (classifier.endpoint.networked, classifier.endpoint.max_tokens) == (True, 16)
     assert (classifier.needs_claim, classifier.reads_context, classifier.reads_about) == (True, True, True)

@@ -101,8 +101,7 @@ def test_measure_codes_the_variants_too_so_that_they_stay_beside_the_specificati
         "name: study\nreplicates: 2\npopulation: {size: 4}\ntopic: {name: t-rex}\n"
         "interaction: {kind: dyadic, steps: 4}\nmeasurement: {classifier: lexicon, texts: [report, post]}\n"
         "sweep: {cognition.confirmation_bias: [none, strong]}\n"
-        "analysis: {contrasts: {c: {of: {cognition.confirmation_bias: strong}, "
-        "less: {cognition.confirmation_bias: none}}}}\n"
+        "analysis: {contrasts: {c: {of: strong - none}}}\n"
         "robustness: [{label: warmer, change: {model.temperature: 1.0}}, {label: ring, "
         "change: {interaction.network: {kind: ring, k: 2}}}]\n"
     )

@@ -27,10 +27,13 @@ SPEC = {
         "contrasts": {
             "D rises": {
                 "measure": "diversity",
-                "of": {"cognition.confirmation_bias": "strong"},
-                "less": {"cognition.confirmation_bias": "none"},
+                "of": "strong - none",
             },
             "pull": {"measure": "truth-pull"},
+            "more over truth": {
+                "interaction": ["cognition.confirmation_bias", "topic.framing"],
+                "measure": "diversity",
+            },
         },
     },
     "sweep": {"topic.framing": ["falsehood", "truth"], "cognition.confirmation_bias": ["none", "strong"]},
@@ -64,9 +67,28 @@ def test_contrasts_that_were_declared_stand_behind_the_table_of_conditions(invok
     assert [(row["contrast"], row["role"], row["p"]) for row in contrasts["rows"]] == [
         ("D rises", "primary", None),
         ("pull", "secondary", None),
+        ("more over truth", "secondary", None),
     ]
     lacking = invoke("table", pilot, "--estimand", "topics-like-these").stdout
     assert "one topic does not tell how topics differ" in " ".join(lacking.split())
+
+
+def test_an_interaction_is_the_difference_of_the_means_that_are_printed(invoke: Invoke, pilot: Path) -> None:
+    made = [json.loads(invoke("table", name, pilot, "--json").stdout)[0]["rows"] for name in ("opinions", "contrasts")]
+    means = {(row["framing"], row["confirmation_bias"]): row["diversity"] for row in made[0]}
+    (own,) = (row for row in made[1] if row["contrast"] == "more over truth")
+    one, other = (means[side, "strong"] - means[side, "none"] for side in ("truth", "falsehood"))
+    assert own["difference"] == pytest.approx(one - other)
+    assert own["evidence"] == "scripted"
+    assert (own["p"], own["p_reported"], own["finding"]) == (None, None, "")
+
+
+def test_plan_and_run_refuse_an_interaction_in_the_same_line(study: Path, tmp_path: Path) -> None:
+    wrong = "analysis.contrasts.pull={interaction: [cognition.confirmation_bias, population.size]}"
+    told = {refused(command, study, "--set", wrong) for command in ("plan", "run")}
+    assert len(told) == 1
+    assert "analysis.contrasts.pull: 'population.size' is no condition that varies; valid: " in told.pop()
+    assert not (tmp_path / "results").exists()
 
 
 def test_standard_errors_are_as_published_or_not_at_all(invoke: Invoke, pilot: Path) -> None:

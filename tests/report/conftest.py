@@ -28,8 +28,7 @@ SCRIPTED = changed(
     measurement={"classifier": "lexicon", "texts": ["report", "post"]},
     sweep={"cognition.confirmation_bias": ["none", "strong"]},
 )
-_SIDES = ({"cognition.confirmation_bias": "strong"}, {"cognition.confirmation_bias": "none"})
-CONTRAST = {"measure": "diversity", "of": _SIDES[0], "less": _SIDES[1]}
+CONTRAST = {"measure": "diversity", "of": "strong - none"}
 _replies = scripted_reply()
 
 

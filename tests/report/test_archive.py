@@ -9,20 +9,24 @@ import shutil
 import socket
 import subprocess
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
+from hypothesis import example, given, strategies as st
 
 import opinionsim as osim
 from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import read_csv
 from opinionsim.report import tables_of, verify, write_archive
+from opinionsim.report._describing import bibtex
 from opinionsim.store import Results
 from tests.support.archives import STUDY, all_bytes, carried_out, check_archived, rebuild
+from tests.support.bibtex import entries_of
 from tests.support.examples import few
 from tests.support.sweeps import DIAGRAM
 
@@ -73,7 +77,7 @@ def test_the_archived_specification_runs_and_gives_the_tables(tmp_path: Path) ->
     file.write_text(yaml.safe_dump({"name": "mine", **people}))
     networks = [{"kind": "ring", "k": 2, "label": "round"}, {"label": "all", "value": "complete"}]
     axis = "interaction.network"
-    contrast = {"of": {axis: "round"}, "less": {axis: "all"}, "measure": "diversity"}
+    contrast = {"of": "round - all", "measure": "diversity"}
     spec = {
         **STUDY,
         "population": {"personas": str(file), "size": 3},
@@ -103,7 +107,8 @@ def test_the_documents_are_filled(small_archive: Path) -> None:
     assert "Root seed of all random numbers" in odd
     assert ":func:" not in odd
     assert "doi = {10.18653/v1/2024.findings-naacl.211}" in bib
-    assert "author = {Chuang, Y.-S. and Goyal, A. and" in bib
+    assert "author = {Chuang, Yun-Shiuan and Goyal, Agam and" in bib
+    assert {"chuang2024", "grimm2020"} <= {key for _, key, _ in entries_of(bib)}
     assert "Licence: " in bib
     crate = json.loads((small_archive / "ro-crate-metadata.json").read_text())
     listed = {each["@id"] for each in crate["@graph"] if each["@type"] == "File"}
@@ -174,7 +179,7 @@ def test_the_archive_of_a_classic_sweep_is_verified_made_again_and_cites_its_mod
     assert [point.id for point in again.points] == [point.id for point in load_sweep(DIAGRAM).points]
     cited = (tmp_path / "archive" / "references.bib").read_text()
     assert "doi = {10.1142/S0219525900000078}" in cited
-    assert "author = {Deffuant and Neau and Amblard and Weisbuch}" in cited
+    assert r"author = {Deffuant, Guillaume and Neau, David and Amblard, Fr{\'{e}}d{\'{e}}ric and" in cited
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -249,6 +254,13 @@ def test_an_archive_that_fails_leaves_nothing(small: Results, tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
+def test_truth_values_of_a_frame_are_read_back(small_archive: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(small_archive, tmp_path / "archive"))
+    opinions = copy / "frames" / "opinions.csv"
+    opinions.write_text(opinions.read_text().replace(",FALSE,", ",TRUE,"))
+    assert "frames/metrics is not what the frames give that it is computed from" in verify(copy).problems
+
+
 @pytest.mark.usefixtures("without_figures")
 def test_an_archive_as_one_file_holds_the_same(small: Results, small_archive: Path, tmp_path: Path) -> None:
     packed = tmp_path / "new" / "study.zip"
@@ -260,3 +272,15 @@ def test_an_archive_as_one_file_holds_the_same(small: Results, small_archive: Pa
     assert names == {path.as_posix() for path in there if path.suffix != ".pdf"}
     assert verify(packed).problems == ()
     write_archive(small, packed)
+
+
+@given(texts=st.lists(st.text(min_size=1), min_size=3, max_size=3))
+@example(texts=["Ærø & 50 % {of} ~x_1^2\\", "@misc{x,", "}\n"])
+def test_what_authors_write_makes_no_other_bibtex(small: Results, texts: list[str]) -> None:
+    personas = dict(zip(("name", "source", "licence"), texts, strict=True)) | {"personas": [{}]}
+    contents = {"personas": {"mine": personas, "mine.csv": personas}}
+    row = replace(small.design_row, manifest=small.manifest | {"contents": contents})
+    told = Results.of_frames(row, {name: getattr(small, name) for name in ("runs", "agents", "opinions")}, {})
+    entries = entries_of(bibtex(told, []))
+    assert [key.partition("-")[0] for _, key, _ in entries if "20" not in key] == ["opinionsim", "data1", "data2"]
+    assert not re.search(r"(?<!\\)[&%$#_^~]", entries[-1][2]["note"])

@@ -11,7 +11,9 @@ import pytest
 from langchain_core.messages import AIMessage
 
 import opinionsim as osim
-from opinionsim.analysis import missing_tables, reply_table, tables
+from opinionsim.analysis import missing_tables, read_by, reply_table, tables
+from opinionsim.audit import instrument_tables
+from opinionsim.classifiers import Item, load_classifier
 from opinionsim.errors import SpecError
 from opinionsim.llm import GivenReplies
 from opinionsim.messages import ChatMessage
@@ -198,7 +200,7 @@ def test_a_failed_reflection_is_counted() -> None:
     assert set(results.metrics["n_failed_reflections"]) == {read.sum()}
 
 
-NOTED = f"{TRUE} [a note]"
+NOTED = f"{TRUE} [a note: I strongly reject Theory XYZ.]"
 OWN = "tests.running.test_no_answers:note"
 
 
@@ -228,6 +230,30 @@ def test_a_remark_of_the_model_is_taken_out_and_stays_on_record() -> None:
     assert "stripped" in _tabulated(results)[0].header[-1]
     (shown,) = {each for each in transcript(results).splitlines() if "a note" in each}
     assert shown == f"(as it came: {NOTED})"
+
+
+def test_whole_replies_are_coded_during_a_run_and_after_it_where_an_instrument_says_so() -> None:
+    got = {"variable": "stance", "classifier": "lexicon", "texts": ["post"]}
+    whole, name = {**got, "replies": "whole"}, "lexicon (whole replies)"
+    carry_out(_noting("strip", measurement={"instruments": [got]}), "s.sqlite", GivenReplies(_noted))
+    both = _noting("strip", measurement={"instruments": [got, whole]})
+    summary, later = carry_out(both, "s.sqlite", GivenReplies([]))
+    _, during = carry_out(both, "during.sqlite", GivenReplies(_noted))
+    assert (summary.made, summary.errors) == (0, {})
+    experiment = load_experiment(both)
+    claim = experiment.resources.claim(experiment.cells[0].spec)
+    (read,) = load_classifier("lexicon").classify([Item(NOTED, claim)]).value
+    for results in (later, during):
+        coded = {key: set(own) for key, own in results.opinions.groupby("classifier")["value"]}
+        assert coded == {"lexicon": {2.0}, name: {read}} != {"lexicon": {2.0}, name: {2.0}}
+        assert [each.difference for each in replay(results)] == [""]
+        assert name in " ".join(_tabulated(read_by(results, name))[0].notes)
+        assert set(instrument_tables(results)[0].frame.iloc[0][["first", "second"]]) == {"lexicon", name}
+    # What readers got counts for them, and no identity changes by the new field.
+    assert later.runs["classifier"].unique().tolist() == ["lexicon"]
+    belief = _noting("strip", measurement={"instruments": [{**whole, "classifier": "decided"}]})
+    with pytest.raises(SpecError, match="takes no heed of whole replies"):
+        carry_out(belief, "b.sqlite", GivenReplies(_noted))
 
 
 @pytest.mark.parametrize("then", ["keep", {"reask": 1, "then": "strip"}, {"reask": 1, "then": "skip"}])

@@ -36,10 +36,8 @@ class Parameters(NamedTuple):
       consensus is unstable above K alpha m ((1 + r) <a> + sqrt((1 - r)^2 <a>^2 + 4 r <a^2>)) / 2 = 1. For equal
       activities this is K alpha m a (1 + r) = 1, whatever the reluctance and the inertia. Above this point opinions
       become radical, on one side without homophily and on both sides with it.
-    - Source: Baumann, Lorenz-Spreen, Sokolov & Starnini (2020). Modeling echo chambers and polarization dynamics in
-      social networks. Physical Review Letters 124, 048301. doi:10.1103/PhysRevLett.124.048301
-    - Source: Seldon, a code for opinion dynamics simulations (2024), for reluctance, inertia and bots.
-      https://github.com/seldon-code/seldon
+    - Source: Baumann et al. 2020
+    - Source: Seldon 2024, for reluctance, inertia and bots
     """
 
     K: Any = Parameter(3.0, "strength of social influence", "K")
@@ -60,7 +58,7 @@ class Parameters(NamedTuple):
     gamma: Any = Parameter(2.1, "exponent of the power law of activities", r"\gamma", per_agent=False)
     epsilon: Any = Parameter(0.01, "smallest activity of the power law", r"\varepsilon", "(0, 1]", per_agent=False)
     dt: Any = Parameter(0.01, "duration of a step", r"\mathrm{d}t", "(0, 1]", per_agent=False)
-    closest: Any = Parameter(1e-5, "distance below which contact gets no likelier", "d_0", "(0, inf)", per_agent=False)
+    closest: Any = Parameter(1e-5, "distance below which contact is equally likely", "d_0", "(0, inf)", per_agent=False)
     reluctance: Any = Parameter(1.0, "reluctance: divisor of the drift of an opinion", r"\mu", "(0, inf)")
     inertia: Any = Parameter(False, "whether the drift accelerates an opinion instead of moving it")
     friction: Any = Parameter(

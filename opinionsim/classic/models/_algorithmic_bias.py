@@ -28,10 +28,8 @@ class Parameters(NamedTuple):
       conserve the mean. A medium replaces the peer in a meeting. All media are equally likely for any gamma, which is
       simpler than in Pansanella et al. 2023. Media pull open-minded agents towards their own opinions; a stronger bias
       among agents keeps some agents away from the media.
-    - Source: Sirbu, Pedreschi, Giannotti & Kertesz (2019). Algorithmic bias amplifies opinion fragmentation and
-      polarization: a bounded confidence model. PLoS ONE 14(3), e0213246. doi:10.1371/journal.pone.0213246
-    - Source: Pansanella, Sirbu, Kertesz & Rossetti (2023). Mass media impact on opinion evolution in biased digital
-      environments: a bounded confidence model. Scientific Reports 13, 14600. doi:10.1038/s41598-023-39725-y
+    - Source: Sîrbu et al. 2019
+    - Source: Pansanella et al. 2023
     """
 
     gamma: Any = Parameter(1.0, "strength of the bias towards similar partners; 0 is none", r"\gamma")

@@ -31,19 +31,15 @@ class Parameters(NamedTuple):
       \text{for one } f \text{ with } x_{if} \ne x_{jf}
     - Behaviour: Without noise, a population comes to rest when any two neighbours are alike or have nothing in common.
       Few traits lead to one culture, many to fragments. On the square lattice, the share of agents in the largest
-      region vanishes at a q that grows with F: continuously for F = 2 (at a mean of 3.1 of Poisson distributed traits)
+      region vanishes at a q that grows with F: continuously for F = 2 (at a mean of 3.1 of Poisson-distributed traits)
       and abruptly for F = 10. On the complete graph and on networks with shortcuts, a single culture survives up to a
-      larger q. The effect of noise depends on the time that a disturbance takes to heal, which grows with N. If there
-      is less than 1 noise event in this time, noise leads to monoculture at almost any q; if there are more, it
-      maintains disorder.
-    - Source: Axelrod (1997). The dissemination of culture: a model with local convergence and global polarization.
-      Journal of Conflict Resolution 41, 203-226. doi:10.1177/0022002797041002001
-    - Source: Castellano, Marsili & Vespignani (2000). Nonequilibrium phase transition in a model for social influence.
-      Physical Review Letters 85, 3536-3539. doi:10.1103/PhysRevLett.85.3536
-    - Source: Klemm, Eguíluz, Toral & San Miguel (2003). Global culture: a noise-induced transition in finite systems.
-      Physical Review E 67, 045101. doi:10.1103/PhysRevE.67.045101
-    - Source: Peres & Fontanari (2015). The nature of the continuous non-equilibrium phase transition of Axelrod's
-      model. EPL 111, 58001. doi:10.1209/0295-5075/111/58001
+      larger q. The effect of noise depends on the time that a disturbance takes to heal, which grows with N. If fewer
+      than one noise event occurs in this time, noise leads to monoculture at almost any q; if more occur, it maintains
+      disorder.
+    - Source: Axelrod 1997
+    - Source: Castellano et al. 2000
+    - Source: Klemm et al. 2003
+    - Source: Peres & Fontanari 2015
     """
 
     features: Any = Parameter(5, "number of features of a culture", "F", "[1, 1000]", per_agent=False)

@@ -17,8 +17,8 @@ class Parameters(NamedTuple):
     r"""Biased assimilation.
 
     Every agent averages its own opinion and the opinions it hears. Evidence that supports the agent's opinion weighs
-    more, especially if the opinion is extreme: evidence for is weighted by x to the power of b, evidence against by (1
-    - x) to the power of b.
+    more, especially if the opinion is extreme: the weight is x^b for supporting evidence and (1 - x)^b for opposing
+    evidence.
 
     - Equation: x_i \leftarrow \frac{w_{ii} x_i + x_i^{b_i} s_i}{w_{ii} + x_i^{b_i} s_i + (1 - x_i)^{b_i} (d_i -
       s_i)},\quad s_i = \sum_j w_{ij} x_j,\ d_i = \sum_j w_{ij}
@@ -26,8 +26,7 @@ class Parameters(NamedTuple):
       agent hears h times as much from its own island as from the other. They reach consensus for b < 2 / (h + 1),
       disagree between that and 1, and polarise for b >= 1. If they do not mirror each other exactly, even long-lasting
       disagreement can end when one side wins.
-    - Source: Dandekar, Goel & Lee (2013). Biased assimilation, homophily, and the dynamics of polarization. Proceedings
-      of the National Academy of Sciences 110, 5791-5796. doi:10.1073/pnas.1217220110
+    - Source: Dandekar et al. 2013
     """
 
     b: Any = Parameter(0.5, "bias: how strongly the weight of evidence depends on its fit", "b")

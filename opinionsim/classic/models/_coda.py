@@ -24,8 +24,7 @@ class Parameters(NamedTuple):
     - Behaviour: On the complete graph, all agents end up on one side and become ever more certain. On lattices, the
       sides coexist in domains whose interiors become extreme. In units of ln(a/(1-a)), log-odds move by 1, so if the
       initial opinions are scaled in the same way, trust affects only the speed.
-    - Source: Martins (2008). Continuous opinions and discrete actions in opinion dynamics problems. International
-      Journal of Modern Physics C 19, 617-624. doi:10.1142/S0129183108012339
+    - Source: Martins 2008
     """
 
     # Kernels take it as the log-odds that one choice is worth.

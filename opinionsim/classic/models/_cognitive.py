@@ -32,11 +32,8 @@ class Parameters(NamedTuple):
       every message from another agent moves them farther. Sensitivity matters more than trust, and alarm spreads more
       easily than calm because alarmed agents talk. NDlib's model of the same name takes one of the two opinions in a
       meeting from the previous step.
-    - Source: Vilone, Giardini, Paolucci & Conte (2016). Reducing individuals' risk sensitiveness can promote positive
-      and non-alarmist views about catastrophic events in an agent-based simulation. arXiv:1609.04566
-    - Source: Giardini & Vilone (2021). Opinion dynamics and collective risk perception: an agent-based model of
-      institutional and media communication about disasters. Journal of Artificial Societies and Social Simulation 24(1)
-      4. doi:10.18564/jasss.4479
+    - Source: Vilone et al. 2016
+    - Source: Giardini & Vilone 2021
     """
 
     information: Any = Parameter(

@@ -33,10 +33,8 @@ class Parameters(NamedTuple):
       agents. They dissolve above a critical noise, which is about 1.15 epsilon / (1 + 1.15 epsilon) for two-sided
       meetings of mu = 0.5 on a range of width 1. Zealots and media draw agents within confidence towards their own
       opinions.
-    - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
-      Systems 3, 87-98. doi:10.1142/S0219525900000078
-    - Source: Pineda, Toral & Hernández-García (2009). Noisy continuous-opinion dynamics. Journal of Statistical
-      Mechanics, P08001. doi:10.1088/1742-5468/2009/08/P08001
+    - Source: Deffuant et al. 2000
+    - Source: Pineda et al. 2009
     """
 
     epsilon: Any = EPSILON

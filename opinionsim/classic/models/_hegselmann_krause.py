@@ -31,10 +31,8 @@ class Parameters(NamedTuple):
       epsilon, and synchronous steps preserve the order of opinions. From uniform opinions on [0, 1], there is consensus
       for epsilon well above 0.2, and about 1/(2 epsilon) clusters or fewer below. With noise, opinions never come to
       rest, and above a critical noise they spread evenly.
-    - Source: Hegselmann & Krause (2002). Opinion dynamics and bounded confidence models, analysis, and simulation.
-      Journal of Artificial Societies and Social Simulation 5(3), 2
-    - Source: Pineda, Toral & Hernández-García (2013). The noisy Hegselmann-Krause model for opinion dynamics. European
-      Physical Journal B 86, 490. doi:10.1140/epjb/e2013-40777-7
+    - Source: Hegselmann & Krause 2002
+    - Source: Pineda et al. 2013
     """
 
     epsilon: Any = Parameter(

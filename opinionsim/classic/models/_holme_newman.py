@@ -54,10 +54,8 @@ class Parameters(NamedTuple):
       network breaks in two above rewire = (k - 2) / (k - 1), for k ties per agent, in the approximation of Vazquez et
       al. 2008. No agent is ever tied to itself or twice to another, and an agent copies if there is no one left to tie
       to; the paper leaves both questions open.
-    - Source: Holme & Newman (2006). Nonequilibrium phase transition in the coevolution of networks and opinions.
-      Physical Review E 74, 056108. doi:10.1103/PhysRevE.74.056108
-    - Source: Vazquez, Eguíluz & San Miguel (2008). Generic absorbing transition in coevolution dynamics. Physical
-      Review Letters 100, 108702. doi:10.1103/PhysRevLett.100.108702
+    - Source: Holme & Newman 2006
+    - Source: Vazquez et al. 2008
     """
 
     rewire: Any = Parameter(0.5, "probability that the tie moves; otherwise the opinion is copied", r"\phi", "[0, 1]")

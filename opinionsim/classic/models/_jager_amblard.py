@@ -26,9 +26,7 @@ class Parameters(NamedTuple):
     - Behaviour: Wide latitudes of acceptance u lead to consensus. With narrow ones, a low threshold of rejection t
       splits the population between the two ends of the range, while with a high threshold several clusters last. If t
       is the width of the range, no opinions repel, and the model is one-sided bounded confidence of width u.
-    - Source: Jager & Amblard (2005). Uniformity, bipolarization and pluriformity captured as generic stylized behavior
-      with an agent-based simulation model of attitude change. Computational & Mathematical Organization Theory 10,
-      295-303. doi:10.1007/s10588-005-6282-2
+    - Source: Jager & Amblard 2005
     """
 
     u: Any = Parameter(0.4, "distance below which opinions attract", "u", scaled=True, reaches="threshold")

@@ -52,10 +52,8 @@ class Meeting(NamedTuple):
       find each other, so fewer agents remain alone than on fixed ties. It also lets the network fall apart, so
       consensus needs a larger tolerance (Kozma & Barrat 2008). With rewire = 0, this is Deffuant's model on a fixed
       network, with the listener drawn first.
-    - Source: Kozma & Barrat (2008). Consensus formation on adaptive networks. Physical Review E 77, 016102.
-      doi:10.1103/PhysRevE.77.016102
-    - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
-      Systems 3, 87-98. doi:10.1142/S0219525900000078
+    - Source: Kozma & Barrat 2008
+    - Source: Deffuant et al. 2000
     """
 
     epsilon: Any = Parameter(
@@ -87,10 +85,8 @@ class Adaptive(NamedTuple):
     - Behaviour: Consensus needs a larger confidence than on fixed ties (Kan, Feng & Porter 2023). If the tolerance is
       above the confidence, ties with opinions between the two last but have no influence, so a component can contain
       several clusters. The paper moves M discordant ties and lets K pairs meet in each step; rewire is M / K.
-    - Source: Kan, Feng & Porter (2023). An adaptive bounded-confidence model of opinion dynamics on networks. Journal
-      of Complex Networks 11(1), cnac055. doi:10.1093/comnet/cnac055
-    - Source: Deffuant, Neau, Amblard & Weisbuch (2000). Mixing beliefs among interacting agents. Advances in Complex
-      Systems 3, 87-98. doi:10.1142/S0219525900000078
+    - Source: Kan et al. 2023
+    - Source: Deffuant et al. 2000
     """
 
     epsilon: Any = Parameter(

@@ -27,8 +27,7 @@ class DeGroot(NamedTuple):
     - Behaviour: On a strongly connected network with a self weight above 0, there is consensus at the average of
       initial opinions, weighted by the left eigenvector of W to eigenvalue 1. On an undirected network, these weights
       are the sums of each agent's weights. Without self weight, an even cycle alternates for ever.
-    - Source: DeGroot (1974). Reaching a consensus. Journal of the American Statistical Association 69, 118-121.
-      doi:10.1080/01621459.1974.10480137
+    - Source: DeGroot 1974
     """
 
     self_weight: Any = SELF_WEIGHT
@@ -44,8 +43,7 @@ class Altafini(NamedTuple):
     - Behaviour: On a strongly connected network with a self weight above 0, there are two outcomes. If the network is
       structurally balanced, its two sides end at opposite opinions of equal size; otherwise all opinions converge to
       the middle of the range.
-    - Source: Altafini (2013). Consensus problems on networks with antagonistic interactions. IEEE Transactions on
-      Automatic Control 58, 935-946. doi:10.1109/TAC.2012.2224251
+    - Source: Altafini 2013
     """
 
     self_weight: Any = SELF_WEIGHT
@@ -61,8 +59,7 @@ class FriedkinJohnsen(NamedTuple):
     - Behaviour: Opinions converge to (I - A W)^-1 (I - A) x(0), which is disagreement in general, if every agent hears,
       directly or indirectly, an agent with susceptibility below 1. With susceptibility 1, this is the DeGroot model;
       with 0, no agent moves.
-    - Source: Friedkin & Johnsen (1990). Social influence and opinions. Journal of Mathematical Sociology 15, 193-206.
-      doi:10.1080/0022250X.1990.9990069
+    - Source: Friedkin & Johnsen 1990
     """
 
     susceptibility: Any = Parameter(

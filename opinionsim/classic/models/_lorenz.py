@@ -37,8 +37,7 @@ class Parameters(NamedTuple):
       contagion polarises for k = 2 (diversity 0.77), and rho = 0.9 or 1 with k = 10 leaves several clusters (diversity
       0.43 and 0.26). With rho = 1, k to infinity and theta = 0, the model is one-sided bounded confidence with epsilon
       = lambda and mu = alpha. The abstract of the article names the same regimes.
-    - Source: Lorenz, Neumann & Schroeder (2021). Individual attitude change and societal dynamics: computational
-      experiments with psychological theories. Psychological Review 128, 623-642. doi:10.1037/rev0000291
+    - Source: Lorenz et al. 2021
     """
 
     alpha: Any = Parameter(0.2, "strength of change", r"\alpha", "[0, 1]")

@@ -34,14 +34,9 @@ class Parameters(NamedTuple):
     - Behaviour: On the complete graph, the larger side wins; in groups of 3 its share c drifts at 3 c^2 (1 - c) - 3 c
       (1 - c)^2 agents per group. If ties favour one side, that side can win from a minority: in groups of 4 from a
       share of (5 - sqrt(13)) / 6, about 0.23.
-      - c)^2 agents a group. With ties in favour of one side, that side wins from a minority on: in groups of 4 from a
-      share of (5 - sqrt(13)) / 6, about 0.23.
-    - Source: Galam (2002). Minority opinion spreading in random geometry. European Physical Journal B 25, 403-406.
-      doi:10.1140/epjb/e20020045
-    - Source: Krapivsky & Redner (2003). Dynamics of majority rule in two-state interacting spin systems. Physical
-      Review Letters 90, 238701. doi:10.1103/PhysRevLett.90.238701
-    - Source: Galam & Jacobs (2007). The role of inflexible minorities in the breaking of democratic opinion dynamics.
-      Physica A 381, 366-376. doi:10.1016/j.physa.2007.03.034
+    - Source: Galam 2002
+    - Source: Krapivsky & Redner 2003
+    - Source: Galam & Jacobs 2007
     """
 
     r: Any = Parameter(3, "size of a group, including the agent that forms it", "r", "[2, inf)", per_agent=False)

@@ -23,12 +23,9 @@ class Parameters(NamedTuple):
       near-consensuses (herding); above it, the two opinions coexist at about one half each. In continuous time, where a
       step is a unit of time, an agent changes to the upper end at the rate a + h n_i / k_i with a = eta b and h = 1 -
       eta, and to the lower one with a = eta (1 - b).
-    - Source: Kirman (1993). Ants, rationality, and recruitment. Quarterly Journal of Economics 108, 137-156.
-      doi:10.2307/2118498
-    - Source: Granovsky & Madras (1995). The noisy voter model. Stochastic Processes and their Applications 55, 23-43.
-      doi:10.1016/0304-4149(94)00035-R
-    - Source: Carro, Toral & San Miguel (2016). The noisy voter model on complex networks. Scientific Reports 6, 24775.
-      doi:10.1038/srep24775
+    - Source: Kirman 1993
+    - Source: Granovsky & Madras 1995
+    - Source: Carro et al. 2016
     """
 
     noise: Any = replace(STATE_NOISE, default=0.01)
@@ -43,7 +40,7 @@ MODEL = replace(
     voter.MODEL,
     name="noisy-voter",
     parameters=Parameters,
-    at_rest=f"without noise, {voter.MODEL.at_rest}",
+    at_rest=f"{voter.MODEL.at_rest} With noise, agents never come to rest.",
     keeps_consensus=False,
     states="two",
     example={"n": 100, "steps": 300, "noise": 0.005},

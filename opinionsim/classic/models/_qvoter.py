@@ -36,10 +36,8 @@ class Parameters(NamedTuple):
       (1 - c^q - (1 - c)^q)) per update of each agent. Without independence and for small epsilon, the larger side wins.
       With independence p, there is a majority below p = (q - 1) / (q - 1 + 2^(q - 1)) and none above, for q up to 5.
       Other models call independence noise.
-    - Source: Castellano, Muñoz & Pastor-Satorras (2009). Nonlinear q-voter model. Physical Review E 80, 041129.
-      doi:10.1103/PhysRevE.80.041129
-    - Source: Nyczka, Sznajd-Weron & Cisło (2012). Phase transitions in the q-voter model with two types of stochastic
-      driving. Physical Review E 86, 011105. doi:10.1103/PhysRevE.86.011105
+    - Source: Castellano et al. 2009a
+    - Source: Nyczka et al. 2012
     """
 
     q: Any = Parameter(2, "number of neighbours asked", "q", "[1, 1000]", per_agent=False)
@@ -48,7 +46,7 @@ class Parameters(NamedTuple):
     anticonformity: Any = Parameter(0.0, "probability of taking the opposite of a unanimous panel", r"\bar p", "[0, 1]")
     zealot: Any = ZEALOT
     media: Any = replace(
-        MEDIA, meaning="probability that an agent whose turn it is meets a medium, which stands for a unanimous panel"
+        MEDIA, meaning="probability that an agent whose turn it is meets a medium, which acts as a unanimous panel"
     )
     media_opinions: Any = MEDIA_OPINIONS
     repetition: Any = Parameter(
@@ -141,8 +139,8 @@ MODEL = ClassicModel(
     transition=_transition,
     units=ENDS,
     frozen=_frozen,
-    at_rest=f"with repetition or epsilon: {NO_DISCORD} Otherwise: no agent that can change has min(q, degree) "
-    "opponents among those it hears. With independence or anticonformity, agents never come to rest.",
+    at_rest=f"{NO_DISCORD} This applies with repetition or epsilon; otherwise, no agent that can change may have "
+    "min(q, degree) opponents among those it hears. With independence or anticonformity, agents never come to rest.",
     orders=ORDERS,
     states="two",
     example={"steps": 60, "q": 3, "independence": 0.1},

@@ -28,10 +28,8 @@ class Parameters(NamedTuple):
       first pair that agrees convinces everyone, so a share c of one of two opinions wins with probability c^2 / (c^2 +
       (1 - c)^2) in the limit of many agents. Crossed disagreement on a chain is the original rule, which also allows
       the alternating state.
-    - Source: Sznajd-Weron & Sznajd (2000). Opinion evolution in closed community. International Journal of Modern
-      Physics C 11, 1157-1165. doi:10.1142/S0129183100000936
-    - Source: Stauffer, Sousa & de Oliveira (2000). Generalization to square lattice of Sznajd sociophysics model.
-      International Journal of Modern Physics C 11, 1239-1245. doi:10.1142/S012918310000105X
+    - Source: Sznajd-Weron & Sznajd 2000
+    - Source: Stauffer et al. 2000
     """
 
     disagreeing: Any = Parameter(

@@ -29,10 +29,8 @@ class Parameters(NamedTuple):
       all three are equal. Other orders differ: with simultaneous updates a bipartite network can alternate for ever,
       and with sequential updates the first agents lose their influence. With noise, runs never end; the noisy voter
       model on a separate page covers this case. Media act as zealots that everyone hears.
-    - Source: Holley & Liggett (1975). Ergodic theorems for weakly interacting infinite systems and the voter model.
-      Annals of Probability 3, 643-663. doi:10.1214/aop/1176996306
-    - Source: Castellano, Fortunato & Loreto (2009). Statistical physics of social dynamics. Reviews of Modern Physics
-      81, 591-646. doi:10.1103/RevModPhys.81.591
+    - Source: Holley & Liggett 1975
+    - Source: Castellano et al. 2009b
     """
 
     zealot: Any = ZEALOT

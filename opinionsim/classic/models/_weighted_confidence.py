@@ -34,10 +34,8 @@ class Group(NamedTuple):
     - Behaviour: Agents that agree on x > 0 do not stay there: they follow x + w x (1 - |x|) to the end of the range,
       and agents below 0 move to the other end. Confidence decides whether one sign wins before that. Zealots are the
       stubborn agents of the source.
-    - Source: Toccaceli, Milli & Rossetti (2020). Opinion dynamic modeling of fake news perception. Complex Networks &
-      Their Applications IX. doi:10.1007/978-3-030-65347-7_31
-    - Source: Milli (2021). Opinion dynamic modeling of news perception. Applied Network Science 6.
-      doi:10.1007/s41109-021-00412-4
+    - Source: Toccaceli et al. 2020
+    - Source: Milli 2021
     """
 
     epsilon: Any = _EPSILON
@@ -60,10 +58,8 @@ class Pair(NamedTuple):
       drives opinions to both ends. With the rule sum, agents drift to the end on their side, as in the weighted
       Hegselmann-Krause model. NDlib sets an opinion to 0 if its variant should do nothing; in opinionsim it stays the
       same.
-    - Source: Toccaceli, Milli & Rossetti (2020). Opinion dynamic modeling of fake news perception. Complex Networks &
-      Their Applications IX. doi:10.1007/978-3-030-65347-7_31
-    - Source: Milli (2021). Opinion dynamic modeling of news perception. Applied Network Science 6.
-      doi:10.1007/s41109-021-00412-4
+    - Source: Toccaceli et al. 2020
+    - Source: Milli 2021
     """
 
     epsilon: Any = _EPSILON

@@ -25,10 +25,8 @@ class Parameters(NamedTuple):
     - Behaviour: h = 0 is plain averaging and 0 < h <= 1 moderated averaging. Both lead to consensus on a connected
       network for mu < 1, except that at h = 1 the two ends of the range do not move each other. With h > 1, opinions
       farther apart than 1/h of the range repel, and uniform opinions split between its ends if h is large enough.
-    - Source: Flache & Macy (2011). Small worlds and cultural polarization. Journal of Mathematical Sociology 35,
-      146-176. doi:10.1080/0022250X.2010.532261
-    - Source: Flache, Maes, Feliciani, Chattoe-Brown, Deffuant, Huet & Lorenz (2017). Models of social influence:
-      towards the next frontiers. Journal of Artificial Societies and Social Simulation 20(4) 2. doi:10.18564/jasss.3521
+    - Source: Flache & Macy 2011
+    - Source: Flache et al. 2017
     """
 
     mu: Any = Parameter(0.5, "share of the distance that an agent moves, in the limit of no distance", r"\mu", "(0, 1]")
