@@ -8,6 +8,8 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.analysis._analysis_choices import choice_effects as choice_effects
+    from opinionsim.analysis._asked import Asked as Asked
+    from opinionsim.analysis._condition_steps import condition_table as condition_table
     from opinionsim.analysis._contrasts import (
         NO_FINDING as NO_FINDING,
         Effect as Effect,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
         table2 as table2,
         tables as tables,
     )
+    from opinionsim.analysis._outcome import Outcome as Outcome, outcome_data as outcome_data
     from opinionsim.analysis._printed_table import (
         Table as Table,
         finished as finished,

@@ -413,21 +413,29 @@ def contrast_tables(
     runs, _ = one_wording(runs, wording)
     if values is not None:
         metrics = metrics.merge(values, on=METRIC_KEYS)
-    # Calls are read with their texts, and only where several models answered under one name.
-    several = results and any(len(models) > 1 for models in results.answered.values())
-    effects = declared_effects(runs, metrics, analysis, kind, estimand, results.calls if results and several else None)
+    effects = declared_effects(runs, metrics, analysis, kind, estimand, answers_of(results) if results else None)
     if not effects:
         return []
-    p = np.array([each.p_value for each in effects])
-    secondary = np.array([each.role == "secondary" for each in effects])
-    p[secondary] = adjusted(p[secondary])
-    frame = pd.DataFrame([_record(each, float(own)) for each, own in zip(effects, p, strict=True)])
+    frame = contrast_frame(effects)
     cells = [_printed(record) for record in frame.to_dict("records")]
     # Columns without a number, as of what is not tested, are left out.
     shown = [head for head in cells[0] if any(each[head] != "-" for each in cells)]
     rows = [tuple(each[head] for head in shown) for each in cells]
-    notes = [*interval_notes([each.estimate for each in effects]), *_notes(effects)]
+    notes = [*interval_notes([each.estimate for each in effects]), *contrast_notes(effects)]
     return [finished("Contrasts", frame, (tuple(shown),), rows, 2, notes, "contrasts")]
+
+
+def answers_of(results: Results) -> pd.DataFrame | None:
+    """The frame `calls`, which is read with its texts, and only where several models answered under one name."""
+    return results.calls if any(len(models) > 1 for models in results.answered.values()) else None
+
+
+def contrast_frame(effects: Sequence[Effect]) -> pd.DataFrame:
+    """The numbers of contrasts, one row each, with p-values of secondary ones adjusted for one another."""
+    p = np.array([each.p_value for each in effects])
+    secondary = np.array([each.role == "secondary" for each in effects], dtype=bool)
+    p[secondary] = adjusted(p[secondary])
+    return pd.DataFrame([_record(each, float(own)) for each, own in zip(effects, p, strict=True)])
 
 
 def _record(each: Effect, p: float) -> dict[str, Any]:
@@ -457,7 +465,7 @@ def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
     }
 
 
-def _notes(effects: Sequence[Effect]) -> list[str]:
+def contrast_notes(effects: Sequence[Effect]) -> list[str]:
     """What is compared, and how contrasts are paired and tested."""
     least = dict.fromkeys(p_text(each.sign_flips()[1]) for each in effects if each.tested and each.estimate.values)
     smallest = dict.fromkeys(each.smallest for each in effects if each.finding)

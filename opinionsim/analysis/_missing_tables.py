@@ -10,7 +10,7 @@ import pandas as pd
 
 from opinionsim.analysis._means import Estimand
 from opinionsim.analysis._printed_table import Table
-from opinionsim.analysis._units import MEASURES, counted, default_axes, measured, units_of, with_intervals
+from opinionsim.analysis._units import MEASURES, by_condition, counted, default_axes
 from opinionsim.errors import SpecError
 from opinionsim.metrics import (
     BELIEF,
@@ -112,19 +112,23 @@ def _sensitivity(
     """One table of mean opinion and diversity as tabulated, and of each variant that differs; none without these."""
     ddof = int(metrics["ddof"].max()) if len(metrics) else 0
     own = opinions[opinions["run_id"].isin(set(runs["run_id"])) & (opinions["kind"] == kind)]
-    if (measured(runs, metrics, axes, kind)[1]["classifier"] == BELIEF).any():
+    if (counted(runs, metrics, kind)[0]["classifier"] == BELIEF).any():
         return  # what is doubtful about a text says nothing of an author that was asked anew
+    variants = list(_variants(own, turns))
+    if not variants:
+        return
 
     def numbers(name: str, found: pd.DataFrame) -> pd.DataFrame:
-        frame, rows, _ = measured(runs, found, axes, kind)
+        made = by_condition(runs, found, axes, kind, estimand)
+        rows = made.rows
         people = rows.assign(measured=rows["n_measured"].mask(rows["withheld"], 0), agents=rows["n_agents"])
-        frame = frame.merge(people.groupby(keys, dropna=False)[["measured", "agents"]].sum().reset_index(), on=keys)
-        return with_intervals(frame, units_of(rows, axes), axes, estimand, MEASURES)[0].assign(texts=name)
+        sums = people.groupby(keys, dropna=False)[["measured", "agents"]].sum().reset_index()
+        return made.frame.merge(sums, on=keys).assign(texts=name)
 
     keys = [*axes, "evidence"]
     main = numbers("as tabulated", metrics)
     frames, notes = [main], ["Measured: those of the agents whose opinions the numbers are of."]
-    for name, values in _variants(own, turns):
+    for name, values in variants:
         frame = numbers(name, run_metrics(runs, own.assign(value=values), agents, ddof, turns))
         usual = frame[keys].merge(main, on=keys, how="left")
         if name == _FLAGGED or not np.allclose(

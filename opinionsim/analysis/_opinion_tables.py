@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from opinionsim.analysis._means import Estimand
+from opinionsim.analysis._means import Estimand, no_estimate
 from opinionsim.analysis._printed_table import (
     NONE,
     Table,
@@ -21,12 +21,10 @@ from opinionsim.analysis._printed_table import (
 from opinionsim.analysis._units import (
     MEASURES,
     METRIC_KEYS,
+    by_condition,
     default_axes,
     interval_notes,
     measured,
-    unit_frame,
-    units_of,
-    with_intervals,
 )
 from opinionsim.errors import SpecError
 from opinionsim.foundation.templates import sentences
@@ -158,13 +156,14 @@ def table(
     """
     runs, left_out = one_wording(runs, wording)
     axes = list(by) if by is not None else default_axes(runs)
-    frame, counted, kind = measured(runs, metrics, axes, kind)
-    behind, about = _ERROR, [_published(frame)]
+    behind, number = (_ERROR, _with_error) if as_published else (_INTERVAL, number_text)
     if as_published:
-        ends = [[cell_text(*pair) for pair in zip(frame[each], frame[f"{each}_se"], strict=True)] for each in MEASURES]
+        frame, counted, kind = measured(runs, metrics, axes, kind)
+        about = [_published(frame)]
     else:
-        frame, found = with_intervals(frame, units_of(counted, axes), axes, estimand, MEASURES)
-        behind, about, ends = _INTERVAL, interval_notes(*found), [_intervals(frame, each) for each in MEASURES]
+        made = by_condition(runs, metrics, axes, kind, estimand)
+        frame, counted, kind, about = made.frame, made.rows, made.kind, interval_notes(*made.estimates)
+    ends = [[number(row, each) for row in frame.to_dict("records")] for each in MEASURES]
     labels = _label_columns(frame, axes)
     further = list(_missing_columns(frame))
     end = f"end, {_OF}" if _expected(counted) else "end"
@@ -183,10 +182,10 @@ def table(
     said = [f"{name[0].upper()}{name[1:]}: {told}." for name, _, told in further]
     if said:
         said[0] = f"Missing, in shares of the turns of kind {kind} unless said otherwise: {said[0]}"
-    notes = [*_notes(runs, metrics, counted, kind, about), " ".join(said)]
+    notes = [*opinion_notes(runs, metrics, counted, kind, about), " ".join(said)]
     rows = list(zip(*columns, strict=True))
-    made = finished("Opinions by condition", frame, (above, names), rows, len(labels), notes)
-    return _telling(left_out, wording, made)
+    printed = finished("Opinions by condition", frame, (above, names), rows, len(labels), notes)
+    return _telling(left_out, wording, printed)
 
 
 def _label_columns(frame: pd.DataFrame, axes: Sequence[str]) -> list[str]:
@@ -308,23 +307,23 @@ def further_table(
     runs, left_out = one_wording(runs, wording)
     axes = default_axes(runs)
     names = [column for column in values.columns if column not in METRIC_KEYS]
-    frame, counted, kind = measured(runs, metrics, axes, kind)
-    units = unit_frame(runs, metrics.merge(values, on=METRIC_KEYS), names, axes, kind)
-    own = frame[[*dict.fromkeys([*axes, "kind", "evidence", "n_runs", "validation"])]]
-    numbers, found = with_intervals(own, units, axes, estimand, names)
+    made = by_condition(runs, metrics.merge(values, on=METRIC_KEYS), axes, kind, estimand, names)
+    ends = [f"{name}{end}" for name in names for end in ("", "_ci_low", "_ci_high")]
+    own = [*axes, "kind", "evidence", "n_runs", "validation", *ends, *no_estimate("").basis]
+    frame = made.frame[[*dict.fromkeys(own)]]
     labels = _label_columns(frame, axes)
     levels = [[level_text(value) for value in frame[label]] for label in labels]
-    columns = [_intervals(numbers, name) for name in names]
+    columns = [[number_text(row, name) for row in frame.to_dict("records")] for name in names]
     rows = list(zip(*levels, frame["n_runs"].astype(str), *columns, strict=True))
     header = (*headings(labels), "runs", *(f"{name} {_INTERVAL}" for name in names))
-    notes = _notes(runs, metrics, counted, kind, interval_notes(*found), ends=False)
-    made = finished("Further metrics by condition", numbers, (header,), rows, len(labels), notes, "metrics")
-    return _telling(left_out, wording, made)
+    notes = opinion_notes(runs, metrics, made.rows, made.kind, interval_notes(*made.estimates), ends=False)
+    printed = finished("Further metrics by condition", frame, (header,), rows, len(labels), notes, "metrics")
+    return _telling(left_out, wording, printed)
 
 
-def _intervals(frame: pd.DataFrame, measure: str) -> list[str]:
-    """The means of a measure with their intervals, as printed."""
-    return [number_text(row, measure) for row in frame.to_dict("records")]
+def _with_error(row: Mapping[Any, Any], measure: str) -> str:
+    """A mean with its standard error, as printed."""
+    return cell_text(row[measure], row[f"{measure}_se"])
 
 
 def _telling(left_out: pd.DataFrame, wording: str | None, made: Table) -> Table:
@@ -362,7 +361,7 @@ def _crossed(name: str, runs: pd.DataFrame, metrics: pd.DataFrame, row_axes: Seq
             )
         rows.append(tuple(cells))
     heading = f"{name}: final opinions by {', '.join(headings(row_axes))} and memory"
-    notes = _notes(runs, metrics, counted, kind, [_published(frame)])
+    notes = opinion_notes(runs, metrics, counted, kind, [_published(frame)])
     return finished(heading, frame, header, rows, len(row_axes), notes)
 
 
@@ -378,7 +377,7 @@ def _published(frame: pd.DataFrame) -> str:
     )
 
 
-def _notes(
+def opinion_notes(
     runs: pd.DataFrame,
     metrics: pd.DataFrame,
     used: pd.DataFrame,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -75,7 +76,7 @@ def measured(
     """Numbers of a table, with standard errors as published; the metrics they are of; and the kind of text."""
     used, chosen = counted(runs, metrics, kind)
     rows, _ = condition_rows(runs, used, by)
-    return in_order(condition_means(rows, by), by, usable_runs(runs)), rows, chosen
+    return in_order(condition_means(rows, by), by, usable_runs(runs)).reset_index(drop=True), rows, chosen
 
 
 def unit_frame(
@@ -195,6 +196,60 @@ def with_intervals(
         made = made.assign(**pd.DataFrame(rows, index=made.index))
     rests = pd.DataFrame([found[0].get(key, missing).basis for key in keys], index=made.index)
     return made.assign(**rests), [[own[key] for key in keys if key in own] for own in found]
+
+
+@dataclass(frozen=True, eq=False)
+class ByCondition:
+    """Numbers of conditions, and what they are made of.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row a condition, in the order of the specification: :func:`opinionsim.metrics.condition_metrics` with
+        intervals in the place of standard errors (:func:`with_intervals`).
+    rows : DataFrame
+        The metrics of runs that count.
+    units : DataFrame
+        One value of each measure for every condition, topic and block (:func:`unit_frame`).
+    kind : str
+        Kind of text that the opinions are read from.
+    estimates : list of list of Estimate
+        Those of each measure, one a condition that has one.
+    """
+
+    frame: pd.DataFrame
+    rows: pd.DataFrame
+    units: pd.DataFrame
+    kind: str
+    estimates: list[list[Estimate]]
+
+
+def by_condition(
+    runs: pd.DataFrame,
+    metrics: pd.DataFrame,
+    by: Sequence[str],
+    kind: str | None = None,
+    estimand: Estimand | None = None,
+    measures: Sequence[str] = MEASURES,
+) -> ByCondition:
+    """The means of measures in every condition with their intervals, from one pass over the metrics.
+
+    Parameters
+    ----------
+    runs, metrics, by, kind, measures
+        As for :func:`unit_frame`.
+    estimand : str, optional
+        As for :func:`opinionsim.analysis.estimate`.
+
+    Raises
+    ------
+    SpecError
+        As :func:`unit_frame`.
+    """
+    frame, rows, chosen = measured(runs, metrics, by, kind)
+    units = units_of(rows, by, measures)
+    made, found = with_intervals(frame, units, by, estimand, measures)
+    return ByCondition(made, rows, units, chosen, found)
 
 
 def interval_notes(estimates: Sequence[Estimate], *further: Sequence[Estimate]) -> list[str]:

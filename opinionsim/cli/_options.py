@@ -50,8 +50,8 @@ class SharedOptions:
         Kind of text to read opinions from, such as report. Default: the first that was measured, in the order of the
         column texts of runs.
     --wording : HASH
-        Where several runs enter: only those with this wording of the prompts (column wording of the runs), or a start
-        of its hash. Default: the wording of the run begun last.
+        Use only runs with this wording of the prompts, where results combine several runs: a hash from the column
+        wording of the runs, or its start. Default: the wording of the run begun last.
     --estimand
         What means are about. Default: topics like these from three topics on.
     --audit : ID
@@ -100,6 +100,7 @@ def explain(command: Any) -> None:
             each.secondary_opts = []
         if each.nargs == -1 and f"{each.metavar}".startswith("["):  # one at most, which stands before another
             each.get_usage_pieces = lambda _, form=each.metavar: [form]
+            each.display_type_rich = lambda **_: "<str>"
 
 
 def _allow_keys(pairs: list[str] | None) -> None:

@@ -49,7 +49,7 @@ FigureName = Annotated[
     typer.Argument(
         metavar="[FIGURE]",
         help=f"Name of the figure: {', '.join(names('figure'))}, or the import path of one of your own, "
-        "package.module:NAME. Default: panels. See also: opinionsim list figures.",
+        "package.module:NAME. Default: outcome. See also: opinionsim list figures.",
     ),
 ]  # fmt: skip
 
@@ -98,14 +98,14 @@ def table(
     Parameters
     ----------
     instrument : NAME
-        Instrument of stance whose readings are the opinions: its classifier, or the beginning of its id. Default: that
-        of the specification.
+        Instrument of stance whose readings count as opinions: the name of its classifier, or the start of its id.
+        Default: the one in the specification.
     ddof
-        Correction of the standard deviation.
+        Delta degrees of freedom of standard deviations: 0 for the population, 1 for a sample.
     as_published
-        Standard errors, layout and tests of Chuang et al. 2023.
+        Use the standard errors, layout and tests of Chuang et al. 2023.
     form
-        Form to print; csv has the unrounded numbers.
+        Format to print. csv has the unrounded numbers.
     """
     from opinionsim.report import tables_of
 
@@ -189,37 +189,37 @@ def plot(
     Parameters
     ----------
     run : NAME|ID
-        Which run, where one is drawn. Default: the first complete run.
+        Run to draw, for figures of one run. Default: the first complete run.
     where : COLUMN=VALUE
-        Where several runs are drawn: only those with this value; may be repeated.
+        Draw only runs with this value, for figures of several runs. You can repeat the option.
     by : COLUMN
-        Column of the runs that makes a condition; may be repeated. Default: every cell.
+        Column of the runs whose values make the conditions. You can repeat the option. Default: one condition per cell.
     metric : NAME
-        Metric of a figure that draws any; may be repeated where several make a panel each. Default: that of the figure.
+        Metric to draw. You can repeat the option if the figure has a panel for each. Default: that of the figure.
     x : COLUMN
-        Swept column of a figure over swept columns.
+        Swept column on the horizontal axis.
     y : COLUMN
         A second swept column, for a map.
     settings : NAME=VALUE
-        Another argument of the figure's function in Python, as in --set color_by=model or --set steps=[0,5]; a name
-        that it does not take is answered with those that it takes. May be repeated.
+        Any other argument of the figure's Python function, such as --set color_by=model or --set steps=[0,5]. You can
+        repeat the option.
     csv : FILE
-        Also save the numbers drawn, of figures that count any.
+        Also save the numbers that the figure shows, if it counts any.
     out : DIR|FILE
-        Folder to write to, or a file that ends in .png, .svg or .pdf. Default: figures, beside the store.
+        Folder to write to, or a file that ends in .png, .svg or .pdf. Default: the folder figures next to the store.
     width : MM
-        Millimetres: 84 is a column of a journal, 174 a page.
+        Width in millimetres: 84 fits a journal column, 174 a page. Default: that of the figure.
     font_size : PT
-        Points of titles and names of axes. Default: 9.
+        Font size of titles and axis labels in points. Default: 9.
     caption
         Where the caption goes: beside writes it to a .txt file of the same name, in puts it into the image, none
         leaves it out.
     file_format
-        File format. Default: png, or that of the file named.
+        File format. Default: png, or the format of the file that --out names.
     """  # fmt: skip
     from opinionsim.plots import caption_of, paper, require_figure, save
 
-    figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "panels")
+    figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "outcome")
     options = {
         "where": assignments(where, "--where", "COLUMN=VALUE"),
         "by": by,
@@ -258,8 +258,8 @@ def plot(
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
     require_tables(files, force=force)
     note_left_out(results, figure)
-    if figure.name == "panels" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
-        raise SpecError(f"no stance was measured, which panels draw; valid here: plot {' or '.join(own)} STORE")
+    if figure.name == "outcome" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
+        raise SpecError(f"no stance was measured, so no outcome can be drawn; valid: plot {' or '.join(own)} STORE")
     with paper(width, font_size, "in" if caption == "in" else None):
         drawn = draw(results, figure, arguments)
         say(str(save(drawn, file, caption=own_file)))

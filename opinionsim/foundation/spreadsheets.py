@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 #: Beginnings of cells that spreadsheets run or drop, behind any apostrophes; in full width for Asian ones.
 _RUN = re.compile("'*(?:\\s*[=+\\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
-#: Types of truth values: Python's, and those of versions of NumPy.
-_TRUTHS = ("bool", "bool_")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?%?")
 
 
@@ -30,7 +28,8 @@ def unescaped(value: Any) -> Any:
 
 def _written(value: Any) -> Any:
     """A truth value as R and spreadsheets read it, every other value :func:`escaped`."""
-    return str(value).upper() if type(value).__name__ in _TRUTHS else escaped(value)
+    # Python and versions of NumPy name the type differently.
+    return str(value).upper() if type(value).__name__ in ("bool", "bool_") else escaped(value)
 
 
 def _is_run(text: str) -> bool:

@@ -298,13 +298,13 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
     -------
     DataFrame
         One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
-        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_withheld, n_agents, n_measured, n_with_turn,
-        never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, change, change_low, change_high, n_both,
-        n_not_both, measured_start, n_turns, missing_rate, refused_at_first_rate, refused_rate, empty_rate,
-        truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate, unheard_rate, n_failed_reflections,
-        n_stripped, validation, ddof``. ``n`` is the number of units with a bias. ``n_withheld`` of the ``n_runs`` runs
-        have none, since too few of their participants were measured (:func:`run_metrics`); ``bias_low`` and
-        ``bias_high`` are of all runs, ``change``, its bounds and its numbers of agents of the others.
+        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_withheld, n_agents, n_measured, n_never,
+        n_with_turn, never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, change, change_low,
+        change_high, n_both, n_not_both, measured_start, n_turns, missing_rate, refused_at_first_rate, refused_rate,
+        empty_rate, truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate, unheard_rate,
+        n_failed_reflections, n_stripped, validation, ddof``. ``n`` is the number of units with a bias. ``n_withheld``
+        of the ``n_runs`` runs have none, since too few of their participants were measured (:func:`run_metrics`);
+        ``bias_low`` and ``bias_high`` are of all runs, ``change``, its bounds and its numbers of agents of the others.
         ``unheard_rate`` is the share of the messages to be read that nobody received; the rates from ``missing_rate``
         to ``flagged_rate`` are shares of texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made
         without turns and only these tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units:
@@ -355,6 +355,7 @@ def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
             "n_with_turn": counts["n_with_turn"],
             **({} if "n_agents" in axes else {"n_agents": counts["n_agents"]}),
             "n_measured": counts["n_agents"] - counts["n_never"],
+            "n_never": counts["n_never"],
             "never_measured_rate": counts["n_never"] / counts["n_agents"],
             **{name: mean[name] for name in ("bias_low", "bias_high", "mean_age", "off_scale_mass", *CHANGE)},
             **{name: counts[name].astype(int) for name in ("n_both", "n_not_both")},

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from opinionsim.plots._inputs import Frames as Frames, drawn_from as drawn_from, pick_run as pick_run
     from opinionsim.plots._lines import LineData as LineData, line_data as line_data
+    from opinionsim.plots._outcome_figure import outcome as outcome
     from opinionsim.plots._panels import (
         Panel as Panel,
         PanelsData as PanelsData,

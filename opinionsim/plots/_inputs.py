@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import update_wrapper
 from inspect import signature
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeGuard, TypeVar, get_type_hints
 
 import pandas as pd
 
@@ -27,8 +27,9 @@ def drawn_from(count: Callable[P, Counted]) -> Callable[[Callable[[Counted], Dra
             return draw(count(*args, **kwargs))
 
         drawn: Any = update_wrapper(figure, draw)
-        drawn.__annotations__ = {**count.__annotations__, "return": draw.__annotations__["return"]}
-        drawn.__signature__ = signature(count).replace(return_annotation=draw.__annotations__["return"])
+        made = get_type_hints(draw)["return"]
+        drawn.__annotations__ = {**count.__annotations__, "return": made}
+        drawn.__signature__ = signature(count).replace(return_annotation=made)
         drawn.__wrapped__ = count  # whose module knows the names in its annotations
         return figure
 

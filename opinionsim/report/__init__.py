@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opinionsim.report._page import is_page as is_page, put_page as put_page, write_page as write_page
     from opinionsim.report._released import released as released
     from opinionsim.report._study import Study as Study, study as study
-    from opinionsim.report._study_tables import Asked as Asked, tables_of as tables_of
+    from opinionsim.report._study_tables import tables_of as tables_of
     from opinionsim.report._verify import Verification as Verification, verify as verify
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -51,14 +51,15 @@ class Drawn:
 
 
 def figures_of(results: Results) -> Iterator[Drawn]:
-    """The figures of an experiment that its ways of interacting name, then those that fit and can be drawn.
+    """What the study asks, the figures that its ways of interacting name, then those that fit and can be drawn.
 
     One that is named and cannot be drawn is left out (`failed` of the results); of another there is not enough on
     record.
     """
     named = results.extras("figures")
     complete = results.swept or (results.runs["status"] == "complete").any()
-    for name in dict.fromkeys((*named, *(general("figure") if complete else ()))):
+    first, *others = general("figure") if complete else ("",)
+    for name in dict.fromkeys(filter(None, (first, *named, *others))):
         with _left_out(results, name, told=name in named):
             figure = find("figure", name)
             for shown in _shown(figure, results, named=name in named):

@@ -10,7 +10,7 @@ from opinionsim.errors import OpinionSimError, StoreError
 from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import named_models
-from opinionsim.registry import installed, is_path
+from opinionsim.registry import find, installed, is_path
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
@@ -328,6 +328,24 @@ class Results:
 
         runs, opinions, agents, turns = self.counted()
         return run_metrics(runs, opinions, agents, ddof=0, turns=turns)
+
+    def by_condition(self, **settings: Any) -> pd.DataFrame:
+        """Mean opinion and diversity by condition over steps: the frame of :func:`opinionsim.analysis.condition_table`.
+
+        Parameters
+        ----------
+        **settings
+            ``kind, wording, estimand, steps`` of that function, which raises the same errors.
+
+        Returns
+        -------
+        DataFrame
+            One row a condition and step: the conditions, ``step``, ``end`` (whether it is the end of the runs),
+            ``n_runs, n_withheld, n_measured, n_never``, ``bias`` and ``diversity`` with their intervals, what these
+            rest on, ``kind, evidence``.
+        """
+        found: pd.DataFrame = find("table", "conditions").build(options={}, results=self, **settings).frame
+        return found
 
     @cached_property
     def answered(self) -> dict[str, list[str]]:

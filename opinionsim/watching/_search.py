@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: Most hits of one answer.
 MOST_HITS = 50
-#: Characters that are shown before and after what was found.
-_AROUND = 160
+#: Characters that are shown before and after what was found; near an end of the text, more at the other side.
+_AROUND = 200
 #: Beginnings of words that an excerpt cuts, at its two ends.
 _CUT_FIRST, _CUT_LAST = re.compile(r"^\S{1,20}\s"), re.compile(r"\s\S{1,20}$")
 
@@ -100,7 +100,8 @@ def search(
 def _excerpt(text: str, found: re.Match[str] | None) -> list[str]:
     """What stands before the first place where something is found, what is found, and what stands after it."""
     begin, end = (0, 0) if found is None else found.span()
-    before, after = max(begin - _AROUND, 0), end + _AROUND
+    before = max(min(begin - _AROUND, len(text) - (end - begin) - 2 * _AROUND), 0)
+    after = before + (end - begin) + 2 * _AROUND
     # A word that the excerpt would cut is left out, unless it is very long.
     first, last = _CUT_FIRST.sub("", text[before:begin]), _CUT_LAST.sub("", text[end:after])
     return [f"…{first}" if before else text[:begin], text[begin:end], f"{last}…" if after < len(text) else text[end:]]

@@ -10,6 +10,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import HTTPStatus
 from inspect import signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sse_starlette import EventSourceResponse
@@ -24,7 +26,7 @@ from starlette.routing import Route
 from opinionsim import watching
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.foundation.templates import templates
-from opinionsim.store import AbsentError, Store, StoreReader, open_store
+from opinionsim.store import AbsentError, Store, StoreReader, load, open_store
 from opinionsim.web._guard import Guard, cookie_name, set_cookie, static
 from opinionsim.web._rights import Keys, hashed, new_key
 
@@ -65,6 +67,8 @@ class Viewer:
 
     Attributes
     ----------
+    url : str
+        Address of the store.
     keys : Keys
         The link and the cookies.
     known : dict
@@ -77,7 +81,7 @@ class Viewer:
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self.url = url
         self.keys = Keys()
         self.known: dict[Any, float | None] = {}
         self._asking = threading.Lock()
@@ -126,7 +130,7 @@ class Viewer:
 
     def _read(self, question: Callable[[StoreReader], Any]) -> Any:
         if self._store is None:
-            self._store = open_store(self._url, write=False)
+            self._store = open_store(self.url, write=False)
         try:
             return question(self._store)
         except AbsentError:
@@ -188,6 +192,12 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
 
         return Route(f"/data{path}", owned(endpoint))
 
+    async def outcome(request: Request) -> Response:
+        given = _arguments(watching.experiment, request)
+        key = request.url.path, request.url.query
+        content = await run_in_threadpool(viewer.asked, key, lambda _: _outcome(viewer.url, **given))
+        return Response(content, media_type="image/svg+xml")
+
     async def home(request: Request) -> Response:
         return page("view.html", title="opinionsim")
 
@@ -214,6 +224,7 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
             Route("/", owned(home)),
             Route("/enter/{key}", enter),
             *(data(path, function) for path, function in _ANSWERS.items()),
+            Route("/outcome/{experiment}", owned(outcome)),
             Route("/live/{run}", owned(live)),
             static(),
         ],
@@ -237,6 +248,14 @@ async def _changes(viewer: Viewer, run_id: str, request: Request) -> AsyncIterat
             last, state = known, found.state
             yield {"event": "change", "id": known, "data": json.dumps(found._asdict())}
         await asyncio.sleep(_LOOK_S)
+
+
+def _outcome(url: str, experiment: str, design: int | None = None) -> bytes:
+    """The figure of the outcome of an experiment as SVG."""
+    from opinionsim.plots import outcome, save
+
+    with TemporaryDirectory() as folder:
+        return save(outcome(load(url, experiment, design=design)), Path(folder, "outcome.svg")).read_bytes()
 
 
 def _problem(error: Exception) -> tuple[int, str]:

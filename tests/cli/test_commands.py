@@ -189,9 +189,9 @@ def test_two_tables_go_into_two_files(invoke: Invoke, spec: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "name", "start"),
     [
-        ((), "small-panels.png", PNG),
+        ((), "small-outcome.png", PNG),
         (
-            ("--where", "confirmation_bias=strong", "--set", "replicate=1"),
+            ("panels", "--where", "confirmation_bias=strong", "--set", "replicate=1"),
             "small-panels-confirmation_bias-strong-replicate-1.png",
             PNG,
         ),

@@ -87,7 +87,7 @@ def test_out_may_name_the_file(invoke: Invoke, store: Path, name: str, start: by
 def test_out_is_a_folder_where_it_looks_like_none_of_the_formats_or_is_there(invoke: Invoke, store: Path) -> None:
     Path("there.png").mkdir()
     for folder in ("results.v2", "there.png"):
-        assert invoke("plot", store, "--out", folder).stdout == f"{folder}/small-panels.png\n"
+        assert invoke("plot", store, "--out", folder).stdout == f"{folder}/small-outcome.png\n"
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_tables_figures_and_files_say_that_nobody_has_validated_the_instrument(
     assert {row["validation"] for row in made["rows"]} == {NOT_VALIDATED}
     assert set(pd.read_csv("t.csv")["validation"]) == {NOT_VALIDATED}
     assert invoke("plot", talk, "--out", "figures").exit_code == 0
-    with Image.open("figures/talk-panels.png") as image:
+    with Image.open("figures/talk-outcome.png") as image:
         # Titles are broken to the width of the figure.
         assert NOT_VALIDATED in image.info["Description"].replace("; ", " ")
     assert invoke("export", talk, "out").exit_code == 0

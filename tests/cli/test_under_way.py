@@ -111,7 +111,8 @@ def test_nothing_is_written_by_reading(invoke: Invoke, half: Path, tmp_path: Pat
     ("command", "said"),
     [
         (("table",), "no run is complete"),
-        (("plot",), "no complete run"),
+        (("plot",), "no run is complete, so there is nothing to draw"),
+        (("plot", "panels"), "no complete run"),
         (("plot", "ribbons"), "complete"),
         (("plot", "trajectories"), "complete"),
         (("plot", "trajectories", "--run", "none/0"), "no stance was measured"),
@@ -197,7 +198,7 @@ def test_the_design_run_last_is_shown_and_the_other_named(invoke: Invoke, design
                 told = result.stdout if command[0] == "table" else result.stdout.splitlines()[0]
                 assert (cells[number] in told, cells[3 - number] in told) == (True, False)
         assert set(pd.read_csv("out/runs.csv")["confirmation_bias"]) == {"none", cells[number]}
-    assert {path.name for path in Path("figures").iterdir()} == {"small-panels.png", "small-panels-design-1.png"}
+    assert {path.name for path in Path("figures").iterdir()} == {"small-outcome.png", "small-outcome-design-1.png"}
 
 
 def test_the_design_that_was_run_again_is_the_last(invoke: Invoke, designs: Path, tmp_path: Path) -> None:

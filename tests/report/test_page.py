@@ -94,7 +94,7 @@ def test_a_scripted_stamp_stands_in_the_title(scripted: Results, page_of: Path) 
     write_page(scripted, page_of)
     text = page_of.read_text("utf-8")
     assert f"<title>scripted-study: {EVIDENCE['scripted']}</title>" in text
-    assert "they are of a scripted stand-in, which finds nothing" in text
+    assert "the numbers come from a scripted stand-in, which follows a fixed rule" in text
 
 
 def test_a_page_that_is_too_large_says_what_it_lacks(modelled: Results, written: Path, page_of: Path) -> None:

@@ -122,6 +122,14 @@ def test_without_the_cookie_nothing_is_told(shown: Shown, run: str, path: str, c
     assert run not in answer.text
 
 
+def test_the_outcome_is_drawn_on_request(shown: Shown) -> None:
+    answer = shown.ask("/outcome/small?design=1")
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+    assert "SCRIPTED STAND-IN" in answer.text
+    assert shown.ask("/outcome/other").status == 404
+    assert shown.ask("/outcome/small", cookie="").status == 401
+
+
 def test_the_link_works_once_and_not_for_its_head(store: Path) -> None:
     with room(str(store), store.parent, "--port", "0", command="view") as server:
         link = server.link.removeprefix(server.address)

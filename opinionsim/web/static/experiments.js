@@ -69,7 +69,15 @@ export async function experimentView([id], { design, colour, columns: wanted }, 
   return [state, choices(choice("Design", "design", designs, own),
     choice("Columns", "columns", axes.map(({ name }) => name), columns?.name),
     choice("Colour", "colour", metrics.length > 0 ? [["", "state"], ...metrics.map(({ name }) => name)] : [], colour),
-    link("search the texts", to(["search"], { experiment: id, design: own }))), place];
+    link("search the texts", to(["search"], { experiment: id, design: own }))), place, outcome(id, own)];
+}
+
+// The figure of the outcome, drawn when it is opened.
+function outcome(id, design) {
+  const none = ({ target }) => target.replaceWith(small("There is no outcome to draw yet."));
+  return el("details", { class: "card" }, el("summary", {}, "Outcome by condition, contrasts and change"),
+    el("img", { class: "outcome", loading: "lazy", src: `/outcome/${encodeURIComponent(id)}?design=${design}`, error: none,
+      alt: "The outcome of each condition, contrasts, and how agents changed" }));
 }
 
 // The runs of each condition as squares, in the order of the axes that are neither rows nor columns.

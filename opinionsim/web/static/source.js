@@ -8,7 +8,7 @@ export const record = kept && JSON.parse(kept.textContent);
 const LOST = "The connection to the server is lost.";
 const ENDED = ["complete", "withdrawn", "trial", "incomplete"];
 const USUAL = "This file has changes by the first instrument and kind of text alone, and ranks by these.";
-const MOST_HITS = 50, AROUND = 160, CUT_FIRST = /^\S{1,20}\s/u, CUT_LAST = /\s\S{1,20}$/u;
+const MOST_HITS = 50, AROUND = 200, CUT_FIRST = /^\S{1,20}\s/u, CUT_LAST = /\s\S{1,20}$/u;
 const lines = new Map(record?.turns.map((line) => [String(line.turn), line]));
 
 export async function ask(path, wanted = {}, signal = undefined) {
@@ -84,10 +84,11 @@ function search({ q = "", agent = "", act = "", status = "", from = 0 }) {
     const fits = ["", line.act].includes(act) && ["", line.status].includes(status)
       && ["", String(line.agent), named[line.agent]].includes(agent), found = fits && wanted.exec(line.text);
     if (!found) return [];
-    const begin = Math.max(found.index - AROUND, 0), end = found.index + found[0].length, { length } = line.text;
-    const before = line.text.slice(begin, found.index), after = line.text.slice(end, end + AROUND);
+    const { length } = line.text, end = found.index + found[0].length, most = found[0].length + 2 * AROUND;
+    const begin = Math.max(Math.min(found.index - AROUND, length - most), 0), stop = begin + most;
+    const before = line.text.slice(begin, found.index), after = line.text.slice(end, stop);
     const excerpt = [begin > 0 ? `…${before.replace(CUT_FIRST, "")}` : before, found[0],
-      end + AROUND < length ? `${after.replace(CUT_LAST, "")}…` : after];
+      stop < length ? `${after.replace(CUT_LAST, "")}…` : after];
     return { ...line, run_id, row: about.row, run: about.run, name: named[line.agent], excerpt };
   });
   return { stamp: about.stamp, total: hits.length, from: first, hits: hits.slice(first, first + MOST_HITS),

@@ -1,0 +1,116 @@
+"""What a table or figure is asked of: the frames of an experiment, read and counted once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from opinionsim.analysis._means import Estimand
+from opinionsim.analysis._printed_table import Table
+from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
+from opinionsim.registry import KINDS, Part, blamed
+from opinionsim.specification import AnalysisSpec, analysis_of
+from opinionsim.store import Results
+
+
+@dataclass(eq=False)
+class Asked:
+    """What tables are asked of an experiment; a table, which is a function, takes those of the attributes it names.
+
+    Attributes
+    ----------
+    results : Results
+        The results.
+    kind, wording, estimand
+        As for :func:`opinionsim.analysis.table`.
+    ddof : int
+        Correction of the standard deviation.
+    as_published : bool
+        Whether errors, layout and tests are those of Chuang et al. 2023.
+    what : str, optional
+        The one table that is asked for.
+    made : list of Table
+        The tables before this one.
+    """
+
+    results: Results
+    kind: str | None = None
+    wording: str | None = None
+    ddof: int = 0
+    estimand: Estimand | None = None
+    as_published: bool = False
+    what: str | None = None
+    made: list[Table] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.estimand = self.estimand or self.analysis.estimand
+        if not self.results.swept:
+            self.kind = self.kind or _of_people(self.results)
+            self._runs, self.opinions, self.agents, self.turns = self.results.counted()
+
+    @property
+    def analysis(self) -> AnalysisSpec:
+        """What is compared."""
+        return analysis_of(self.results.spec, self.results.left_out)
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """The runs of a classic sweep."""
+        return self.results.points
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """The runs, in the order of the specification."""
+        return self.results.ordered_runs
+
+    @cached_property
+    def metrics(self) -> pd.DataFrame:
+        """Metrics of the runs (:func:`opinionsim.metrics.run_metrics`)."""
+        if not self.ddof:
+            # Whoever else reads these results has them already.
+            return self.results.metrics
+        return run_metrics(self._runs, self.opinions, self.agents, self.ddof, turns=self.turns)
+
+    @cached_property
+    def values(self) -> pd.DataFrame | None:
+        """Further metrics, and means of variables beside stance; None without any."""
+        beside, further = variable_means(self._runs, self.opinions), self.results.named_metrics
+        if not (further or len(beside)):
+            return None
+        found = named_metrics(self._runs, self.opinions, further, scale_of(cut(self.opinions)), self.turns)
+        return found.merge(beside, on=["run_id", "cell"], how="left")
+
+    @property
+    def stance(self) -> bool:
+        """Whether tables of stance are to be made: where it is measured, or nothing else is there to be tabulated."""
+        return not self.made or bool(self.runs["instrument_id"].notna().any())
+
+    def make(self, table: Part) -> list[Table]:
+        """The tables that a function makes of these results; none where it is not of them."""
+        fits = table.declared.get("fits", lambda asked: True)
+        with blamed(table):
+            if bool(table.declared.get("points")) != self.results.swept or not fits(self):
+                return []
+        table.check_options({})
+        given = {name: getattr(self, name) for name in table.arguments() if name in KINDS["table"].given}
+        found: Any = table.build(options={}, **given)
+        with blamed(table):
+            made = list(found or ()) if isinstance(found, list | tuple | Iterator | None) else [found]
+            for each in made:
+                is_one = isinstance(each, Table) and re.fullmatch(r"[\w-]*", each.name)
+                table.expect(bool(is_one), "must return a Table, several, or None, each named by a word", each)
+                if table.outside:
+                    # What cannot be printed is found out here.
+                    each.to_text()
+        return made
+
+
+def _of_people(results: Results) -> str | None:
+    """The kind of the last ratings of people on record, by which their twins are measured too; None without people."""
+    kinds = results.opinions.loc[results.opinions["classifier"] == "recorded", "kind"]
+    return None if kinds.empty else str(kinds.iloc[-1])
