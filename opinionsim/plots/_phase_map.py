@@ -102,7 +102,10 @@ def _draw_contours(table: np.ndarray, levels: Sequence[float], x: Levels, y: Lev
         return
     drawn = ax.contour(x.places, y.places, np.ma.masked_invalid(table), within, colors="black", linewidths=1.1)
     drawn.set_path_effects(_HALO)
-    for text in ax.clabel(drawn, fmt=number_text, fontsize=pt(7.5), inline_spacing=2):
+    # Numbers stand halfway between the ends of the longest line of each level.
+    longest = [max(path.to_polygons(closed_only=False), key=len) for path in drawn.get_paths()]
+    spots = [line[np.abs(line - line[[0, -1]].mean(axis=0)).sum(axis=1).argmin()] for line in longest]
+    for text in ax.clabel(drawn, manual=spots, fmt=number_text, fontsize=pt(7.5), inline_spacing=2):
         text.set_path_effects(_HALO)
 
 
