@@ -25,14 +25,14 @@ def plan(
     noise: float = 0.3,
     points: int = 5,
 ) -> None:
-    """Print how many labels a condition needs.
+    """Print how many labels each condition needs.
 
     Parameters
     ----------
     half_width : W
         Half-width of a contrast, in scale points.
     noise
-        Share of readings that may be pure chance.
+        Share of readings that may be random.
     points
         Points of the scale.
     """
@@ -75,18 +75,18 @@ def sample(
     experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
-    """Draw texts for coders and write a file for each; the key stays in the store.
+    """Draw texts for coders and write one file for each coder; the key stays in the store.
 
     Parameters
     ----------
     labels : N
-        Texts of each condition.
+        Number of texts per condition.
     coders : A,B
-        Names of the people who label, a file for each.
+        Names of the people who label; each gets a file.
     out : DIR
-        Folder of the files.
+        Folder for the files.
     by : A,B
-        Conditions, the primary contrast first. Default: those that the specification names, else the first that varies.
+        Conditions, the primary contrast first. Default: those in the specification, otherwise the first that varies.
     """
     from opinionsim.audit import draw, write_files
 
@@ -114,16 +114,16 @@ def score(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep labels in the store and print how the instrument agrees with them; without files, print it again.
+    """Store labels and print how well the instrument agrees with them; without files, print the agreement again.
 
     Parameters
     ----------
     files : FILE...
-        Files of coders, filled in.
+        Completed files of coders.
     coder : MODEL
-        A chat model that labels too, as a check of consistency.
+        Chat model that also labels, as a check of consistency.
     settings
-        An option of the classifier chat, for that model.
+        Option of the classifier chat for that model.
     mirror
         Also code each text with the opposite claim.
     """
@@ -160,14 +160,14 @@ def correct(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean opinions, contrasts and diversity as read and as corrected by labels of people.
+    """Print mean opinions, contrasts and diversity, both as read and as corrected with people's labels.
 
     Parameters
     ----------
     diversity
-        Whether to correct diversity too.
+        Also correct diversity.
     simulations
-        Simulated studies for each interval of diversity.
+        Number of simulated studies for each interval of diversity.
     """
     from opinionsim.audit import correction_tables, sample_of
 

@@ -47,27 +47,27 @@ def classify(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Code the opinion each text expresses of a claim; prints CSV.
+    """Code the opinion that each text expresses about a claim, and print CSV.
 
     Parameters
     ----------
     source : FILE
-        Texts: one a line, or a CSV with a header and the option --text; - reads standard input.
+        File of texts: one per line, or a CSV with a header and the option --text; - reads standard input.
     claim : TEXT
-        The claim that the texts are about: a clause that can follow 'that'. May be repeated: each text is then coded
-        once a claim.
+        Claim that the texts are about: a clause that can follow 'that'. If you repeat the option, each text is coded
+        once for each claim.
     text : COLUMN
-        Column of a CSV that holds the texts.
+        Column of the CSV with the texts.
     claim_column : COLUMN
-        Column of a CSV that holds the claim of each text, in the place of --claim.
+        Column of the CSV with the claim of each text, instead of --claim.
     id_column : COLUMN
-        Column of a CSV that is carried over as id. Default: the number of the row or line.
+        Column of the CSV to copy as id. Default: the number of the row or line.
     classifier : NAME
         Name of the classifier (see: opinionsim list classifiers).
     settings : NAME=VALUE
-        An option of the classifier, as in --set model=base; may be repeated.
+        Option of the classifier, as in --set model=base. You can repeat the option.
     output : FILE
-        File to write in the place of standard output.
+        File to write instead of standard output.
     """
     from opinionsim.classifiers import load_classifier
 

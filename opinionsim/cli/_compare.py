@@ -58,7 +58,7 @@ def compare(
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask whether classic models explain the runs, and whether influence is needed at all.
+    """Test whether classic models explain the runs, and whether influence is needed to explain them.
 
     Parameters
     ----------
@@ -66,18 +66,19 @@ def compare(
         Names of classic models (see: opinionsim list abm). Default: voter, degroot, friedkin-johnsen, deffuant,
         jager-amblard and lorenz.
     noise : RATE
-        Share of ratings that are wrong, RATE,LOW,HIGH with the ends of its interval, or audit: as labels of people
-        show. Default: it is fitted.
+        Share of wrong ratings; RATE,LOW,HIGH with the ends of its interval; or audit, to use people's labels. Default:
+        it is fitted.
     margin : X
-        Scale points moved for each point of discrepancy below which influence counts as absent. Default: 0.05.
+        Influence counts as absent below this many scale points of movement for each point of discrepancy. Default:
+        0.05.
     cell : LABEL
-        Only this condition; may be repeated.
+        Use only this condition. You can repeat the option.
     seed
         Seed of all draws.
     threads : N
-        Fits made side by side. Default: as many as there are processors.
+        Number of fits at the same time. Default: one per processor.
     csv : DIR
-        Also save the unrounded numbers, each frame in a file of this folder.
+        Also save the unrounded numbers in this folder, each frame in a separate file.
     plot : FILE
         Also draw the figure into a file that ends in .png, .svg or .pdf.
     """

@@ -83,19 +83,19 @@ def room(
     port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
     no_browser: bool = False,
 ) -> None:
-    """Take part in an experiment that has a seat, on a page or at the --terminal.
+    """Take part in an experiment that has a seat, on a web page or at the --terminal.
 
     Parameters
     ----------
     store : STORE
-        Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
+        Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME-room.sqlite.
     terminal
         Take every seat yourself, at this terminal.
     port : N
-        Port; 0 takes a free one.
+        Port of the server; 0 selects a free one.
     no_browser
-        Print the link and open no browser.
+        Print the link without opening a browser.
     """
     experiment = read_spec(spec, changes, prompts)
     url = f"sqlite:///results/{experiment.spec.name}-room.sqlite" if store is None else store

@@ -22,51 +22,51 @@ AsJson = Annotated[bool, typer.Option("--json")]
 
 
 class SharedOptions:
-    """What several commands take, told as in their own docstrings; arguments by their names, options as they are given.
+    """Arguments and options of several commands, described as in their docstrings; options appear as you type them.
 
     Parameters
     ----------
     spec : SPEC
-        Path of a YAML specification or of a manifest, or the name of an experiment of the package (see: opinionsim list
+        Path of a YAML specification or a manifest, or the name of an experiment in the package (see: opinionsim list
         experiments).
     --set : A.B=VALUE
-        Replace a value of the specification, as in --set topic.framing=truth; may be repeated. Relative paths start
-        from the current folder.
+        Replace a value of the specification, as in --set topic.framing=truth. You can repeat the option. Relative paths
+        start from the current folder.
     --prompts : DIR
         Prompt pack to use: a name or a folder.
     --max-concurrency : N
-        Model calls in flight at once, over all runs. Default: that of the specification.
+        Maximum number of model calls in flight, over all runs. Default: that of the specification.
     --store : STORE
-        Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
+        Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME.sqlite.
     store : STORE
         Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
     --experiment : NAME
-        Name of the experiment in the store. Default: the one run last.
+        Name of the experiment in the store. Default: the one that ran last.
     --design : N
-        Number of the design, where cells or instruments were changed (see: opinionsim status). Default: the one run
+        Number of the design, if you changed cells or instruments (see: opinionsim status). Default: the one that ran
         last.
     --kind
-        Kind of text to read opinions from, such as report. Default: the first that was measured, in the order of the
-        column texts of runs.
+        Kind of text to read opinions from, such as report. Default: the first one that was measured, in the order of
+        the column texts of runs.
     --wording : HASH
-        Use only runs with this wording of the prompts, where results combine several runs: a hash from the column
-        wording of the runs, or its start. Default: the wording of the run begun last.
+        If results combine several runs, use only runs with this wording of the prompts: a hash from the column wording
+        of the runs, or its start. Default: the wording of the run that began last.
     --estimand
-        What means are about. Default: topics like these from three topics on.
+        What means refer to. Default: topics like these if there are at least three topics.
     --audit : ID
-        Which sample. Default: the one drawn last.
+        Sample to use. Default: the one drawn last.
     --seed
         Seed of all draws.
     --allow-key : NAME=HOST
-        Let the key in an environment variable go to a host for which a specification asks for it; may be repeated.
+        Allow a specification to send the key in an environment variable to this host. You can repeat the option.
         OPINIONSIM_KEYS=NAME=HOST,... in the environment does the same.
     --csv : FILE
-        Also save the unrounded numbers, each table in a file.
+        Also save the unrounded numbers, each table in a separate file.
     --force
-        Replace a file that is there and that this command did not make; a store is never replaced.
+        Replace an existing file that this command did not make. Stores are never replaced.
     --allow-parts
-        Import metrics, tables, figures and models of your own; this runs their code.
+        Import your own metrics, tables, figures and models, which runs their code.
     --json
         Print JSON.
     """

@@ -37,20 +37,20 @@ def plan(
     strict: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a specification; print its calls, tokens, money, critical path and time. Makes no call.
+    """Check a specification and print its calls, tokens, money, critical path and time, without making calls.
 
     Parameters
     ----------
     latency : SECONDS
-        Seconds of one model call. Default: as in --store, else 1.
+        Duration of one model call. Default: as in --store, otherwise 1.
     reply_tokens : K
-        Tokens of one reply. Default: as in --store, else 200.
+        Length of one reply in tokens. Default: as in --store, otherwise 200.
     store : STORE
-        Take lengths and latency from the calls this experiment has in a store, and tell what is missing.
+        Store with earlier calls of this experiment: use their lengths and latency, and report what is missing.
     half_width : W
-        Half-width that the interval of the primary contrast is to have.
+        Desired half-width of the interval of the primary contrast.
     pilot : STORE
-        Store of a pilot, whose variance --half-width takes.
+        Store of a pilot, whose variance --half-width uses.
     strict
         End with exit code 2 if a key, an extra or weights that the run needs are missing.
     """
@@ -153,13 +153,13 @@ def preview(
     prompts: str | None = None,
     run: str | None = None,
 ) -> None:
-    """Print the first prompt of each kind of turn, as a model would get it. Makes no call.
+    """Print the first prompt of each kind of turn, as a model would see it, without making calls.
 
     Parameters
     ----------
     run : NAME|ID
-        Condition and replicate of the planned run, as in weak/3, or start of its id. Default: the first one that is not
-        a record of people.
+        Condition and replicate of the planned run, as in weak/3, or the start of its id. Default: the first one that is
+        not a record of people.
     """
     from opinionsim.planning import preview as rendered
     from opinionsim.watching import row_of

@@ -30,18 +30,19 @@ def show(
     prompt: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what was said in a run, who read what, and how each text was coded.
+    """Print the texts of a run, who read which of them, and how each was coded.
 
     Parameters
     ----------
     run : NAME|ID
-        Condition and replicate of the run, as in weak/3, or start of its id (see: status --runs). Default: the first.
+        Condition and replicate of the run, as in weak/3, or the start of its id (see: status --runs). Default: the
+        first.
     agent : N|NAME
-        Only this agent, from 0, or by (the beginning of) its name.
+        Show only this agent, by number from 0, or by its name or the beginning of its name.
     turn : N
-        Only this turn, from 0.
+        Show only this turn, from 0.
     shifts : N
-        Only the N largest changes of opinion, and what was read.
+        Show only the N largest changes of opinion, and what the agents had read.
     prompt
         Also print the literal prompt of each call.
     """
@@ -144,18 +145,18 @@ def view(
     export: Path | None = None,
     force: Force = False,
 ) -> None:
-    """Look at the experiments of a store in a browser, while they are carried out or later.
+    """Look at the experiments of a store in a browser, while they run or later.
 
     Parameters
     ----------
     port : N
-        Port; 0 takes a free one. Default: 8710, if it is free.
+        Port of the server; 0 selects a free one. Default: 8710, if it is free.
     no_browser
-        Print the link and open no browser.
+        Print the link without opening a browser.
     run : NAME|ID
-        The run that --export writes (see: status --runs).
+        Run that --export writes (see: status --runs).
     export : FILE
-        Write one run as an HTML file that opens without a host.
+        Write one run as an HTML file that opens without a server.
     """
     if (run is None) != (export is None):
         raise SpecError("--run and --export go together: the run, and the file that it is written to")
@@ -191,7 +192,7 @@ def copy(
     source: str,
     target: str,
 ) -> None:
-    """Copy a store into a new file, at any time: also while it is being written, or after a run was killed.
+    """Copy a store into a new file at any time, even while it is being written or after a run was killed.
 
     Parameters
     ----------
