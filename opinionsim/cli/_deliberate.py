@@ -48,7 +48,7 @@ def deliberate(
     changes: Changes = None,
     prompts: str | None = None,
 ) -> None:
-    """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
+    """Carry out an experiment and print its texts. Running it again repeats no recorded calls."""
     from opinionsim.watching import transcript
 
     print_runs(read_spec(spec, changes, prompts), store, run, max_concurrency, transcript)
