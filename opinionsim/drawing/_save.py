@@ -126,7 +126,7 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150, *, caption: bo
     """
     check_suffix(path)
     target, whole = Path(path), root(figure)
-    texts: list[Text] = whole.findobj(Text)  # type: ignore[assignment]
+    texts: list[Text] = whole.findobj(Text)
     find_glyphs(texts)
     for text in texts:
         # Names of conditions and models are data: a "$" in them must start no formula.
