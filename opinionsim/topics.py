@@ -69,32 +69,32 @@ _Side = Annotated[str, Field(pattern=r"^\w+(-\w+)*$")]
 
 
 class Topic(DocumentModel):
-    """A subject with one claim a side."""
+    """A subject with one claim for each side."""
 
     name: str
-    """Identifier: lower-case words joined by hyphens."""
+    """Identifier, made of lower-case words joined by hyphens."""
     title: str = ""
-    """Name in figures, one line; by default the identifier in words."""
+    """Name in figures, in one line. By default it is the identifier in words."""
     category: str = "Other"
-    """Group the topic is reported in."""
+    """Group in which the topic is reported."""
     claims: dict[_Side, str] = Field(min_length=1)
     """The assertion of each side. The sides of a topic with a ground truth are ``falsehood`` and ``truth`` in the study
     (A5); those of an open question have names of their own, such as ``for`` and ``against``. In a topic with a question
     they are position statements, which may be whole sentences."""
     accepted: str | None = None
-    """The side accepted as true, all others being taken as false; None when there is no ground truth."""
+    """The side that is accepted as true; all others count as false. None if there is no ground truth."""
     sensitive: bool = False
-    """Keep out of demonstrations and galleries."""
+    """Whether to keep the topic out of demonstrations and galleries."""
     source: str = ""
     """Where the claims come from."""
     masked: bool | None = None
-    """Agents know the claim as an unnamed theory ("Theory XYZ"), unless a specification says otherwise (A5)."""
+    """Whether prompts call the claim an unnamed theory ("Theory XYZ"), unless a specification says otherwise (A5)."""
     question: str | None = None
-    """The question to which the claims are answers; empty for none."""
+    """The question that the claims answer. Empty if there is none."""
     licence: str = ""
     """Terms of use of the claims."""
     pass_on: bool | None = None
-    """Whether these terms let others have them; if not, reports and archives withhold them."""
+    """Whether these terms allow you to pass on the claims. If not, reports and archives withhold them."""
 
     def claim(self, framing: str | None = None) -> Claim:
         """The claim of a side.

@@ -675,7 +675,7 @@ def test_the_one_that_is_asked_for_is_refused_with_a_sentence(astray: str, comma
 
 
 def test_what_is_left_out_is_named_only_where_it_is_missing(astray: str) -> None:
-    for command, lacks in (("table metrics", True), ("table opinions", False), ("plot", False)):
+    for command, lacks in (("table metrics", True), ("table opinions", False), ("plot panels", False)):
         name, *options = command.split()
         said = CliRunner().invoke(app, [name, *options, astray]).stderr
         assert ("left out parts of your own, which --allow-parts imports: astray:late, astray:most" in said) == lacks

@@ -36,22 +36,21 @@ if TYPE_CHECKING:
 
 Estimand = Literal["topics-like-these", "these-topics"]
 TableForm = Literal["text", "csv", "markdown", "latex"]
-TableName = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[TABLE]",
-        help=f"Name of one table: {', '.join(names('table'))}, or the import path of one of your own, "
-        "package.module:NAME. Default: all tables that fit. See also: opinionsim list tables.",
-    ),
-]  # fmt: skip
-FigureName = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[FIGURE]",
-        help=f"Name of the figure: {', '.join(names('figure'))}, or the import path of one of your own, "
-        "package.module:NAME. Default: outcome. See also: opinionsim list figures.",
-    ),
-]  # fmt: skip
+
+
+def _valid(kind: str) -> str:
+    """The names of tables or figures that a command takes, in words."""
+    return f"{', '.join(names(kind))}, or the import path of one of your own, package.module:NAME"
+
+
+def _argument(kind: str, usual: str) -> Any:
+    """The argument that names a table or a figure."""
+    text = f"Name of the {kind}: {_valid(kind)}. Default: {usual}. See also: opinionsim list {kind}s."
+    return typer.Argument(metavar=f"[{kind.upper()}]", help=text)
+
+
+TableName = Annotated[list[str] | None, _argument("table", "all tables that fit")]
+FigureName = Annotated[list[str] | None, _argument("figure", "outcome")]
 
 
 def _named(kind: str, given: Sequence[str] | None, store: str, *, allow_parts: bool) -> Part | None:
@@ -67,7 +66,7 @@ def _named(kind: str, given: Sequence[str] | None, store: str, *, allow_parts: b
             return None
         raise SpecError(
             f"there is no store at {store}; give the path of a store, or a {kind} and then a store; "
-            f"valid {kind}s: {', '.join(names(kind))}, or the import path of one of your own, package.module:NAME"
+            f"valid {kind}s: {_valid(kind)}"
         )
     if len(given) > 1:
         raise SpecError(f"give one {kind} and then one store; got {', '.join([*given, store])}")

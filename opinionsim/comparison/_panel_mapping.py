@@ -34,58 +34,61 @@ class PanelMapping(DocumentModel):
     licence: str = ""
     """Terms of use of the data, and what the people consented to."""
     pass_on: bool = False
-    """Whether these terms let others have the texts. If not, reports and archives withhold them."""
+    """Whether these terms allow you to pass on the texts. If not, reports and archives withhold them."""
     collected: str | None = None
     """Last day of data collection, as YYYY-MM-DD."""
     person: str
-    """Column of the person: a pseudonym."""
+    """Column that identifies the person, by a pseudonym."""
     group: str | None = None
-    """Column of the group; people of a group read one another, and groups are the units. Null: persons are units."""
+    """Column of the group. People in a group read one another, and groups are the units. With null, persons are the
+    units."""
     topic: str | None = None
-    """Column of the topic that opinions are about; null for a single one."""
+    """Column of the topic that opinions are about. Null means that there is a single topic."""
     claims: dict[str, dict[Literal["for", "against"], str]] = Field(default_factory=dict)
-    """By topic, or by the name of the panel, the statement that people rated, and that worded the other way round."""
+    """The statement that people rated and its reversed wording, by topic or by the name of the panel."""
     wave: str | None = None
-    """Column of the wave, a number that grows; null where one row has all of a person."""
+    """Column of the wave, an increasing number. Null means that one row contains everything about a person."""
     order: str | None = None
-    """Column of the order within a wave, a number; null takes that of the rows."""
+    """Column of the order within a wave, a number. Null uses the order of the rows."""
     kind: str | None = None
-    """Column of the kind of text; null takes `post` for a text without a rating, `self-report` for ratings of a table
-    without texts, and `report` for those of one with texts."""
+    """Column of the kind of text. Null uses `post` for a text without a rating, `self-report` for ratings in a table
+    without texts, and `report` for ratings in a table with texts."""
     kinds: dict[str, str] = Field(default_factory=dict)
-    """Kind of text for each value of `kind` that is none itself."""
+    """Kind of text for each value of `kind` that is not itself a kind of text."""
     text: str | None = None
-    """Column of what was said."""
+    """Column of the text."""
     sender: str | None = None
-    """Column of who wrote the text, where rows also tell what their person received. Null: what is said in a group is
-    read by its recipient, or by all others."""
+    """Column of the author of the text, if rows also contain texts that their person received. With null, the recipient
+    of a text in a group, or everyone else in the group, reads it."""
     recipient: str | None = None
-    """Column of the person that a text is for; an empty one is for all of the group."""
+    """Column of the recipient of a text. If it is empty, the text is for the whole group."""
     rating: str | _Columns
-    """Column of ratings; several, in order of time, where one row has all of a person."""
+    """Column of ratings, or several columns in order of time if one row contains everything about a person."""
     read: _Columns = ()
-    """Columns of what was read before the last rating, in order, where one row has all of a person."""
+    """Columns of texts that the person read before the last rating, in order, if one row contains everything about a
+    person."""
     messages: dict[str, str] = Field(default_factory=dict)
-    """Texts for values of `read` that only name them."""
+    """Texts for values of `read` that are only names of texts."""
     points: _Points | dict[Literal["from", "to"], int] = (-2, -1, 0, 1, 2)
-    """Points of the scale of ratings, strictly increasing; `{from: 0, to: 100}` where any number between is one, as of
-    a slider or of half points."""
+    """Points of the rating scale, in strictly increasing order. Use `{from: 0, to: 100}` if any number in between is
+    valid, as with a slider or half points."""
     labels: tuple[str, ...] = Field((), strict=False)
-    """What people were shown for each of them, lowest first; the package has words for 2, 3, 4, 5 and 7 points."""
+    """Labels that people saw for the points, lowest first. There are defaults for 2, 3, 4, 5 and 7 points."""
     reversed: dict[str, Annotated[tuple[str, ...], Field(strict=False)]] = Field(default_factory=dict)
-    """Values of columns for which the statement was worded against the topic: their ratings are turned round, and the
-    condition `wording` tells them apart."""
+    """Values of columns for which the statement was worded against the topic. Their ratings are reversed, and the
+    condition `wording` distinguishes them."""
     attributes: _Columns = ()
-    """Columns of what is known of a person, in the order in which prompts of a twin list them."""
+    """Columns with attributes of a person, in the order in which the prompts of a twin list them."""
     conditions: _Columns = ()
-    """Columns that become factors of the design; constant within a unit and topic."""
+    """Columns that become factors of the design. They must be constant within a unit and topic."""
     answers: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")], str] = Field(default_factory=dict)
-    """Columns of what models answered in the person's place as its last rating, by names of the models."""
+    """Columns with the last rating that models predicted for the person, by name of the model."""
     retest: str | None = None
-    """Column of the first rating asked again before anything was read, where there is one."""
+    """Column with a repeated first rating, given before the person read anything, if there is one."""
 
     missing: _Columns | None = None
-    """Cells that are missing, besides empty ones; null takes NA and NaN, and for numbers also N/A, null and a point."""
+    """Cells that count as missing, in addition to empty ones. Null uses NA and NaN, and for numbers also N/A, null and
+    a point."""
 
     @field_validator("collected")
     @classmethod

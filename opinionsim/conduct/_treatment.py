@@ -25,7 +25,7 @@ def _inside(span: tuple[int, ...], text: str) -> bool:
 
 
 class NoAnswer(DocumentModel):
-    """Treatment of refused, of empty and of other replies that hold no answer in role."""
+    """How to handle refused, empty and other replies that contain no answer in role."""
 
     reask: int = Field(2, ge=0, le=100)
     """Maximum number of times to ask again, each with another seed and an explanation of what was wrong."""
@@ -34,7 +34,7 @@ class NoAnswer(DocumentModel):
 
 
 class CutOff(DocumentModel):
-    """Treatment of replies cut off at max_tokens."""
+    """How to handle replies that were cut off at `max_tokens`."""
 
     reask: int = Field(1, ge=0, le=10)
     """Maximum number of times to ask again, each time with double the length. If `max_tokens` is null, the model is
@@ -45,7 +45,7 @@ class CutOff(DocumentModel):
 
 
 class Unreadable(DocumentModel):
-    """Treatment of answers to closed questions, such as ratings and choices, that cannot be read."""
+    """How to handle answers to closed questions, such as ratings and choices, that cannot be read."""
 
     reask: int = Field(2, ge=0, le=100)
     """Maximum number of times to ask again, each with another seed and an explanation of what was wrong."""
@@ -54,14 +54,14 @@ class Unreadable(DocumentModel):
 
 
 class Again(DocumentModel):
-    """Treatment of answers with a sign: to ask again."""
+    """How to handle answers with a sign: ask again."""
 
     reask: int = Field(2, ge=0, le=100)
     """Maximum number of times to ask again, each with another seed and an explanation of what was wrong."""
     then: Literal["keep", "strip", "skip", "missing", "fail"] = "keep"
-    """`keep` takes the last one as it stands; `strip` takes out what is sure to be no part of it; `skip` leaves it out
-    of what others receive and counts it as missing; `missing` passes it on, and leaves it out of tables and figures;
-    `fail` ends its run."""
+    """`keep` uses the last reply as it is. `strip` removes what is certainly not part of the text. `skip` does not pass
+    it on to others and counts it as missing. `missing` passes it on but leaves it out of tables and figures. `fail`
+    ends the run."""
 
 
 def _kept(given: Literal["keep", "strip"] | Again) -> Literal["keep", "strip"] | Again:
@@ -76,7 +76,7 @@ Kept = Annotated[Literal["keep", "strip"] | Again, AfterValidator(_kept)]
 
 
 class ReplyPolicy(DocumentModel):
-    """What follows from what a reply is, and from what it shows beside an answer."""
+    """How to handle replies, by their status and by the signs that they show."""
 
     refused: NoAnswer = Field(default_factory=NoAnswer)
     """The model declined, or a provider filter withheld the text."""

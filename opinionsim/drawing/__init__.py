@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         legend_beside as legend_beside,
         legend_handles as legend_handles,
         line_height as line_height,
+        line_style as line_style,
         model_colours as model_colours,
         model_handles as model_handles,
         name_outer as name_outer,

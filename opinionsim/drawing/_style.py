@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import cycle
 from textwrap import fill, shorten
 from typing import Any, Literal, NamedTuple
 
@@ -105,13 +106,19 @@ def model_colours(models: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        ``#rrggbb`` for each name.
+        ``#rrggbb`` for each name. There are six colours: beyond six names they come again, and lines differ in style
+        (:func:`line_style`).
     """
-    names = sorted(set(models))
-    if len(names) <= len(_MODELS):
-        return dict(zip(names, _MODELS, strict=False))
-    spread = mpl.colormaps["turbo"](np.linspace(0.05, 0.95, len(names)))
-    return {name: to_hex(rgb).upper() for name, rgb in zip(names, spread, strict=True)}
+    return dict(zip(sorted(set(models)), cycle(_MODELS), strict=False))
+
+
+def line_style(place: int, *, plain: bool = False) -> Any:
+    """Style of a line by its place in :func:`model_colours`: no two of the first 36 have both colour and style.
+
+    Those of the first six are all different, or `plain`.
+    """
+    again = place // len(_MODELS)
+    return LINES[(again if plain else place + again) % len(LINES)]
 
 
 def signed(value: float, decimals: int = 2) -> str:
@@ -148,8 +155,10 @@ def legend_handles(scale: OpinionScale, assigned: Iterable[float], *, words: boo
 def model_handles(colours: Mapping[str, str], assigned: Iterable[float]) -> list[Artist]:
     """Legend entries for models, and for the marks."""
     lines = [
-        Line2D([], [], color=colour, linewidth=2.2, label=fill(name, _NAME_WIDTH)) for name, colour in colours.items()
-    ]
+        Line2D([], [], color=colours[name], linestyle=line_style(place, plain=True), linewidth=2.2,
+               label=fill(name, _NAME_WIDTH))
+        for place, name in enumerate(colours)
+    ]  # fmt: skip
     return [*lines, *_mark_handles(np.fromiter(assigned, dtype=float))]
 
 
@@ -352,8 +361,10 @@ def set_heading(ax: Axes, lines: Iterable[str]) -> None:
         figure.get_layout_engine().execute(figure)  # the width that ticks and legend leave
     place = ax.get_position()
     shown = keep_caption(ax, lines)
-    title = heading(shown, figure.get_figwidth() * ((1 if len(figure.axes) == 1 else place.x1) - place.x0))
-    ax.set_title(title, fontsize=pt(9), loc="left")
+    size = 7 if is_narrow() else 9
+    width = figure.get_figwidth() * ((1 if len(figure.axes) == 1 else place.x1) - place.x0)
+    title = heading(shown, width * 9 / size)
+    ax.set_title(title, fontsize=pt(size), loc="left")
     if _WIDTH.get() is not None:
         figure.set_figheight(figure.get_figheight() + line_height(title.count("\n")))
 
@@ -362,9 +373,10 @@ def new_figure(lines: Iterable[str], width: float, height: float) -> Figure:
     """A figure of a width in inches, unless :func:`paper` says otherwise, and of a height to which a title adds."""
     inches = page(width)
     figure = Figure(figsize=(inches, height), layout="constrained")
-    title = heading(keep_caption(figure, lines), inches - 0.3)
+    size = 7 if is_narrow() else 9
+    title = heading(keep_caption(figure, lines), (inches - 0.1) * 9 / size)
     figure.set_figheight(height + line_height(title.count("\n") + 1))
-    figure.suptitle(title, fontsize=pt(9), x=0.01, ha="left")
+    figure.suptitle(title, fontsize=pt(size), x=0.01, ha="left")
     return figure
 
 

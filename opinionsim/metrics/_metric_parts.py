@@ -76,6 +76,11 @@ class Metric:
         formula, values, pitfall = (told.get(key, "") for key in ("Formula", "Values", "Pitfall"))
         return cls(name, function, meaning, formula.strip("`"), values, source, doi, pitfall)
 
+    @property
+    def label(self) -> str:
+        """What an axis calls it: its name in words and what it measures, or its meaning where that says enough."""
+        return self.meaning if self.name == "bias" else f"{self.name.replace('_', ' ')} ({self.meaning})"
+
     @cached_property
     def takes(self) -> Mapping[str, Any]:
         """All arguments beside opinions, each with its default, or :mod:`inspect`'s mark for none."""

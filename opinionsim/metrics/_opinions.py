@@ -69,7 +69,7 @@ def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
 
     Notes
     -----
-    - Meaning: standard deviation
+    - Meaning: SD of opinions over agents
     - Formula: ``(sum (x - mean x)^2 / (n - ddof))^(1/2)``
     - Values: from 0
     - Source: Chuang et al. 2024

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.drawing import (
@@ -19,6 +20,7 @@ from opinionsim.drawing import (
     colour_bar,
     draw_marks,
     is_narrow,
+    legend_below,
     name_outer,
     new_panels,
     opinion_ticks,
@@ -30,6 +32,9 @@ from opinionsim.plots._inputs import FigureNumbers, drawn_from
 from opinionsim.plots._over_time import Bins, Source, Trajectory, TrajectorySet, bins_of, stacked, trajectories_of
 from opinionsim.registry import part
 from opinionsim.store import Mark
+
+#: Colour of moments at which no agent has an opinion.
+_NONE = "#E4E4E4"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +106,9 @@ def density_data(
 
 def _counted(drawn: TrajectorySet) -> str:
     """Note on the number of runs, and on agents left out of the shares."""
-    said = f"shares of agents, {drawn.averaged}"
+    said = drawn.averaged
     if any(np.isnan(run.values).any() for runs in drawn.cells.values() for run in runs):
-        return f"{said}; agents without an opinion yet are left out"
+        return f"{said}; shares leave out agents without an opinion"
     return said
 
 
@@ -148,7 +153,7 @@ def draw_density(rows: pd.DataFrame, ax: Axes, most: float) -> Any:
     norm = PowerNorm(0.5, vmin=0, vmax=most)
     mesh = ax.pcolormesh(np.append(times, last), edges, np.ma.masked_invalid(shares), cmap=SHARES, norm=norm)
     mesh.set_rasterized(True)
-    ax.set_facecolor("#EFEFEF")
+    ax.set_facecolor(_NONE)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=3 if is_narrow() else 6, integer=True))
     ax.tick_params(labelsize=pt(8.5), length=3, color="#888888")
     return mesh
@@ -177,8 +182,9 @@ def density(data: DensityData) -> Figure:
         As for :func:`density_data`.
     """
     cells = dict(list(data.frame.groupby("cell", sort=False)))
+    what = "Share of agents at each opinion over time: the darker, the more agents."
     size = (5.6, 3.0) if len(cells) == 1 else (3.5, 2.2)
-    figure, axes = new_panels([str(name) for name in cells], [data.evidence, *data.notes], size, data.facets)
+    figure, axes = new_panels([str(name) for name in cells], [data.evidence, what, *data.notes], size, data.facets)
     shares = data.frame["share"]
     most = float(shares.max()) if shares.notna().any() else 1.0
     for ax, (name, rows) in zip(axes, cells.items(), strict=True):
@@ -190,4 +196,6 @@ def density(data: DensityData) -> Figure:
     bar = colour_bar(mesh, axes, "share of agents", shrink=0.9, pad=0.015, aspect=26)
     bar.locator = MaxNLocator(nbins=3 if is_narrow() else 5)
     bar.update_ticks()
+    if shares.isna().any():
+        legend_below(figure, [Patch(facecolor=_NONE, label="no agent has an opinion yet")])
     return figure

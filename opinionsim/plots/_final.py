@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim import metrics
-from opinionsim.drawing import BAR, is_narrow, new_axes, opinion_ticks, pt, set_heading, signed, tidy
+from opinionsim.drawing import BAR, is_narrow, legend_beside, new_axes, opinion_ticks, pt, set_heading, signed, tidy
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames
 from opinionsim.plots._trajectories import TrajectoryData, trajectory_data
 from opinionsim.registry import part
+
+#: The look of the mean, which no other line of these figures has.
+MEAN: Mapping[str, Any] = {"color": "black", "linestyle": (0, (5, 1.5)), "linewidth": 1.4}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +59,8 @@ class FinalData:
 
     @property
     def moments(self) -> tuple[str, str]:
-        """Mean opinion (B) and diversity (D) as texts."""
-        return f"B {_printed(self.bias)}", f"D {_printed(self.diversity)}"
+        """Mean opinion and diversity as texts."""
+        return f"mean {_printed(self.bias)}", f"diversity {_printed(self.diversity)}"
 
 
 def _printed(value: float) -> str:
@@ -103,11 +110,11 @@ def final_data(
 
 
 def draw_final(data: FinalData, ax: Axes, *, horizontal: bool) -> None:
-    """Draw unit bins and a dotted line at the mean; horizontal bars share an axis with a trajectory plot."""
+    """Draw unit bins and a line at the mean; horizontal bars share an axis with a trajectory plot."""
     bars, line = (ax.barh, ax.axhline) if horizontal else (ax.bar, ax.axvline)
     bars(data.scale.values, data.counts, 1.0, color=BAR, edgecolor="white", linewidth=1.2)
     if not np.isnan(data.bias):
-        line(data.bias, color="black", linestyle=":", linewidth=1.6)
+        line(data.bias, **MEAN)
     if horizontal:
         ax.set_xticks([data.n_agents])
     else:
@@ -138,7 +145,7 @@ def final_distribution(
     Returns
     -------
     Axes
-        A dotted line marks the mean opinion; the title gives it, the diversity, run, instrument and evidence.
+        A dashed line marks the mean opinion; its label gives it and the diversity.
 
     Raises
     ------
@@ -156,8 +163,13 @@ def final_distribution(
         data.scale.points,
         [label.replace("  ", " ").replace(" ", "\n") for label in opinion_ticks(data.scale, words=not is_narrow())],
     )
+    ax.set_xlabel("opinion at the end", fontsize=pt(9))
     ax.set_ylabel("agents", fontsize=pt(9))
-    never = f", {data.n_never} of {data.n_agents} agents never measured" if data.n_never else ""
-    summary = f"mean {_printed(data.bias)}, diversity {_printed(data.diversity)} (ddof {data.ddof}){never}"
-    set_heading(ax, [data.evidence, data.title, summary])
+    bars = Patch(color=BAR, label="agents at the end")
+    mean = Line2D([], [], **MEAN, label="\n".join(data.moments))
+    legend_beside(ax, "", handles=[bars] if np.isnan(data.bias) else [bars, mean])
+    never = f"{data.n_never} of {data.n_agents} agents were never measured" if data.n_never else ""
+    what = "Number of agents at each opinion at the end of one run. The dashed line is their mean opinion."
+    summary = f"{data.moments[0]}; {data.moments[1]}, the standard deviation of opinions over agents (ddof {data.ddof})"
+    set_heading(ax, [data.evidence, what, f"condition: {data.title}", summary, never])
     return ax

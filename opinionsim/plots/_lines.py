@@ -35,6 +35,7 @@ class LineData(FigureNumbers):
     """
 
     span: tuple[float, float]
+    what = "Opinion of each agent over time. The colour of a line shows the agent's opinion at the start."
 
 
 def line_data(

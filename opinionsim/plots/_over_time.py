@@ -274,9 +274,10 @@ def _told(runs: pd.DataFrame, kinds: Sequence[str], among: pd.DataFrame | None) 
         metrics.name_instrument(kind, str(name)) for kind, name in zip(kinds, runs["classifier"], strict=True)
     )
     said = [metrics.validation_statement([text], kind) for text, kind in zip(runs["validation"], kinds, strict=True)]
+    shared = metrics.describe(runs.iloc[0], without=differing, among=among)
     told = [
-        metrics.describe(runs.iloc[0], without=differing, among=among),
-        ", ".join(instruments),
+        f"all runs: {shared}" if shared else "",
+        f"opinions are those of {', '.join(instruments)}",
         metrics.played_by(runs["model"].astype(str), runs["evidence"]),
         metrics.validation_statement(said),
         metrics.outdated([row for _, row in runs.iterrows()]),

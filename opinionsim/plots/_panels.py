@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from opinionsim import metrics
-from opinionsim.drawing import heading, is_narrow, legend_below, line_height, new_figure, page, pt
+from opinionsim.drawing import BAR, heading, is_narrow, legend_below, line_height, new_figure, page, pt
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import Spot, arrange
-from opinionsim.plots._final import FinalData, draw_final, from_trajectories
+from opinionsim.plots._final import MEAN, FinalData, draw_final, from_trajectories
 from opinionsim.plots._inputs import (
     Frames,
     HasFrames,
@@ -25,7 +27,14 @@ from opinionsim.plots._inputs import (
     read_for_stance,
 )
 from opinionsim.plots._shown import Shown
-from opinionsim.plots._trajectories import TrajectoryData, colours_of, draw_trajectories, handles_of, trajectory_data
+from opinionsim.plots._trajectories import (
+    TrajectoryData,
+    colours_of,
+    draw_trajectories,
+    drawn_as,
+    handles_of,
+    trajectory_data,
+)
 from opinionsim.registry import part
 from opinionsim.store import Results
 
@@ -208,7 +217,7 @@ def _panel(results: Frames, place: Spot, kind: str | None, scale: OpinionScale, 
 def _shown(results: Results) -> Iterator[Shown]:
     # A panel is of one run, which says little where that is one person.
     if (results.runs["n_agents"] > 1).any():
-        yield Shown("panels", "Opinions of the agents of single runs over time, one run a panel, and how they end.")
+        yield Shown("panels")
 
 
 @part("figure", name="panels", shown=_shown)
@@ -226,7 +235,7 @@ def panels(
     """Draw the conditions of an experiment side by side.
 
     Each condition has the trajectories of one run and beside them its final distribution on the same axis of
-    opinions, with a dotted line at the bias. Controls without interaction follow below as line panels.
+    opinions, with a dashed line at the mean. Controls without interaction follow below as line panels.
 
     Parameters
     ----------
@@ -259,7 +268,13 @@ def panels(
     deepest = max(_panel_title(panel, scaled).count("\n") for panel in data.panels)
     more = max(deepest - 1, 0) + 3 * is_narrow()
     height = 0.4 + data.n_rows * (line_height(more) + _PANEL_HEIGHT * scaled**0.5)
-    figure = new_figure([data.evidence, data.title, f"B: mean, D: diversity; {data.note}"], width, height)
+    what = "opinion of each agent over time, and the number of agents at each opinion at the end"
+    ends = (
+        "The dashed line is the mean opinion at the end. Diversity is the standard deviation of opinions over agents."
+    )
+    shared = f"all panels: {data.title}" if data.title else ""
+    lines = [data.evidence, what, drawn_as(of_models), ends, shared, *data.note.split("; ")]
+    figure = new_figure(lines, width, height)
     spec = figure.add_gridspec(data.n_rows, 2 * data.n_columns, width_ratios=[3, 1] * data.n_columns)
     first = figure.add_subplot(spec[data.panels[0].row, _across(data.panels[0])])
     for panel in data.panels:
@@ -272,8 +287,11 @@ def panels(
             bars.tick_params(labelleft=False)
             bars.set_title("\n".join(panel.final.moments), fontsize=pt(8), loc="right")
             if _is_lowest(panel, [other for other in data.panels if other.final]):
-                bars.set_xlabel("agents", fontsize=pt(9))
-    legend_below(figure, handles_of([panel.trajectory for panel in data.panels], of_models, words=True))
+                bars.set_xlabel("agents", fontsize=pt(8), loc="right")
+    handles = handles_of([panel.trajectory for panel in data.panels], of_models, words=True)
+    if any(panel.final for panel in data.panels):
+        handles += [Patch(color=BAR, label="agents at the end"), Line2D([], [], **MEAN, label="mean at the end")]
+    legend_below(figure, handles, "line: opinion assigned to the agent" if of_models is None else "line: model")
     return figure
 
 

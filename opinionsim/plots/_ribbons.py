@@ -9,16 +9,21 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from opinionsim import metrics
 from opinionsim.drawing import (
-    LINES,
+    INK,
     Facets,
     draw_marks,
+    heading,
     legend_below,
     legend_beside,
+    line_style,
     model_colours,
     name_outer,
     new_axes,
@@ -37,6 +42,8 @@ from opinionsim.store import Mark, Results
 
 #: Characters a line of the legend may have.
 _NAME_WIDTH = 30
+#: Inches of the height of axes on a narrow page.
+_HEIGHT = 1.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +193,7 @@ def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: 
     """Draw a line for each condition, under its name and in the colour of that, and a band, or its few runs."""
     for name, line in data.frame.groupby("cell", sort=False):
         label, step = names[str(name)], line["step"].to_numpy(float)
-        look: dict[str, Any] = {"color": colours[label], "linestyle": LINES[list(colours).index(label) % len(LINES)]}
+        look: dict[str, Any] = {"color": colours[label], "linestyle": line_style(list(colours).index(label))}
         few = data.runs[data.runs["cell"] == name].dropna().groupby("run_id", sort=False)[["step", "value"]]
         if len(few):
             paths = [run.to_numpy(float) for _, run in few]
@@ -201,10 +208,9 @@ def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: 
 
 def _shown(results: Results) -> Iterator[Shown]:
     if over_time(results):
-        of = "over time by condition; a band, where eight runs have it, is over runs."
         by = conditions(results)
-        yield Shown("ribbons", f"Mean opinion {of}", {"by": by})
-        yield Shown("diversity", f"Diversity of opinions {of}", {"metric": "diversity", "by": by})
+        yield Shown("ribbons", settings={"by": by})
+        yield Shown("diversity", settings={"metric": "diversity", "by": by})
 
 
 @part("figure", name="ribbons", numbers=ribbon_data, shown=_shown)
@@ -246,34 +252,47 @@ def ribbons(
         As for :func:`ribbon_data`.
     """
     data = ribbon_data(source, metric, kind, where, by, band, level, wording, rows, columns, **options)
-    meaning = f"{data.metric.replace('_', ' ')}: {metrics.find_metric(data.metric).meaning}"
+    label = metrics.find_metric(data.metric).label
+    lines = [data.evidence, f"{label} over time: mean over the runs of each condition", data.band, *data.notes]
     if data.facets is not None and ax is None:
-        return _in_panels(data, data.facets, meaning, legend=legend)
+        return _in_panels(data, data.facets, label, lines, legend=legend)
     counts = data.frame.groupby("cell", sort=False)["n_runs"].max()
     names = {str(name): f"{fill(str(name), _NAME_WIDTH)} ({n} run{'s' if n > 1 else ''})" for name, n in counts.items()}
     ax = new_axes(8.4, 4.2) if ax is None else ax
     draw_ribbons(data, ax, model_colours(names.values()), names)
-    ax.set_ylabel(meaning, fontsize=pt(9))
+    ax.set_ylabel(heading([label], _HEIGHT), fontsize=pt(9))
     if legend:
-        legend_beside(ax, fill(f"mean of runs; {data.band}", _NAME_WIDTH) if data.band else "", handlelength=2.8)
-    set_heading(ax, [data.evidence, *data.notes])
+        handles = [*ax.get_legend_handles_labels()[0], *_mark_handles(data)]
+        legend_beside(ax, "mean of runs" if data.band else "", handles=handles, handlelength=2.8)
+    set_heading(ax, lines)
     return ax
 
 
-def _in_panels(data: RibbonData, grid: Facets, meaning: str, *, legend: bool) -> Axes:
+def _mark_handles(data: RibbonData) -> list[Artist]:
+    """Legend entries for bands, and for the lines of single runs, as far as there are any."""
+    found: list[Artist] = []
+    for said in filter(None, data.band.split("; ")):
+        if (band := said.removeprefix("band: ")) != said:
+            found.append(Patch(color=INK, alpha=0.3, linewidth=0, label=fill(band, _NAME_WIDTH)))
+        else:
+            found.append(Line2D([], [], color=INK, linewidth=0.6, alpha=0.6, label="single run"))
+    return found
+
+
+def _in_panels(data: RibbonData, grid: Facets, label: str, lines: Sequence[str], *, legend: bool) -> Axes:
     """Draw the conditions in a grid of panels of equal axes, and return the first."""
     parts = dict(list(data.frame.groupby("cell", sort=False)))
-    lines = [data.evidence, *data.notes, meaning, data.band]
     figure, axes = new_panels([str(name) for name in parts], lines, (3.4, 2.8), grid)
     colours = model_colours(grid.within.values())
     for ax in dict.fromkeys(axes):
         own = [line for line, panel in zip(parts.values(), axes, strict=True) if panel is ax]
         draw_ribbons(replace(data, frame=pd.concat(own)), ax, colours, grid.within)
-        name_outer(ax, axes, "step", data.metric.replace("_", " "))
+        name_outer(ax, axes, "step", heading([label], _HEIGHT))
     low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
     for ax in axes:
         ax.set(xlim=(data.frame["step"].min(), max(data.frame["step"].max(), 1)), ylim=(low, high))
         ax.tick_params(labelleft=not unused(ax, axes)[0])
-    if legend and len(colours) > 1:
-        legend_below(figure, axes[0].get_legend_handles_labels()[0])
+    named = axes[0].get_legend_handles_labels()[0] if len(colours) > 1 else []
+    if legend and (named or data.band):
+        legend_below(figure, [*named, *_mark_handles(data)])
     return axes[0]

@@ -44,6 +44,7 @@ class ShareData(FigureNumbers):
 
     n_others: int
     span: tuple[float, float]
+    what = "share of agents at each opinion over time"
 
 
 def has_discrete_opinions(source: Source) -> bool:
@@ -95,7 +96,7 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
     cell = np.arange(n_moments)[:, None] * n_areas + place[where.reshape(trajectory.values.shape)]
     counts = np.bincount(cell.ravel(), minlength=n_moments * n_areas).reshape(n_moments, n_areas)
     opinions = np.append(found[kept], [np.nan] * (n_areas - len(kept)))
-    notes = [*drawn.notes, "share of agents at each opinion"]
+    notes = [*drawn.notes]
     if n_others:
         notes.append(f"the {len(kept)} commonest of {len(found):,} opinions named, over all records")
     frame = pd.DataFrame(

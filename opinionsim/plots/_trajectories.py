@@ -20,11 +20,13 @@ from opinionsim.drawing import (
     is_narrow,
     legend_beside,
     legend_handles,
+    line_style,
     model_colours,
     model_handles,
     new_axes,
     opinion_colours,
     opinion_ticks,
+    pt,
     set_heading,
     time_axis,
 )
@@ -214,11 +216,14 @@ def colours_of(models: Iterable[str], color_by: str) -> dict[str, str] | None:
     Raises
     ------
     SpecError
-        If `color_by` is neither ``opinion`` nor ``model``.
+        If `color_by` is neither ``opinion`` nor ``model``, or one model would give all lines one colour.
     """
     if color_by not in ("opinion", "model"):
         raise SpecError(f"color_by must be 'opinion' or 'model'; got {color_by!r}")
-    return model_colours(models) if color_by == "model" else None
+    found = model_colours(models)
+    if color_by == "model" and len(found) == 1:
+        raise SpecError(f"color_by must be 'opinion' here, since {next(iter(found))} plays all agents; got 'model'")
+    return found if color_by == "model" else None
 
 
 def _opinion_line(data: TrajectoryData, agent: int) -> str:
@@ -240,16 +245,25 @@ def draw_trajectories(
         for ends, colour in (((low, high), "#E9ECEE"), ((first, third), "#CDD4D9")):
             ax.fill_between(data.steps, *ends, color=colour, linewidth=0, step="post", zorder=0)
         ax.plot(data.steps, median, color="black", linewidth=2, drawstyle="steps-post", zorder=2.5)
+    fine = 0.7 if is_narrow() else 1
     for agent in data.drawn:
         values, offset, held = data.values[agent], data.offsets[agent], data.assigned[agent]
         colour = _opinion_line(data, agent) if of_models is None else of_models[data.models[agent]]
         if not np.isnan(held):
             _draw_assigned(ax, held + offset, values + offset, colour)
-        ax.plot(data.steps, values + offset, color=colour, linewidth=1.4, alpha=0.9, drawstyle="steps-post")
+        style = line_style(list(of_models).index(data.models[agent]), plain=True) if of_models else "-"
+        look: dict[str, Any] = {
+            "color": colour,
+            "linestyle": style,
+            "linewidth": 1.4 * fine,
+            "alpha": 0.9,
+            "drawstyle": "steps-post",
+        }
+        ax.plot(data.steps, values + offset, **look)
         at = np.flatnonzero(data.measured[agent])
         if at.size:  # an empty line that is not clipped has no extent, which defeats the layout of the figure
             (dots,) = ax.plot(data.steps[at], values[at] + offset, color=colour, linestyle="none", clip_on=False)
-            dots.set(marker="o", markersize=2.8)
+            dots.set(marker="o", markersize=2.8 * fine)
     for status, rows in data.lost[data.lost["agent"].isin(data.drawn)].groupby("status"):
         agent, step = rows["agent"].to_numpy(), rows["step"].to_numpy()
         known = np.where(np.isnan(data.values[agent, step]), data.assigned[agent], data.values[agent, step])
@@ -275,6 +289,15 @@ def handles_of(drawn: Sequence[TrajectoryData], of_models: Mapping[str, str] | N
     lost = {each for data in drawn for each in data.lost.loc[data.lost["agent"].isin(data.drawn), "status"]}
     names = {each: MISSING[each][0] if each in MISSING else each for each in _LOST if each in lost}
     return [*found, *(Line2D([], [], marker=_LOST[each], label=name, **_MARK) for each, name in names.items())]
+
+
+def drawn_as(of_models: Mapping[str, str] | None) -> str:
+    """What lines, dots and rings are, in words."""
+    by = "opinion that the agent was assigned at the start" if of_models is None else "model that plays the agent"
+    return (
+        f"Each line is an agent, and its colour shows the {by}. Dots are measurements. Before the first measurement, a "
+        "ring and a dotted line show the assigned opinion."
+    )
 
 
 def _draw_assigned(ax: Axes, held: float, values: np.ndarray, colour: str) -> None:
@@ -348,14 +371,16 @@ def trajectories(
         else:
             found = line_data(results, run)
             draw_lines(found, ax)
-        set_heading(ax, [found.evidence, *found.notes])
+        set_heading(ax, [found.evidence, found.what, *found.notes])
         return ax
     data = trajectory_data(results, run, kind)
     of_models = colours_of(data.models, color_by)
     ax = new_axes(8.4, 3.9) if ax is None else ax
     draw_trajectories(data, ax, words=not is_narrow(), of_models=of_models)
+    ax.set_ylabel("opinion", fontsize=pt(9))
     if legend:
         handles = handles_of([data], of_models, words=False)
-        legend_beside(ax, "assigned opinion" if of_models is None else "model", handles=handles)
-    set_heading(ax, [data.evidence, data.title])
+        legend_beside(ax, "line: assigned opinion" if of_models is None else "line: model", handles=handles)
+    what = ("opinion of each agent over time in one run", drawn_as(of_models))
+    set_heading(ax, [data.evidence, *what, f"condition: {data.title}"])
     return ax

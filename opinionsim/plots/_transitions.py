@@ -137,16 +137,18 @@ def draw_transitions(rows: pd.DataFrame, names: Sequence[str], ax: Axes) -> Any:
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     if k <= _MOST_PRINTED:
-        write_numbers(
-            mesh, share, lambda value: f"{value:.2f}".removeprefix("0") if value else "0", (ticks, ticks), size
-        )
+        write_numbers(mesh, share, _printed, (ticks, ticks), size)
     return mesh
+
+
+def _printed(share: float) -> str:
+    """A share in few characters."""
+    return f"{share:.2f}".removeprefix("0") if 0 < share < 1 else f"{share:.0f}"
 
 
 def _shown(results: Results) -> Iterator[Shown]:
     if over_time(results):
-        caption = "From one measured opinion of an agent to its next: how often each change was made."
-        yield Shown("transitions", caption, {"by": conditions(results)})
+        yield Shown("transitions", settings={"by": conditions(results)})
 
 
 @part("figure", name="transitions", numbers=transition_data, shown=_shown)
@@ -174,7 +176,8 @@ def transition_matrix(data: TransitionData) -> Figure:
     side = max(2.3, 0.38 * max(map(len, data.names.values())))
     # Long names of opinions stand upright, and the name of the axis below them.
     upright = 0.06 * max(0, max(len(name) for names in data.names.values() for name in names) - 4)
-    lines, size = [data.evidence, *data.notes], (side + 1.3, side + 1.1 + upright)
+    what = "Share of each next opinion among the transitions from an opinion. n counts these, and each row sums to 1."
+    lines, size = [data.evidence, what, *data.notes], (side + 1.3, side + 1.1 + upright)
     figure, axes = new_panels([str(name) for name in cells], lines, size, data.facets, square=True)
     for ax, (name, rows) in zip(axes, cells.items(), strict=True):
         mesh = draw_transitions(rows, data.names[str(name)], ax)

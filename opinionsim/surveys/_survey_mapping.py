@@ -30,26 +30,27 @@ class SurveyColumn(DocumentModel):
     column: str = Field(min_length=1)
     """Name of the column in the data file."""
     name: str | None = None
-    """Name in queries and on record; null takes that of the column."""
+    """Name in queries and on record. Null uses the name of the column."""
     label: str | None = None
-    """Heading in lists; null takes the name."""
+    """Heading in lists. Null uses the name."""
     clause: str | None = None
-    """Sentence of the persona, in which `${value}` stands for the value; null keeps the column out of the persona."""
+    """Sentence of the persona, in which `${value}` is replaced by the value. Null keeps the column out of the persona.
+"""
     recode: dict[str, str] = Field(default_factory=dict)
-    """What the persona says in the place of an original value; other values stand as they are."""
+    """What the persona says instead of an original value. Other values stay as they are."""
     skip: tuple[Value, ...] = ()
-    """Original values of which the persona says nothing, as it says nothing of missing ones."""
+    """Original values that the persona does not mention, like missing values."""
     subtract_from: int | None = None
     """Number from which the value is subtracted first, such as the year of the survey for a year of birth."""
     question: str = ""
-    """Wording of the question, for an item that respondents can be asked again."""
+    """Wording of the question, for an item that you can ask respondents again."""
     asked: str | None = None
-    """Day on which the question was asked for the first time, as YYYY-MM-DD."""
+    """Day on which the question was first asked, as YYYY-MM-DD."""
     options: tuple[Value, ...] = ()
-    """Original values that answer the question, in their order. Agents are shown what `recode` gives for them; values
-    that are neither here nor in `skip` are an error."""
+    """Original values that answer the question, in their order. Agents see what `recode` gives for them. Values that
+    are neither here nor in `skip` are an error."""
     retest: str | None = None
-    """Name of another column, with the answers of the same respondents when they were asked again."""
+    """Name of another column with the answers that the same respondents gave when they were asked again."""
 
     @property
     def variable(self) -> str:
@@ -77,12 +78,12 @@ class SurveyColumn(DocumentModel):
 
 
 class SurveyOpinion(DocumentModel):
-    """The column that says which opinion a respondent starts with."""
+    """The column that determines the initial opinion of a respondent."""
 
     column: str = Field(min_length=1)
     """Name of the column in the data file."""
     recode: dict[str, int] = Field(min_length=1)
-    """Point of the scale for each original value; respondents with other values have no opinion."""
+    """Point of the scale for each original value. Respondents with other values have no opinion."""
 
 
 class SurveyMapping(DocumentModel):
@@ -95,16 +96,16 @@ class SurveyMapping(DocumentModel):
     licence: str = ""
     """Terms of use of the data."""
     pass_on: bool = False
-    """Whether these terms let others have the data. If not, reports and archives withhold respondents."""
+    """Whether these terms allow you to pass on the data. If not, reports and archives withhold respondents."""
     weight: str | None = Field(None, min_length=1)
-    """Column of the weights; null for a survey without weights."""
+    """Column of the weights. Null means that the survey has no weights."""
     missing: tuple[str, ...] | None = None
-    """Cells of a CSV file that are missing, besides empty ones; null takes NA and NaN, for numbers also N/A, null and a
-    point."""
+    """Cells of a CSV file that count as missing, in addition to empty ones. Null uses NA and NaN, and for numbers also
+    N/A, null and a point."""
     columns: tuple[SurveyColumn, ...] = Field(min_length=1)
-    """The columns that are read, in the order of the persona's sentences."""
+    """The columns to read, in the order of the persona's sentences."""
     opinion: SurveyOpinion | None = None
-    """The opinions that respondents start with; null gives them none."""
+    """The initial opinions of respondents. Null gives them none."""
     groups: dict[str, str] = Field(default_factory=dict)
     """Queries by name, such as one for each ideology."""
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from opinionsim.drawing import line_style
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE, NOT_VALIDATED
 from opinionsim.opinions import OpinionScale
@@ -97,12 +98,12 @@ def test_final_counts_bias_and_diversity() -> None:
     assert data.bias == pytest.approx(14 / 9)
     assert data.diversity == pytest.approx(math.sqrt(8 / 81) * 4)
     assert final_data(frames, ddof=1).diversity == pytest.approx(math.sqrt(8 / 81) * 4 * math.sqrt(9 / 8))
-    assert data.moments == ("B 1.56", "D 1.26")
+    assert data.moments == ("mean 1.56", "diversity 1.26")
 
 
 def test_nobody_measured_has_no_bias() -> None:
     data = final_data(one_run([(0, 1, 0, math.nan)], assigned=[2], steps=1))
-    assert data.moments == ("B \N{EN DASH}", "D \N{EN DASH}")
+    assert data.moments == ("mean \N{EN DASH}", "diversity \N{EN DASH}")
     assert data.counts.sum() == 0
 
 
@@ -308,7 +309,8 @@ def test_colours_of_models_differ_and_do_not_depend_on_the_order() -> None:
     for n in (1, 2, 6, 7, 30):
         names = [f"model {i:02d}" for i in range(n)]
         colours = model_colours(names)
-        assert len(set(colours.values())) == n
+        assert len(set(colours.values())) == min(n, 6)
+        assert len({(colours[name], line_style(place)) for place, name in enumerate(names)}) == n
         assert colours == model_colours([*reversed(names), *names])
     assert not set(model_colours(["a", "b", "c"]).values()) & set(opinion_colours(OpinionScale()).values())
 

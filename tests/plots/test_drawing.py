@@ -136,9 +136,13 @@ def test_lines_take_the_colour_of_the_model_that_plays_the_agent() -> None:
     assert solid[0] == solid[2] != solid[1] == solid[3]
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["openai:a", "openai:b", "measured", "assigned only"]
-    assert ax.get_legend().get_title().get_text() == "model"
+    assert ax.get_legend().get_title().get_text() == "line: model"
     figure = plots.panels(frames, color_by="model")
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == names
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        *names,
+        "agents at the end",
+        "mean at the end",
+    ]
     for draw in (plots.trajectories, plots.panels):
         with pytest.raises(SpecError, match="color_by must be 'opinion' or 'model'; got 'mood'"):
             draw(frames, color_by="mood")  # type: ignore[operator]

@@ -182,7 +182,7 @@ def test_density_is_the_mean_of_the_shares_of_runs_at_the_points_of_the_scale() 
     np.testing.assert_allclose(last["share"], [0, 0.5, 0.25, 0, 0.25])
     np.testing.assert_array_equal(last["opinion"], [-2, -1, 0, 1, 2])
     np.testing.assert_array_equal(last["n_runs"], 2)
-    assert data.notes[-1] == "shares of agents, mean of 2 runs; agents without an opinion yet are left out"
+    assert data.notes[-1] == "mean of 2 runs; shares leave out agents without an opinion"
 
 
 def test_density_of_continuous_opinions_is_in_bins_that_hold_the_ends() -> None:
@@ -341,7 +341,7 @@ def test_shares_of_discrete_opinions_count_all_agents_of_one_replicate() -> None
     np.testing.assert_allclose(data.frame["share"], [1 / 3, 0, 2 / 3, 1])
     assert set(data.frame["run_id"]) == {"1"}
     assert (data.n_others, data.evidence) == (0, EVIDENCE["equation"])
-    assert data.notes[-1] == "share of agents at each opinion"
+    assert data.notes[-1] == "replicate 1 (of 2)"
 
 
 def test_opinions_beyond_the_commonest_are_counted_together() -> None:

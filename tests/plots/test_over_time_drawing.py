@@ -49,10 +49,11 @@ def test_ribbons_have_a_line_and_a_band_a_condition_and_name_them() -> None:
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "framing: falsehood (3 runs)",
         "framing: truth (3 runs)",
+        "single run",
     ]
-    assert "runs, where there are fewer than 8" in ax.get_legend().get_title().get_text().replace("\n", " ")
+    assert "Thin lines: runs, where there are fewer than 8." in plots.caption_of(ax)
     assert [len(runs.get_segments()) for runs in ax.collections] == [3, 3]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "diversity: standard deviation")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "diversity (SD of \nopinions over agents)")
     own = Figure().add_subplot()
     assert plots.ribbons(CLASSIC, ax=own, legend=False) is own
     assert (own.get_xlabel(), own.get_legend()) == ("step", None)
@@ -79,7 +80,7 @@ def test_density_has_a_map_a_condition_with_shared_colours() -> None:
 def test_transitions_print_shares_and_counts() -> None:
     figure = plots.transition_matrix(classic([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]]), bins=2)
     (ax,) = panels_of(figure)
-    assert [text.get_text() for text in ax.texts] == [".50", ".50", "0", "1.00"]
+    assert [text.get_text() for text in ax.texts] == [".50", ".50", "0", "1"]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["0 to 0.5 (2)", "0.5 to 1 (2)"]
     assert len(panels_of(plots.transition_matrix(STUDY))) == 2
 
@@ -159,7 +160,7 @@ def test_discrete_opinions_are_areas_that_fill_the_axes_and_are_named_from_the_t
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1", "0", "\N{MINUS SIGN}1"]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "share of agents")
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 10), (0, 1))
-    assert "Share of agents at each opinion." in plots.caption_of(ax)
+    assert "Share of agents at each opinion over time." in plots.caption_of(ax)
     assert stated(ax).startswith(EVIDENCE["equation"])
     own = Figure().add_subplot()
     assert plots.trajectories(found, ax=own, legend=False) is own

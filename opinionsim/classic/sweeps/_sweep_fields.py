@@ -36,48 +36,47 @@ class SweepPopulationSpec(DocumentModel):
     """The agents and their initial opinions."""
 
     size: int | None = Field(None, ge=2)
-    """Number of agents N; null takes that of the network or the opinions, or 100."""
+    """Number of agents N. Null uses the size of the network or of the list of opinions, or otherwise 100."""
     initial_opinions: str | dict[str, Any] | list[Any] = "uniform"
-    """Name of a distribution, drawn for each replicate, or a mapping with its kind and parameters, as in
-    {kind: share, high: 0.3}; or one number an agent."""
+    """Name of a distribution that is drawn for each replicate, a mapping with its kind and parameters, as in {kind:
+    share, high: 0.3}, or a list with one number per agent."""
     range: list[float] | None = None
-    """Range of opinions, [low, high]; null takes that of the model."""
+    """Range of opinions, [low, high]. Null uses the range of the model."""
 
 
 class SweepInteractionSpec(DocumentModel):
     """Who meets whom, and for how long."""
 
     network: str | dict[str, Any] = "complete"
-    """Name of a network, or a mapping with its kind and parameters; one with chance in it is drawn for each
-    replicate."""
+    """Name of a network, or a mapping with its kind and parameters. Random networks are drawn for each replicate."""
     steps: int = Field(100, ge=0, le=MAX_INT)
-    """Steps of a run, at most, each of one elementary update an agent."""
+    """Maximum number of steps of a run. A step consists of one elementary update per agent."""
     until: str | dict[str, Any] | None = None
-    """What ends a run before: `frozen`, `consensus` or `{change: 1e-4}`; null runs all steps."""
+    """Condition that ends a run early: `frozen`, `consensus` or `{change: 1e-4}`. Null runs all steps."""
     isolates: Literal["error", "keep"] = "error"
-    """What becomes of agents without a partner: an error, or they keep their opinions."""
+    """What happens if an agent has no partner: an error, or it keeps its opinion."""
 
 
 class SweepMeasurementSpec(DocumentModel):
-    """What is kept of a run."""
+    """What to keep from a run."""
 
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bias", "diversity")
-    """Measures; `opinionsim list metrics` lists them."""
+    """Measures to compute. `opinionsim list metrics` lists them."""
     at: list[int] | str | dict[str, Any] = Field(default_factory=list)
-    """Steps after which measures are taken besides the end: a list, a range, or `{log: 20}`."""
+    """Steps after which to compute measures in addition to the end: a list, a range, or `{log: 20}`."""
 
 
 class SweepSpec(DocumentModel):
-    """A sweep of a classic model: runs of which measures alone are kept."""
+    """A sweep of a classic model, which keeps only the measures of each run."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
-    """Name of the sweep: letters, digits, dots, hyphens and underscores."""
+    """Name of the sweep. It may contain letters, digits, dots, hyphens and underscores."""
     description: str = ""
     """Purpose of the sweep."""
     seed: int = Field(0, ge=0, le=MAX_INT)
     """Root seed of all random numbers."""
     replicates: int = Field(1, ge=1, le=MAX_SIZE)
-    """Runs of each point."""
+    """Number of runs of each point."""
     model: ClassicModelSpec
     """The model, its parameters and scheme options."""
     population: SweepPopulationSpec = Field(default_factory=SweepPopulationSpec)
@@ -85,9 +84,9 @@ class SweepSpec(DocumentModel):
     interaction: SweepInteractionSpec = Field(default_factory=SweepInteractionSpec)
     """Who meets whom, and for how long."""
     measurement: SweepMeasurementSpec = Field(default_factory=SweepMeasurementSpec)
-    """What is kept of a run."""
+    """What to keep from a run."""
     sweep: dict[str, Any] = Field(default_factory=dict)
-    """Grid of axes: dotted paths of fields, each with a list of values, a range as in 0.05:0.5:0.05, or
+    """Grid of axes. Each axis is the dotted path of a field with a list of values, a range as in 0.05:0.5:0.05, or
     {from: 10, to: 10000, number: 7, scale: log}."""
 
 
