@@ -60,56 +60,54 @@ def abm(
     describe: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a classic opinion model once, or as a sweep over every combination of values.
+    """Simulate a classic opinion model once, or sweep over every combination of values.
 
     Parameters
     ----------
     model : MODEL|SPEC
-        Name of the model (see: opinionsim list abm), import path of your own model, package.module:NAME, or path of a
+        Name of the model (see: opinionsim list abm), import path of your own model, package.module:NAME, or path of the
         specification of a sweep (.yaml).
     settings : NAME=VALUE
-        Set a parameter or scheme option; range=[LOW,HIGH] for the range of opinions; or isolates=keep to allow agents
-        without a partner. In a single simulation, also record_every=STEPS. In a sweep, also at=STEPS for additional
-        times of measurement: [10,100], 10:90:20, or {log: 20} for logarithmic spacing. With a specification, set a
-        field, as in interaction.steps=50. You can repeat the option.
+        A parameter or scheme option; range=[LOW,HIGH] of opinions; isolates=keep, agents without a partner are no
+        error; of a single simulation record_every=STEPS; of a sweep at=STEPS, moments to measure at too: [10,100],
+        10:90:20 or {log: 20}, spaced logarithmically. Of a specification, a field, as in interaction.steps=50. May be
+        repeated.
     over : NAME=VALUES
-        Run several values of a parameter, a scheme option, n, network, network.k, initial, initial.high or range: a
-        list, epsilon=[0.1,0.2], or a range that includes its ends, epsilon=0.05:0.5:0.05. If you repeat the option,
-        every combination is run.
+        Run every value of a parameter, a scheme option, n, network, network.k, initial, initial.high or range: a list,
+        epsilon=[0.1,0.2], or a range with its ends, epsilon=0.05:0.5:0.05. May be repeated: every combination.
     agents : N
-        Number of agents; default 100.
+        Number of agents. Default: 100.
     network : SPEC
         Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'. Default: complete.
     initial : SPEC
-        Initial opinions: uniform, normal, beta, share, even, levels, or {kind: share, high: 0.3}, or one number per
-        agent.
+        uniform, normal, beta, share, even, levels, or {kind: share, high: 0.3}, or a number an agent.
     steps
         Number of steps, each with one update per agent. Default: 100.
     until : SPEC
-        End runs early, at one of these events: frozen, consensus or '{change: 1e-4}'.
+        End runs earlier: frozen, consensus or '{change: 1e-4}'.
     replicates
         Number of simulations of each point. Default: 1.
     seed
-        Seed of all randomness. Default: 0.
+        Root of all randomness. Default: 0.
     metrics : NAME
         Metric to compute. You can repeat the option. Default: those of the model, such as bias.
     store : STORE
-        Store for the measures of finished runs; repeat the command later to continue. Default: nothing is kept; with a
-        specification, results/NAME.sqlite.
+        Store measures as runs complete; the same command continues later from there. Default: no store, or
+        results/NAME.sqlite for a specification.
     threads
-        Number of simulations at the same time. Default: one per processor.
+        Number of parallel simulations. Default: one per processor.
     cluster : ADDRESS
-        Dask scheduler whose workers run the simulations, such as tcp://HOST:8786; this process keeps the results.
+        Dask scheduler whose workers simulate, such as tcp://HOST:8786. This process stores their results.
     plan
-        Print points, runs, time and memory of a sweep after a short pilot, without running it.
+        Print points, runs, time and memory of a sweep, and run only a pilot.
     yes
-        Start a sweep of more than a day without asking.
+        Start a sweep of more than a day without confirmation.
     csv : FILE
-        Save every opinion or, for a sweep, every run.
+        Save every opinion, or for a sweep, every run.
     figure : FILE
         Draw a figure into this file.
     describe
-        Describe the model without simulating it.
+        Describe the model without a simulation.
     """
     from opinionsim.classic import check_names, find_model
     from opinionsim.classic.sweeps import default_sweep_store, load_sweep

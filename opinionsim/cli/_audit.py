@@ -32,7 +32,7 @@ def plan(
     half_width : W
         Half-width of a contrast, in scale points.
     noise
-        Share of readings that may be random.
+        Share of readings that can be pure chance.
     points
         Points of the scale.
     """
@@ -55,7 +55,7 @@ def instruments(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print how the readings of the same texts agree: instruments, self-reports, and labels of people."""
+    """Print the agreement between readings of the same texts: instruments, self-reports and people's labels."""
     from opinionsim.audit import instrument_tables
 
     require_table(csv, "evidence", force=force)
@@ -75,12 +75,12 @@ def sample(
     experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
-    """Draw texts for coders and write one file for each coder; the key stays in the store.
+    """Draw texts for coders and write a file for each coder. The key stays in the store.
 
     Parameters
     ----------
     labels : N
-        Number of texts per condition.
+        Number of texts for each condition.
     coders : A,B
         Names of the people who label; each gets a file.
     out : DIR
@@ -114,16 +114,16 @@ def score(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Store labels and print how well the instrument agrees with them; without files, print the agreement again.
+    """Store labels and print how well the instrument agrees with them. Without files, print it again.
 
     Parameters
     ----------
     files : FILE...
-        Completed files of coders.
+        Completed files from the coders.
     coder : MODEL
-        Chat model that also labels, as a check of consistency.
+        A chat model that also labels the texts, as a check of consistency.
     settings
-        Option of the classifier chat for that model.
+        An option of the classifier chat, for that model.
     mirror
         Also code each text with the opposite claim.
     """
@@ -160,14 +160,14 @@ def correct(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean opinions, contrasts and diversity, both as read and as corrected with people's labels.
+    """Print mean opinions, contrasts and diversity as read, and corrected with people's labels.
 
     Parameters
     ----------
     diversity
         Also correct diversity.
     simulations
-        Number of simulated studies for each interval of diversity.
+        Simulated studies for each interval of diversity.
     """
     from opinionsim.audit import correction_tables, sample_of
 

@@ -58,7 +58,7 @@ def compare(
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether classic models explain the runs, and whether influence is needed to explain them.
+    """Test whether classic models explain the runs, and whether agents influence each other.
 
     Parameters
     ----------
@@ -66,19 +66,18 @@ def compare(
         Names of classic models (see: opinionsim list abm). Default: voter, degroot, friedkin-johnsen, deffuant,
         jager-amblard and lorenz.
     noise : RATE
-        Share of wrong ratings; RATE,LOW,HIGH with the ends of its interval; or audit, to use people's labels. Default:
-        it is fitted.
+        Share of wrong ratings as RATE,LOW,HIGH with the ends of its interval, or audit to take it from people's labels.
+        Default: fitted.
     margin : X
-        Influence counts as absent below this many scale points of movement for each point of discrepancy. Default:
-        0.05.
+        Scale points moved for each point of discrepancy below which influence counts as absent. Default: 0.05.
     cell : LABEL
-        Use only this condition. You can repeat the option.
+        Only this condition. You can repeat the option.
     seed
         Seed of all draws.
     threads : N
-        Number of fits at the same time. Default: one per processor.
+        Number of parallel fits. Default: one per processor.
     csv : DIR
-        Also save the unrounded numbers in this folder, each frame in a separate file.
+        Also save the unrounded numbers in this folder, one file per frame.
     plot : FILE
         Also draw the figure into a file that ends in .png, .svg or .pdf.
     """

@@ -22,7 +22,7 @@ AsJson = Annotated[bool, typer.Option("--json")]
 
 
 class SharedOptions:
-    """Arguments and options of several commands, described as in their docstrings; options appear as you type them.
+    """What several commands take, told as in their own docstrings; arguments by their names, options as they are given.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ class SharedOptions:
         Path of a YAML specification or a manifest, or the name of an experiment in the package (see: opinionsim list
         experiments).
     --set : A.B=VALUE
-        Replace a value of the specification, as in --set topic.framing=truth. You can repeat the option. Relative paths
-        start from the current folder.
+        Replace a value of the specification, such as --set topic.framing=truth. You can repeat the option. Relative
+        paths start from the current folder.
     --prompts : DIR
         Prompt pack to use: a name or a folder.
     --max-concurrency : N
-        Maximum number of model calls in flight, over all runs. Default: that of the specification.
+        Maximum number of parallel model calls, over all runs. Default: the value in the specification.
     --store : STORE
         Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME.sqlite.
@@ -44,29 +44,29 @@ class SharedOptions:
     --experiment : NAME
         Name of the experiment in the store. Default: the one that ran last.
     --design : N
-        Number of the design, if you changed cells or instruments (see: opinionsim status). Default: the one that ran
+        Number of the design, if cells or instruments have changed (see: opinionsim status). Default: the one that ran
         last.
     --kind
-        Kind of text to read opinions from, such as report. Default: the first one that was measured, in the order of
-        the column texts of runs.
+        Kind of text to read opinions from, such as report. Default: the first that was measured, in the order of the
+        column texts of runs.
     --wording : HASH
-        If results combine several runs, use only runs with this wording of the prompts: a hash from the column wording
-        of the runs, or its start. Default: the wording of the run that began last.
+        Use only runs with this wording of the prompts, where results combine several runs: a hash from the column
+        wording of the runs, or its start. Default: the wording of the run begun last.
     --estimand
-        What means refer to. Default: topics like these if there are at least three topics.
+        What means are about. Default: topics like these from three topics on.
     --audit : ID
         Sample to use. Default: the one drawn last.
     --seed
         Seed of all draws.
     --allow-key : NAME=HOST
-        Allow a specification to send the key in an environment variable to this host. You can repeat the option.
-        OPINIONSIM_KEYS=NAME=HOST,... in the environment does the same.
+        Allow a specification to send the key in an environment variable to a host. You can repeat the option, or set
+        OPINIONSIM_KEYS=NAME=HOST,... in the environment.
     --csv : FILE
-        Also save the unrounded numbers, each table in a separate file.
+        Also save the unrounded numbers, one file per table.
     --force
-        Replace an existing file that this command did not make. Stores are never replaced.
+        Replace an existing file even if this command did not make it. Stores are never replaced.
     --allow-parts
-        Import your own metrics, tables, figures and models, which runs their code.
+        Import metrics, tables, figures and models of your own; this runs their code.
     --json
         Print JSON.
     """

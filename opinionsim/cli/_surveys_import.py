@@ -45,12 +45,12 @@ def surveys(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a model answer as respondents of a survey, and compare the answers with theirs: surveys validate SURVEY.
+    """Ask survey respondents questions that they have already answered, and compare: surveys validate SURVEY.
 
     Parameters
     ----------
     action : ACTION
-        validate: ask simulated respondents held-out items, and compare with the real answers.
+        validate: ask a sample of respondents held-out items, and compare with their answers.
     survey : SURVEY
         Path of a survey (.csv, .parquet, .dta, .sav), or the name of one in the package.
     mapping : NAME
@@ -63,9 +63,9 @@ def surveys(
     model : NAME
         Chat model that plays the respondents.
     seed
-        Seed of all randomness.
+        Root of all randomness.
     cutoff : YYYY-MM-DD
-        Last day covered by the model's training data, which may contain items asked until then.
+        Last day that the model's training data cover. The data may contain items asked before it.
     """
     from opinionsim.comparison import read_validation, validation_experiment
     from opinionsim.running import Invocation
@@ -131,7 +131,7 @@ def _table(measures: pd.DataFrame) -> str:
 def import_people(
     table: Path, mapping: str, name: str | None = None, store: str | None = None, twins: Path | None = None
 ) -> None:
-    """Import a table of people's opinions into a store, where agents can take their places: import TABLE MAPPING.
+    """Import a table of people's opinions into a store, so that agents can replace the people: import TABLE MAPPING.
 
     Parameters
     ----------
@@ -140,11 +140,10 @@ def import_people(
     mapping : MAPPING
         Meaning of its columns: path of a .yaml file, or debate, belief-updates, belief-updates-numeric.
     name : NAME
-        Name of the record of people in the store. Default: that of the mapping.
+        Name of the record of people in the store. Default: the name in the mapping.
     twins : FILE
         YAML file that says who plays the people (name, model, cognition, prompts, measurement, execution). The command
-        then also writes the specification of these agents to the current folder, as NAME.yaml with the name that FILE
-        gives.
+        also writes the specification of these agents to NAME.yaml in the current folder, with the name in FILE.
     """
     from opinionsim.comparison import import_panel
 

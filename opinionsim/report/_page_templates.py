@@ -38,16 +38,16 @@ def _printed(value: str) -> str:
     return re.sub(r"(?<=\d)-(?=\d)", "--", _ascii(value).replace("&", r"\&"))
 
 
-def _fields(value: Any) -> str:
+def spelled(value: Any) -> str:
     """Fields with their values, as in ``steps: 40; network (kind: ring)``, without those that say nothing."""
     if isinstance(value, Mapping):
         told = {name: each for name, each in value.items() if each not in (None, "", [], {})}
         return "; ".join(
-            f"{name} ({_fields(each)})" if isinstance(each, Mapping) else f"{name}: {_fields(each)}"
+            f"{name} ({spelled(each)})" if isinstance(each, Mapping) else f"{name}: {spelled(each)}"
             for name, each in told.items()
         )
     if isinstance(value, list | tuple):
-        return ", ".join(f"({_fields(each)})" if isinstance(each, Mapping) else _fields(each) for each in value)
+        return ", ".join(f"({spelled(each)})" if isinstance(each, Mapping) else spelled(each) for each in value)
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else " ".join(str(value).split())
 
 
@@ -57,7 +57,7 @@ TEMPLATES.filters["cell"] = lambda value: " ".join(str(value).split()).replace("
 TEMPLATES.filters["bib"] = lambda text: _ascii(" ".join(text.split()).translate(_BIBTEX))
 TEMPLATES.filters["printed"] = _printed
 TEMPLATES.filters["slug"] = lambda text: re.sub(r"[^a-z0-9]+", "-", text).strip("-")
-TEMPLATES.filters["fields"] = lambda value: _fields(value).replace("|", r"\|")
+TEMPLATES.filters["fields"] = lambda value: spelled(value).replace("|", r"\|")
 TEMPLATES.tests["known"] = lambda value: value is not None and value == value
 
 filled, sentences = partial(of_package, "opinionsim.report"), partial(sentences_of_package, "opinionsim.report")
