@@ -26,7 +26,7 @@ def demo(
     out: Path = Path("results/demo"),
     force: Force = False,
 ) -> None:
-    """Run a small experiment, print its table, draw its figures and write its report, without a key or a network.
+    """Run a small experiment, print its table, draw its figures and write its report; needs no key and no network.
 
     Parameters
     ----------
