@@ -19,8 +19,8 @@ from opinionsim.drawing import (
     legend_below,
     new_panels,
     opinion_colours,
-    opinion_ticks,
     page,
+    point_name,
     pt,
     tidy,
 )
@@ -46,6 +46,8 @@ _INCH, _PAIR, _HEIGHT = 25.4, 78.0, 34.0
 _MEAN_AT = 0.93
 #: Least and most opinions that a panel tells apart, and how many it has where the scale has fewer or more points.
 _POINTS = (5, 11, 9)
+#: Most of them that are named.
+_NAMED = 6
 #: Square points of a dot for all participants at a position; most positions apart, and groups of more.
 _DOT, _MOST_POSITIONS, _GROUPS = 48.0, 40, 20
 
@@ -273,9 +275,9 @@ def draw_before_after(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionSc
     if 1 < mean["n_runs"] < LEAST_RUNS:
         own = both.groupby("run_id")[["before", "after"]].mean()
         ax.plot(own["before"], own["after"], **{**_MEAN, "markersize": 2, "alpha": 0.5})
-    names = opinion_ticks(scale, words=False) if len(scale.points) <= _POINTS[1] else None
+    named = scale.points[:: -(-len(scale.points) // _NAMED)]
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(scale.points if names else _near([], scale)[1][::2], names)
+        axis.set_ticks(named, list(map(point_name, named)))
     limits = np.array([scale.lowest, scale.highest]) + np.array([-0.12, 0.12]) * (scale.highest - scale.lowest)
     ax.set(xlim=limits, ylim=limits)
     _finish(ax)
@@ -298,7 +300,7 @@ def draw_positions(rows: pd.DataFrame, means: pd.DataFrame, control: float, ax: 
     ends = [several["mean"] - several["low"], several["high"] - several["mean"]]
     ax.errorbar(several["position"], several["mean"], ends, **_MEAN)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-    _end(ax, control)
+    _finish(ax, control)
 
 
 def draw_changes(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, control: float, ax: Axes) -> None:
@@ -314,18 +316,13 @@ def draw_changes(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, 
         ax.plot([_MEAN_AT] * len(own), own, **{**_MEAN, "markersize": 2, "alpha": 0.5})
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(PercentFormatter(1))
-    _end(ax, control)
+    _finish(ax, control)
 
 
-def _end(ax: Axes, control: float) -> None:
-    """Draw the line at the mean of the control, and finish the panel."""
+def _finish(ax: Axes, control: float = np.nan) -> None:
+    """Draw the mean of the control and thin lines at the ticks, and give a small panel small numbers."""
     if not np.isnan(control):
         ax.axhline(control, color=INK, **_CONTROL)
-    _finish(ax)
-
-
-def _finish(ax: Axes) -> None:
-    """Thin lines at the ticks of the vertical axis, and numbers small enough for a small panel."""
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
     ax.tick_params(labelsize=pt(7.5))
