@@ -14,7 +14,6 @@ from matplotlib.collections import LineCollection
 
 from opinionsim import metrics
 from opinionsim.drawing import (
-    INK,
     Facets,
     band_handles,
     draw_marks,

@@ -212,7 +212,8 @@ def test_clusters_of_runs_that_had_not_stopped_are_in_no_mean_of_others() -> Non
     assert data.frame["n_censored"].tolist() == [1, 4]
     note = "5 of 8 runs had not stopped at the limit of steps; where others had, means of clusters are theirs"
     assert note in data.notes
-    assert entries(plots.phase_diagram(table, "epsilon", value="clusters")) == ["some runs had not stopped", "single run"]
+    drawn = plots.phase_diagram(table, "epsilon", value="clusters")
+    assert entries(drawn) == ["some runs had not stopped", "single run"]
 
 
 def test_the_share_of_runs_that_stopped_is_a_measure_and_a_failed_run_has_none() -> None:
