@@ -54,7 +54,7 @@ def test_text_says_what_is_counted_and_what_assumed(invoke: Invoke, spec: Path) 
         "free",
         "useful slots",
         "--reply-tokens",
-        f"Prompts of {forecast.acted_out} of {forecast.calls} calls",
+        f"the prompts of {forecast.acted_out} of {forecast.calls} calls",
     ):
         assert fragment in text
 
