@@ -102,7 +102,8 @@ def _draw_contours(table: np.ndarray, levels: Sequence[float], x: Levels, y: Lev
         return
     drawn = ax.contour(x.places, y.places, np.ma.masked_invalid(table), within, colors="black", linewidths=1.1)
     drawn.set_path_effects(_HALO)
-    spots = [_middle(max(path.to_polygons(closed_only=False), key=len)) for path in drawn.get_paths()]
+    lines = [map(np.asarray, path.to_polygons(closed_only=False)) for path in drawn.get_paths()]
+    spots = [_middle(max(each, key=len)) for each in lines]
     for text in ax.clabel(drawn, manual=spots, fmt=number_text, fontsize=pt(7.5), inline_spacing=2):
         text.set_path_effects(_HALO)
 
