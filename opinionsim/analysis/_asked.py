@@ -103,7 +103,7 @@ class Asked:
             made = list(found or ()) if isinstance(found, list | tuple | Iterator | None) else [found]
             for each in made:
                 is_one = isinstance(each, Table) and re.fullmatch(r"[\w-]*", each.name)
-                table.expect(bool(is_one), "must return a Table, several, or None, each named by a word", each)
+                table.expect(bool(is_one), "must return a Table, several tables or None, each named by a word", each)
                 if table.outside:
                     # What cannot be printed is found out here.
                     each.to_text()

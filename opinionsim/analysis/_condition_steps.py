@@ -83,8 +83,8 @@ def condition_table(
     }
     printed = pd.concat([frame[axes], pd.DataFrame(shown), frame[[*columns, "evidence"]]], axis=1)
     notes = [
-        "Measured, missing: agents with and without a measured opinion so far. End: the last measured opinion of each "
-        f"agent. Diversity: standard deviation (ddof {asked.ddof}) over agents. `plot ribbons --csv` has every step.",
+        "Measured, missing: agents with and without a measured opinion so far. End: each agent's last measured "
+        f"opinion. Diversity: standard deviation (ddof {asked.ddof}) over agents. `plot ribbons --csv` has every step.",
         *opinion_notes(runs, asked.metrics, end.rows, end.kind, interval_notes(*end.estimates), ends=False),
     ]
     made = Table.of("Opinions by condition over steps", printed, [*axes, "step", "units"], notes, "conditions")

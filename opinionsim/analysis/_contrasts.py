@@ -42,7 +42,7 @@ from opinionsim.store import Results
 Role = Literal["primary", "secondary", "exploratory"]
 
 NO_FINDING = (
-    "No p-value and no finding: the scripted stand-in says how this software behaves, and nothing of people or models."
+    "No p-value and no finding: scripted results show how this software behaves and say nothing about people or models."
 )
 
 
@@ -163,7 +163,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
             told = " and ".join(f"{path} = {' or '.join(map(str, levels))}" for path, levels in side.items())
             why = " (too few agents were measured)" * bool(part["withheld"].any())
             raise SpecError(
-                f"no run has a value of {value} where {told or 'it is asked'}{why}, so that nothing can be paired", name
+                f"no run has a value of {value} where {told or 'it is asked'}{why}, so nothing can be paired", name
             )
         lost.append(part.groupby(["topic", "block"], dropna=False)["withheld"].any().rename(f"lost_{len(lost)}"))
         wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
@@ -171,13 +171,11 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         compared.append({levels for levels, chosen_here in zip(other, own, strict=True) if chosen_here})
         chosen |= own
     if any(each != compared[0] for each in compared):
-        raise SpecError(
-            f"the conditions that are compared differ in {', '.join(others)} too; give both the same levels", name
-        )
+        raise SpecError(f"the compared conditions also differ in {', '.join(others)}; give both the same levels", name)
     total = pd.concat(sides, axis=1).sum(axis=1, skipna=False)
     if total.isna().all():
         raise SpecError(
-            "its conditions share no block with a run of each, so that nothing can be paired; blocks are "
+            "its conditions share no block with a run of each, so nothing can be paired; blocks are "
             "shared by cells that differ in nothing listed in independent_over, and need complete runs",
             name,
         )

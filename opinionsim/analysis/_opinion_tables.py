@@ -60,18 +60,18 @@ _MISSING = {
     "flagged_rate": ("flagged", "an answer with a sign of conduct, such as words out of role, stripped or not"),
     "unheard_rate": (
         "unheard",
-        "share of the messages to be read that nobody received (without an answer, left out by a sign, skipped or "
-        "silent); where it differs, so does who is heard, and the mean opinion with it: see docs/missing.md",
+        "share of the messages that agents should have read but never received (unanswered, left out because of a"
+        "sign, skipped or silent); if it differs by side, it shifts the mean opinion: see docs/missing.md",
     ),
-    "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
+    "never_measured_rate": ("unmeasured", "share of the agents without a measured opinion"),
 }
 #: The same in numbers, of turns of all kinds.
 _OF_RUNS = {
     "n_failed_reflections": (
         "forgotten",
-        "reflections, of all turns, that were refused or empty, so that the memory kept its past summary",
+        "reflections in all turns that were refused or empty; the memory kept its previous summary",
     ),
-    "n_stripped": ("stripped", "replies, of all turns, of which readers got less than came: see docs/conduct.md"),
+    "n_stripped": ("stripped", "replies in all turns that readers received without some part: see docs/conduct.md"),
 }
 
 
@@ -181,7 +181,7 @@ def table(
     ]
     said = [f"{name[0].upper()}{name[1:]}: {told}." for name, _, told in further]
     if said:
-        said[0] = f"Missing, in shares of the turns of kind {kind} unless said otherwise: {said[0]}"
+        said[0] = f"Missing, as shares of the turns of kind {kind} unless noted otherwise: {said[0]}"
     notes = [*opinion_notes(runs, metrics, counted, kind, about), " ".join(said)]
     rows = list(zip(*columns, strict=True))
     printed = finished("Opinions by condition", frame, (above, names), rows, len(labels), notes)
@@ -203,20 +203,20 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
             yield name, [f"{n:.0f}" for n in frame[column]], told
     if (frame["bias_low"] < frame["bias_high"]).any():
         ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
-        told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"
+        told = "the mean opinion if all missing opinions were at the lowest point, or at the highest"
         yield "mean within", [f"{cell_text(low)} to {cell_text(high)}" for low, high in ends], told
     if (frame["off_scale_mass"] > 0.5).any():
-        told = "mean probability of what is no answer; the numbers are those of answers alone"
+        told = "mean probability of tokens that are not answers; the numbers use answers only"
         yield "off scale", [f"{mass:.2f}" for mass in frame["off_scale_mass"]], told
     if ((frame["n_both"] > 0) & ((frame["n_not_both"] > 0) | frame["measured_start"])).any():
         told = (
-            "end less start among agents that have both, with their number among all in runs with a mean, and what it "
-            "could be for all of these, which those with both may exceed; the start is measured before the first step, "
-            "or assigned where nobody was asked then"
+            "end minus start among agents with both, their number among agents of runs with a mean, and the possible"
+            "range for all these agents, which the observed change may exceed; the start is measured before the first"
+            "step, or else assigned"
         )
         yield "change", [_change(row) for row in frame.to_dict("records")], told
     if frame["n_withheld"].any():
-        told = "runs without a mean and a diversity, since too few of their agents were measured"
+        told = "runs without a mean and a diversity, because too few of their agents were measured"
         yield "withheld", frame["n_withheld"].astype(str).tolist(), told
 
 
@@ -372,8 +372,8 @@ def _published(frame: pd.DataFrame) -> str:
     unit = str(frame["over"].iloc[0])
     averaged = ", blocks averaged within a topic first" if unit == "topic" else ""
     return (
-        f"{_ERROR}: as published, population SD/\N{SQUARE ROOT}n over {unit}s ({n}){averaged}; not given for n < 2, "
-        "and no ground for an interval."
+        f"{_ERROR}: as published, population SD/\N{SQUARE ROOT}n over {unit}s ({n}){averaged}; omitted for n < 2, "
+        "and not the basis of an interval."
     )
 
 

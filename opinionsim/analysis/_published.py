@@ -68,9 +68,9 @@ def published_tests(
     header = (("test", "condition", "cells", "estimate", "statistic", "df", "p"),)
     rows = [_row(record) for record in frame.to_dict("records")]
     notes = [
-        "Tests as published: topics are the unit, replicates are averaged before, nothing is adjusted.",
-        "Cells: number of values in each cell; a test of cells that differ in it, or hold fewer than "
-        f"{LEAST_UNITS}, is not carried out.",
+        "Tests as published: topics are the units, replicates are averaged first, and nothing is adjusted.",
+        "Cells: number of values in each cell. A test is omitted if its cells differ in this number or have fewer than "
+        f"{LEAST_UNITS}.",
         *([NO_FINDING] if scripted.any() else []),
     ]
     return [finished("Tests as published", frame, header, rows, 2, notes, "tests")]

@@ -285,8 +285,8 @@ def robustness_table(
         rows.append((row["label"], row["of"], *parts, *([str(row["finding"] or "-")] if "finding" in frame else [])))
     heads = ["", "of", "difference [95 % CI]", *([f"change [{level} CI]", "finding"] if "shift" in frame else [])]
     notes = [
-        f"{frame.attrs['contrast']} under choices of analysis and variants of the specification. How many of the "
-        "intervals exclude 0 proves nothing.",
+        f"{frame.attrs['contrast']} under choices of analysis and variants of the specification. The number of "
+        "intervals that exclude 0 proves nothing.",
         *frame.attrs["notes"],
     ]
     return finished("Robustness", frame, (tuple(heads),), rows, 2, notes, "robustness")

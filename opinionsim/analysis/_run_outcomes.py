@@ -77,7 +77,7 @@ def outcome_table(
     frame = in_order(frame, axes, runs)
     notes = [
         f"Outcomes: the mean is central within {CENTRAL * half:g} of neutral; diversity is low up to {LOW * half:g}, "
-        f"medium up to {MEDIUM * half:g}. These bounds are of this package; the paper has none.",
-        "Unsettled: runs with another outcome if all bounds were a fifth narrower or wider.",
+        f"medium up to {MEDIUM * half:g}. These bounds come from this package; the paper gives none.",
+        "Unsettled: runs whose outcome would change if all bounds were a fifth narrower or wider.",
     ]
     return Table.of("Outcomes by condition", frame, axes, notes, "outcomes")

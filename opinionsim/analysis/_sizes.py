@@ -153,10 +153,10 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     heads = ("topics", "replicates", "runs", f"money ({forecast.currency})", "half-width", "detects")
     notes = [
         f"Pilot {pilot.name}: {name} {own.mean:.3g}, standard deviation {own.sd:.3g} over {own.units}; {own.method}.",
-        f"Upper bound: the variance that exceeds the true one with {_BOUND:.0%} confidence (chi-square). A pilot's own "
-        "is as likely too small as too large.",
-        f"Detects: the difference that a two-sided test at 5 % finds with a power of {POWER:.0%}. A dash: no number "
-        "attains the half-width in this way, or no price is known.",
+        f"Upper bound: the variance that exceeds the true one with {_BOUND:.0%} confidence (chi-square). The pilot's "
+        "own variance is as likely to be too small as too large.",
+        f"Detects: the difference that a two-sided test at 5 % detects with a power of {POWER:.0%}. A dash: no "
+        "number of units gives this half-width, or the price is unknown.",
     ]
     title = f"Sizes for a half-width of {half_width:g}"
     return finished(title, frame, (("variance", "size", *heads),), rows, 2, notes, "sizes")

@@ -358,7 +358,7 @@ def _of_frame(
     held = ", ".join(f"{parameter_name(column)}: {level_text(level)}" for column, level in where.items())
     told = [_simulated(chosen, (*axes, *where)), held]
     if "delta" in chosen.attrs and metrics.takes_delta(values):
-        told.append(f"clusters told apart by gaps beyond {chosen.attrs['delta']}")
+        told.append(f"clusters separated by gaps above {chosen.attrs['delta']}")
     return table, [text for text in (*told, _censoring(table, values, chosen.attrs)) if text]
 
 

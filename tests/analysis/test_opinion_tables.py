@@ -20,7 +20,7 @@ from tests.support.instruments import assert_same, beside, measured, moderated, 
 from tests.support.running import SMALL, carry_out, changed
 
 #: What is said of runs that carry an error although they are complete.
-OUTDATED = "an earlier wording of the prompts than there is now, or could not be coded; see runs.error"
+OUTDATED = "an earlier wording of the prompts than the current one, or could not be coded; see runs.error"
 
 PACK = Path(prompts.__file__).parent / "default"
 FRAMINGS = ("falsehood", "truth")
@@ -119,7 +119,7 @@ def test_notes_say_what_the_numbers_rest_on() -> None:
     for part in (
         "ddof 0",
         "population SD/\N{SQUARE ROOT}n over topics (n = 2 to 3)",
-        "Runs used: 33 complete. Excluded as not complete: 2 incomplete, 1 pending.",
+        "Runs used: 33 complete. Excluded (not complete): 2 incomplete, 1 pending.",
         "Agents never measured: 5 of 330. Texts without an opinion: 40 of 1,320 (40 off scale).",
         "texts of kind report, coded by lexicon",
     ):
@@ -131,7 +131,7 @@ def test_counts_of_what_is_missing_stand_in_the_notes() -> None:
     made = table1(frames.runs, _metrics(frames))
     notes = "\n".join(made.notes)
     assert "Agents never measured: 3 of 4. Texts without an opinion: 3 of 4 (3 off scale)." in notes
-    assert "Runs without a mean and a diversity: 1 of 2, in which opinions of less than 50 % of the agents" in notes
+    assert "Runs without a mean and a diversity: 1 of 2, because fewer than 50 % of the agents" in notes
     assert made.rows[1][2:] == ("\N{EN DASH}", "\N{EN DASH}")
 
 
@@ -189,7 +189,7 @@ def test_self_reports_are_the_last_choice() -> None:
 def test_complete_runs_without_such_texts_are_counted() -> None:
     frames = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=10)
     frames.opinions.loc[frames.opinions["run_id"] == "r1", "kind"] = "post"
-    assert "Complete runs without a text of kind report, not used: 1." in table1(frames.runs, _metrics(frames)).notes
+    assert "Complete runs without texts of kind report, not used: 1." in table1(frames.runs, _metrics(frames)).notes
 
 
 def test_text_is_aligned_and_begins_with_the_evidence() -> None:
@@ -301,7 +301,7 @@ def test_start_is_what_agents_were_assigned_and_the_end_has_an_interval() -> Non
         [1.2 - 0.6572, 1.2 + 0.6572], abs=1e-4
     )
     assert (
-        "Interval: 95% confidence, about these topics alone. Independent unit: block (3 blocks). Method: t over blocks."
+        "Interval: 95% confidence, about these topics only. Independent unit: block (3 blocks). Method: t over blocks."
         in made.notes
     )
     published = table(*_of(frames), as_published=True)
@@ -452,7 +452,7 @@ def test_a_table_does_not_average_two_wordings(maker: Callable[..., Table]) -> N
     for each, replicate in ((made, 1), (other, 0)):
         alone = frames.runs["replicate"] == replicate
         assert_same(each.frame, maker(frames.runs[alone].drop(columns="wording"), metrics).frame)
-        assert "Runs used: 2 complete. Excluded as not complete: none." in each.notes
+        assert "Runs used: 2 complete. Excluded (not complete): none." in each.notes
     assert made.notes[-1] == LEFT_OUT
     assert other.notes[-1] == (
         f"Runs of another wording of the prompts, left out: 2 ({NEW}: 2); --wording takes them instead."
@@ -480,7 +480,7 @@ def test_runs_that_are_not_complete_are_excluded_as_such_whatever_their_wording(
     frames.runs.loc[0, "status"] = "incomplete"
     frames.runs.loc[1, "error"] = "edited since"
     notes = table1(frames.runs, _metrics(frames)).notes
-    assert "Runs used: 2 complete. Excluded as not complete: 1 incomplete." in notes
+    assert "Runs used: 2 complete. Excluded (not complete): 1 incomplete." in notes
     assert notes[-1] == LEFT_OUT.replace("out: 2", "out: 1").replace(": 2)", ": 1)")
     # Of runs that are left out it does not matter that they answer an earlier wording.
     assert f"1 of the runs used answers {OUTDATED}." in notes
@@ -525,8 +525,8 @@ def test_cells_without_an_instrument_of_stance_are_counted_and_make_no_condition
     frames.runs.loc[2, ["instrument_id", "classifier"]] = None
     (made,) = tables(frames.runs, _metrics(frames))
     assert _cells(made, "framing") == ["falsehood", "truth"]
-    assert "Runs used: 2 complete. Excluded as not complete: none." in made.notes
-    assert "Complete runs without a text of kind report, not used: 1." in made.notes
+    assert "Runs used: 2 complete. Excluded (not complete): none." in made.notes
+    assert "Complete runs without texts of kind report, not used: 1." in made.notes
     general = table(frames.runs, _metrics(frames))
     assert general.n_labels == 1
     frames.runs["instrument_id"] = None
@@ -552,7 +552,7 @@ def test_a_run_counts_as_read_by_the_instrument_that_its_cell_names() -> None:
     made = table(frames.runs, _metrics(frames))
     assert _ends(made) == ["1.00"]
     assert any(
-        note.startswith("Readings of these runs by further instruments of stance, not used: 1.") for note in made.notes
+        note.startswith("Readings of these runs by other instruments of stance, not used: 1.") for note in made.notes
     )
     assert "Instrument: texts of kind report, coded by lexicon." in made.notes
     # Where its own instrument reads no such texts, another one of the cell does.

@@ -108,8 +108,8 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_first_run(
 def test_tables_say_what_tells_clusters_apart(invoke: Invoke, arguments: tuple[str, ...], told: str | None) -> None:
     result = invoke("abm", *arguments, "--steps", 3, "--metric", "clusters", "--metric", "diversity")
     assert result.exit_code == 0, result.stderr
-    lines = [line for line in result.stdout.splitlines() if line.startswith("Clusters are told apart")]
-    assert lines == ([] if told is None else [f"Clusters are told apart by gaps beyond {told}."])
+    lines = [line for line in result.stdout.splitlines() if line.startswith("Clusters are separated")]
+    assert lines == ([] if told is None else [f"Clusters are separated by gaps above {told}."])
     assert "Clusters" not in invoke("abm", *arguments, "--steps", 3, "--metric", "diversity").stdout
 
 
@@ -151,7 +151,7 @@ def test_means_of_fewer_runs_are_marked(invoke: Invoke) -> None:
     invoke(*common, "--over", "n=[10]", "--replicates", 4, "--metric", "median")
     result = invoke(*common, "--over", "n=[10,20]", "--replicates", 2, "--metric", "diversity")
     assert result.exit_code == 0, result.stderr
-    assert "At most 4 replicates at a point, of some fewer: in brackets" in result.stdout
+    assert "At most 4 replicates at a point, fewer at some points: see the numbers in brackets" in result.stdout
     ten, twenty = (line.split("  ") for line in result.stdout.splitlines() if line.startswith(("10 ", "20 ")))
     assert [cell[-3:] for cell in ten if "(" in cell] == ["(4)", "(2)"]
     assert [cell[-3:] for cell in twenty if "(" in cell] == ["(0)", "(2)"]

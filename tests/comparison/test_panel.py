@@ -332,7 +332,7 @@ def test_the_table_has_people_models_and_equations_with_intervals() -> None:
     assert changed.at["people", "low"] < changed.at["people", "value"] < changed.at["people", "high"]
     assert "2026-03-01" in table.rows[0]
     assert "may be in the training data of parrot" in table.to_text()
-    assert "no ceiling is known" in table.to_text()
+    assert "the ceiling is unknown" in table.to_text()
     assert people_table(results).to_form("csv") == table.to_form("csv")
     assert len(people_figure(table).axes) == 5
 
