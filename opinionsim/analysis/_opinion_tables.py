@@ -60,8 +60,8 @@ _MISSING = {
     "flagged_rate": ("flagged", "an answer with a sign of conduct, such as words out of role, stripped or not"),
     "unheard_rate": (
         "unheard",
-        "share of the messages that agents should have read but never received (unanswered, left out because of a"
-        "sign, skipped or silent); if it differs by side, it shifts the mean opinion: see docs/missing.md",
+        "share of the messages that agents should have read but never received (unanswered, left out because of "
+        "a sign, skipped or silent); if it differs by side, it shifts the mean opinion: see docs/missing.md",
     ),
     "never_measured_rate": ("unmeasured", "share of the agents without a measured opinion"),
 }
@@ -210,8 +210,8 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
         yield "off scale", [f"{mass:.2f}" for mass in frame["off_scale_mass"]], told
     if ((frame["n_both"] > 0) & ((frame["n_not_both"] > 0) | frame["measured_start"])).any():
         told = (
-            "end minus start among agents with both, their number among agents of runs with a mean, and the possible"
-            "range for all these agents, which the observed change may exceed; the start is measured before the first"
+            "end minus start among agents with both, their number among agents of runs with a mean, and the possible "
+            "range for all these agents, which the observed change may exceed; the start is measured before the first "
             "step, or else assigned"
         )
         yield "change", [_change(row) for row in frame.to_dict("records")], told

@@ -48,8 +48,8 @@ def correction_tables(
     """
     if not (people := people_of(sample)):
         raise SpecError(
-            f"audit {sample.audit.audit_id} has no labels of people, and these alone correct a number; labels of "
-            "models are a check of consistency"
+            f"audit {sample.audit.audit_id} has no labels from people, and only these correct numbers; labels "
+            "from models only check consistency"
         )
     labels, _ = judged(results, sample)
     texts, _ = counted_texts(results, sample.audit.sample["kind"])

@@ -199,7 +199,7 @@ def correct_diversity(
     scale, told = np.asarray(points, dtype=float), np.asarray(labels, dtype=float)
     step, known = float(scale[1] - scale[0]), ~np.isnan(told)
     if not np.allclose(np.diff(scale), step) or not known.any():
-        raise MeasurementError("diversity is corrected by one label at least, on a scale of equal distances")
+        raise MeasurementError("correcting diversity needs at least one label and a scale with equal distances")
     read = np.rint((np.asarray(readings, dtype=float) - scale[0]) / step).astype(int)
     run, k = np.unique(np.asarray(runs), return_inverse=True)[1], len(scale)
     study = Tallies(np.zeros((int(run.max()) + 1, k), dtype=int), np.zeros((int(run.max()) + 1, k, k)))

@@ -15,7 +15,7 @@ from opinionsim.foundation.streams import stream
 #: How far apart two labels are: equal or not, by their ranks, or by their difference on the scale.
 Distance = Literal["nominal", "ordinal", "interval"]
 
-_ONE_VALUE = "all labels are equal, so that agreement by chance is complete"
+_ONE_VALUE = "all labels are equal, so agreement by chance is complete"
 _NO_PAIR = "no text has two labels"
 #: Resamples behind an interval.
 _RESAMPLES = 999
@@ -141,10 +141,10 @@ def label_counts(labels: np.ndarray, points: ArrayLike) -> np.ndarray:
     """
     valid = np.asarray(points, dtype=float)
     if labels.ndim != 2:
-        raise MeasurementError(f"labels must have one row a coder and one column a text; got shape {labels.shape}")
+        raise MeasurementError(f"labels must have one row per coder and one column per text; got shape {labels.shape}")
     found = labels[:, :, None] == valid
     if stray := sorted(set(labels[~np.isnan(labels) & ~found.any(axis=2)])):
-        raise MeasurementError(f"the label {stray[0]:g} is none of the points {', '.join(f'{x:g}' for x in valid)}")
+        raise MeasurementError(f"the label {stray[0]:g} is not one of the points {', '.join(f'{x:g}' for x in valid)}")
     return np.asarray(found, dtype=float)
 
 
@@ -237,7 +237,7 @@ def _weights(weights: ArrayLike | None, counted: np.ndarray) -> np.ndarray:
     """Weights of texts; those that are counted have a mean of 1, so that sums stay numbers of texts."""
     own = np.ones(len(counted)) if weights is None else np.asarray(weights, dtype=float)
     if own.shape != counted.shape or not (np.isfinite(own).all() and (own >= 0).all()):
-        raise MeasurementError(f"weights must be {len(counted)} finite numbers of at least 0, one a text")
+        raise MeasurementError(f"weights must be {len(counted)} finite numbers of at least 0, one per text")
     own = own * counted
     return np.asarray(own * (counted.sum() / own.sum()) if own.any() else own)
 

@@ -43,10 +43,10 @@ def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Seri
     for path in paths:
         coder, labels = _read(Path(path), sample)
         if coder in found:
-            raise SpecError(f"{path}: the coder {coder!r} has another file too; each coder has one")
+            raise SpecError(f"{path}: the coder {coder!r} has another file; give one file per coder")
         for other in (*sample.audit.coders, *found):
             if other != coder and other.casefold() == coder.casefold():
-                raise SpecError(f"{path}: the coder {coder!r} is {other!r} elsewhere; write the name in one way")
+                raise SpecError(f"{path}: the coder {coder!r} is {other!r} elsewhere; use one spelling")
         found[coder] = labels
     return found
 
@@ -63,9 +63,9 @@ def _read(path: Path, sample: Sample) -> tuple[str, pd.Series[float]]:
             continue  # Spreadsheets may save empty rows among the others.
         audit, by, item, mark = (str(unescaped(cell or "")) for cell in told)
         if audit != audit_id or item not in codes:
-            table.refuse(row, f"item {item!r} of audit {audit!r} is none of audit {audit_id}")
+            table.refuse(row, f"item {item!r} of audit {audit!r} does not belong to audit {audit_id}")
         if item in labels:
-            table.refuse(row, f"item {item} is there twice; leave one row of it")
+            table.refuse(row, f"item {item} occurs twice; keep one of its rows")
         if not mark:
             table.refuse(row, f"item {item} has no label; give one of {points}")
         label = number_in(mark, comma=table.comma)

@@ -35,7 +35,7 @@ def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 
 
     if labels < 2 or points < 2 or not 0 < noise <= 1 or not 0 < level < 1:
         raise SpecError(
-            "an audit needs at least 2 labels a condition, a scale of 2 points, a noise above 0 and at most 1, and a "
+            "an audit needs at least 2 labels per condition, a scale of 2 points, a noise above 0 and at most 1, and a "
             f"level between 0 and 1; got {labels}, {points}, {noise}, {level}"
         )
     variance = noise * (points**2 - 1) / 6
@@ -61,5 +61,5 @@ def plan(target: float, noise: float = 0.3, points: int = 5, level: float = 0.95
         raise SpecError(f"the half-width must be a number of scale points above 0; got {target!r}")
     found = least(lambda n: half_width(n, noise, points, level), target)
     if found is None:
-        raise SpecError(f"a half-width of {target:g} needs more than 100,000 labels a condition; name a larger one")
+        raise SpecError(f"a half-width of {target:g} needs more than 100,000 labels per condition; give a larger one")
     return found

@@ -46,7 +46,7 @@ def model_card(results: Results) -> dict[str, Any]:
     """
     runs, spec, calls = results.runs, results.spec, results.calls
     if "posts" not in set(runs.get(_PART, ())):
-        raise SpecError(f"{results.name!r} is no check of a model; `opinionsim check-model MODEL` makes one")
+        raise SpecError(f"{results.name!r} is not a check of a model; to make one, run `opinionsim check-model MODEL`")
     if set(runs["status"]) != {"complete"}:
         raise none_complete(runs, "for a card")
     assigned = results.agents[["run_id", "agent", "assigned_opinion"]]
@@ -149,4 +149,4 @@ def card_table(card: dict[str, Any]) -> Table:
         rows.append({"line": label, "this model": line["text"], "interval": interval, **others})
     notes = sentences("opinionsim.audit", "card.txt", card=card, beside=beside, enough=_ENOUGH)
     frame = pd.DataFrame(rows).assign(evidence=card["evidence"])
-    return Table.of(f"What {card['model']} does in an agent's place", frame, ["line"], notes, "card")
+    return Table.of(f"How {card['model']} acts as an agent", frame, ["line"], notes, "card")

@@ -66,7 +66,7 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
         pass  # Nobody has drawn texts to label.
     if len(found) < 2:
         raise SpecError(
-            f"texts of kind {chosen} have the readings of {', '.join(found)} alone; `opinionsim measure` adds those of "
+            f"texts of kind {chosen} have the readings of {', '.join(found)} only; `opinionsim measure` adds those of "
             "another instrument, `measurement.self_report` asks agents, `opinionsim audit sample` draws texts to label"
         )
     evidence = "+".join(sorted(set(runs["evidence"])))
@@ -91,7 +91,7 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
     made: list[tuple[str, str, list[dict[str, Any]], dict[str, str], int]] = [
         ("instruments", "Readings of the same texts", pairs, shown, 2),
         ("confusion-of-instruments", "Readings by readings", counts, {}, 3),
-        ("divided-texts", "Texts on which readings differ most", listed, {}, 2),
+        ("divided-texts", "Texts whose readings differ most", listed, {}, 2),
     ]
     told: dict[str, Any] = {"kind": chosen, "enough": ENOUGH, "listed": _LISTED}
     return [_table(*each, **told) for each in made if each[2]]

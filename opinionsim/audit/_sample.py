@@ -130,9 +130,9 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     rows = rows.assign(read=read)[(read | said) & (rows["kind"] == chosen)]
     rows = rows.sort_values(["run_id", "agent", "read", "turn"], kind="stable").drop(columns="read")
     if rows["scale"].nunique() > 1:
-        raise SpecError("the texts are read on several scales, and labels are on one: name a design with one scale")
+        raise SpecError("texts are read on several scales, but labels need one; choose a design with one scale")
     if between_points(rows):
-        raise SpecError("the opinions are numbers between points; labels, kappa and alpha compare points of a scale")
+        raise SpecError("opinions are numbers between points, but labels, kappa and alpha need points of a scale")
     last = ~rows.duplicated(["run_id", "agent"], keep="last")
     return rows[last | rows["every_report"].astype(bool)].reset_index(drop=True), chosen
 
@@ -255,8 +255,8 @@ def _sample(results: Results, audit: AuditRow) -> Sample:
     found = texts[generation == texts["generation"]].merge(rows, on=KEYS).merge(said, on=KEYS)
     if found.empty:
         of = audit.sample["design"]
-        what = "draw another sample" if of == results.design else f"it is of design {of}: name that with --design"
-        raise StoreError(f"none of the texts of audit {audit.audit_id} is there in design {results.design}; {what}")
+        what = "draw another sample" if of == results.design else f"it belongs to design {of}; pass --design {of}"
+        raise StoreError(f"none of the texts of audit {audit.audit_id} exists in design {results.design}; {what}")
     return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
 
 
@@ -286,7 +286,7 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
         If a name cannot be part of a file's name or comes twice, or a file exists already.
     """
     if not coders or len(set(coders)) < len(coders) or not all(map(_NAME.fullmatch, coders)):
-        raise SpecError(f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders)!r}")
+        raise SpecError(f"coders must be distinct names made of letters, digits and hyphens; got {', '.join(coders)!r}")
     audit_id, target = sample.audit.audit_id, Path(folder)
     paths = [target / f"{audit_id}-{name}.csv" for name in coders]
     guide = target / f"{audit_id}-instructions.txt"

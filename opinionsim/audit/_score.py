@@ -125,7 +125,7 @@ def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray,
     texts, _ = judged(results, sample)
     known = texts[texts[["label", "value"]].notna().all(axis=1)]
     if not people_of(sample) or known.empty:
-        raise SpecError(f"audit {sample.audit.audit_id} has no labels of people; `opinionsim audit score` reads them")
+        raise SpecError(f"audit {sample.audit.audit_id} has no labels from people; add them with `audit score`")
     label, reading = _pair(known, sample)
     pairs = confusion(label, reading, sample.scale.points)
     matrix, wrong = misclassification(pairs), int((label != reading).sum())

@@ -123,7 +123,7 @@ def test_progress_tells_the_stages_of_a_condition(found: Comparison, told: list[
     ("options", "said"),
     [
         (("--models", "degrot"), "degrot"),
-        (("--models", ","), "models must name one model"),
+        (("--models", ","), "models must name at least one model"),
         (("--noise", "much"), "RATE,LOW,HIGH"),
         (("--noise", "1.5"), "noise must be a rate"),
         (("--margin", "0"), "margin"),

@@ -185,8 +185,8 @@ def test_a_twin_answers_after_each_wave_and_remembers_those_before() -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ({"scale": {"points": [0, 1]}}, "'scale' of twins is that of the record of people"),
-        ({"model": {"name": "scripted"}}, "give the mapping claims.plain.for"),
+        ({"scale": {"points": [0, 1]}}, "'scale' of twins comes from the record of people"),
+        ({"model": {"name": "scripted"}}, "in the mapping, give claims.plain.for"),
     ],
 )
 def test_twins_without_a_statement_or_with_another_record_are_refused(spec: dict[str, Any], problem: str) -> None:
@@ -267,7 +267,7 @@ def test_missing_cells_of_pandas_are_empty_and_ids_keep_their_digits() -> None:
     rows = pd.DataFrame(cells, dtype=object)
     results = import_panel(rows, PLAIN, store="people.sqlite")
     assert set(results.agents["name"]) == {"11", "12"}
-    with pytest.raises(SpecError, match="1234567890123456768 has lost digits; give the table with its column as text"):
+    with pytest.raises(SpecError, match="1234567890123456768 has lost digits; store its column as text"):
         _imported([{**ROWS[0], "who": 1234567890123456789.0}])
 
 
@@ -306,7 +306,7 @@ def test_a_group_of_debate_keeps_its_order_opinions_and_readers(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("spoil", "problem"),
     [
-        (lambda folder: None, "no .csv file of a group below it"),
+        (lambda folder: None, "contains no .csv files of groups"),
         (lambda folder: (folder / "a.csv").write_text("text\nhello\n"), "lacks 'event_order'"),
     ],
 )
@@ -415,17 +415,17 @@ def test_ratings_between_points_are_compared_as_numbers() -> None:
     # Nothing is on record before B's first number, so that it is no update.
     assert study.value[study.updated].tolist() == [40, 60.5]
     first = _slid(talk[talk["wave"] == 1], name="once", **columns)
-    with pytest.raises(MeasurementError, match="with it and the opinion just before on record: none"):
+    with pytest.raises(MeasurementError, match="with a recorded opinion just before; there are none"):
         osim.compare(first, "degroot")
 
 
 def test_what_compares_points_refuses_ratings_between_them() -> None:
     results = _slid()
-    with pytest.raises(MeasurementError, match="people rated between points, and this table counts points"):
+    with pytest.raises(MeasurementError, match="people rated between points, but this table counts points"):
         people_table(results)
-    with pytest.raises(SpecError, match="people rated between points, and twins state points"):
+    with pytest.raises(SpecError, match="people rated between points, but twins state points"):
         twins_experiment(results, {"model": {"name": "scripted"}})
-    with pytest.raises(SpecError, match="the opinions are numbers between points; labels, kappa and alpha"):
+    with pytest.raises(SpecError, match="opinions are numbers between points, but labels, kappa and alpha"):
         draw(_slid(SLIDERS.assign(said="Buses are cheap."), name="texts", text="said"), 3)
     why = refused("measure", "sliders.sqlite", "--experiment", "sliders", "--classifier", "lexicon")
     assert "people rated between points, and instruments code points" in why

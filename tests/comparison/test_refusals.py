@@ -58,7 +58,9 @@ def test_a_table_of_people_takes_a_record_of_people() -> None:
 
 
 def test_models_that_can_have_produced_nothing_are_refused_before_anything_is_fitted() -> None:
-    with pytest.raises(MeasurementError, match=r"dyads: no model of those named can have .* \(axelrod: its opinions"):
+    with pytest.raises(
+        MeasurementError, match=r"dyads: none of the given models can produce .* \(axelrod: its opinions"
+    ):
         osim.compare(_dyads(), "axelrod")
 
 
