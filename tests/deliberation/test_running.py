@@ -150,7 +150,7 @@ def test_the_voice_holds_the_person_and_nothing_in_it_is_expanded() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Interview(None), "seed must say who is interviewed"),
+        (lambda: Interview(None), "seed must describe the interviewed person"),
         (lambda: Interview("a baker", questions=[]), "questions: must have at least 1 entry"),
         (lambda: Interview("a baker", questions=["Where?", " "]), r"questions\[1\]: must not be blank"),
         (lambda: Interview("a baker", questions="american_voice"), "did you mean american_voices"),
