@@ -403,7 +403,7 @@ def test_ratings_are_written_for_a_mixed_model(tmp_path: Any) -> None:
         (lambda table: many(table, table), "twice in pass 1 of round 0"),
         (lambda table: table.assign(policy=["p", None]), "need policy in each row; row 2 has none"),
         (lambda table: table.assign(citizen=[None, 1.0]), "need citizen in each row; row 1 has none"),
-        (lambda table: table.assign(agreement=["7", "seven"]), "agreement holds what is no number"),
+        (lambda table: table.assign(agreement=["7", "seven"]), "agreement contains a value that is not a number"),
         (lambda table: table[[*table.columns, "policy"]], "a column twice: policy"),
     ],
 )

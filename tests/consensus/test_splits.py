@@ -92,9 +92,9 @@ def test_a_folder_of_a_model_is_an_encoder(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ({"questions": "Should it?"}, "must be texts"),
-        ({"questions": [*QUESTIONS, " "]}, "none of which is blank"),
+        ({"questions": [*QUESTIONS, " "]}, "must be non-blank texts"),
         ({"questions": QUESTIONS[:2]}, "ks: from 2 to 1 is valid, as 2 questions differ; got none"),
-        ({"questions": ["Should we?"] * 9, "without": ["should we"]}, "no word is left"),
+        ({"questions": ["Should we?"] * 9, "without": ["should we"]}, "contain no usable words"),
         ({"ks": [3, 9]}, "ks: from 2 to 8 is valid, as 9 questions differ; got 9"),
         ({"ks": [1]}, "ks: .*; got 1"),
         ({"ks": [2.5]}, "ks must be a whole number"),
@@ -189,7 +189,7 @@ def test_a_split_keeps_its_promises(sizes: list[int], test: float, held_out: int
         ({"vectors": [1.0] * 9}, r"vectors of shape \(9,\)"),
         ({"topics": [None, *range(8)]}, "needs the column topic, with a value in each row"),
         ({"questions": [*QUESTIONS[:-1], QUESTIONS[0].upper()]}, "'SHOULD BUSES RUN AT NIGHT.' is there twice"),
-        ({"held_out": 9}, "held_out: 9 of 9 leave a side fewer than two of 9 topics"),
+        ({"held_out": 9}, "held_out: 9 of 9 leave one side with fewer than two of 9 topics"),
         ({"topics": [1] * 9}, "fewer than two of 1 topics"),
     ],
 )

@@ -336,7 +336,7 @@ def test_power_means_leave_out_what_is_missing() -> None:
         ([1, 2], "array"),
         ([["a", "b"]], "numbers"),
         ([[1, 2], [1]], "array"),
-        (np.full((2, 2), math.nan), "no ballot is there"),
+        (np.full((2, 2), math.nan), "there is no ballot"),
         ([[1, 2, math.nan]], "covers all candidates"),
         ([[1, math.inf]], "finite"),
         ([[1, 2], [2, 2]], "ballot 1 is"),

@@ -185,7 +185,7 @@ def test_a_kind_of_text_is_a_word(kind: Any) -> None:
         ({"needs": "stance"}, r"Odd\.needs must be a sequence of names, such as \('stance',\); got 'stance'"),
         ({"given": {0: "text"}}, r"Odd\.given must lead from participants to names of externals; got \{0: 'text'\}"),
         ({"given": ("text",)}, r"Odd\.given must lead from participants to names of externals; got \('text',\)"),
-        ({"others": ("critic", "participant")}, r"Odd\.others: participants are counted by n_agents; name another"),
+        ({"others": ("critic", "participant")}, r"Odd\.others: n_agents counts participants; name another"),
     ],
 )
 def test_a_declaration_that_is_not_valid(declared: dict[str, Any], words: str) -> None:
