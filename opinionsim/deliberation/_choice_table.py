@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def choices(results: Results) -> pd.DataFrame:
-    """One row a judgement of a complete run: what a judge chose of a pair of texts; key ``cell, run_id, turn``.
+    """One row per judgement of a complete run: what a judge chose of a pair of texts; key ``cell, run_id, turn``.
 
     Returns
     -------

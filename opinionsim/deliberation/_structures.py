@@ -295,7 +295,7 @@ class AbstractStructure(ABC):
         Returns
         -------
         DataFrame
-            One row a turn, in order: turn, cycle, agent, name, role, response, status, reads, model, evidence.
+            One row per turn, in order: turn, cycle, agent, name, role, response, status, reads, model, evidence.
         """
         results = self._done()
         who = results.agents[["agent", "name", "role", "model"]]
