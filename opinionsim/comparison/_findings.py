@@ -249,8 +249,7 @@ class Comparison:
 
     @cached_property
     def free_runs(self) -> pd.DataFrame:
-        """One row per condition, candidate, measure and step: the best candidates with and without influence, let
-        loose.
+        """One row per condition, candidate, measure and step for the best candidates with and without influence.
 
         Columns: cell, candidate, measure, step, observed, low, mean, high, outside (of the band of 95 %), evidence; see
         :func:`opinionsim.comparison.free_runs`.

@@ -17,8 +17,7 @@ ANY = (-math.inf, math.inf)
 
 
 def limits_of(measure: str, low: float, high: float, ddof: int = 0) -> tuple[float, float]:
-    """Return the possible range of mean opinion or diversity on a scale from `low` to `high`; other metrics have no
-    limits."""
+    """Possible range of mean opinion or diversity on a scale from `low` to `high`; other metrics have no limits."""
     spread = (high - low) / 2 * (math.sqrt(2) if ddof else 1)
     return {"bias": (low, high), "diversity": (0.0, spread)}.get(measure.partition("@")[0], ANY)
 

@@ -236,8 +236,7 @@ def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def none_complete(runs: pd.DataFrame, undone: str) -> SpecError:
-    """Return the error for results without a complete run. It says how far the runs are, what is missing and what you
-    can do."""
+    """Return the error for results without a complete run, which says how far the runs are and what you can do."""
     told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
     go_on = "`opinionsim run` goes on, and `opinionsim room` where people take part"
     if set(runs["status"]) <= {"trial", "withdrawn"}:

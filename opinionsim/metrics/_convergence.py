@@ -1,5 +1,4 @@
-"""Times of convergence and consensus, and the opinions at which runs end; events that no record shows count as
-censored."""
+"""Times of convergence and consensus, and final opinions of runs; events that no record shows count as censored."""
 
 from __future__ import annotations
 

@@ -34,8 +34,7 @@ def level_name(axis: str | None, level: Any, titles: Mapping[str, str]) -> str:
 
 
 def describe(run: pd.Series, without: tuple[str, ...] = (), among: pd.DataFrame | None = None) -> str:
-    """Describe the condition of a run in words without some columns, including its level of everything that varies
-    `among` the runs."""
+    """Describe a run's condition without some columns, including its level of all that varies `among` the runs."""
     bias, memory = run["confirmation_bias"], run["memory"]
     if run["evidence"] == "equation" and run["topic"] == "none":
         # Opinions of an equation need no topic.

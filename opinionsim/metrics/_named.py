@@ -65,8 +65,7 @@ def named_metrics(
 
 
 def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
-    """Compute the mean of every variable except stance in each run; for a variable with no (0) and yes (1), this is the
-    share of texts with yes.
+    """Mean of every variable except stance in each run; for a variable with no (0) and yes (1), the share of yes.
 
     Parameters
     ----------
@@ -96,8 +95,7 @@ def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_metrics(named: Sequence[NamedPart], scale: OpinionScale, truth: float | None = None) -> None:
-    """Refuse metrics that cannot be computed from final opinions by trying each on a few opinions; `truth` is the
-    topic's.
+    """Refuse metrics that cannot be computed from final opinions, trying each on a few; `truth` is the topic's.
 
     Raises
     ------

@@ -93,8 +93,7 @@ def check_ddof(ddof: int) -> None:
 
 
 def nearest_points(values: np.ndarray, scale: OpinionScale) -> np.ndarray:
-    """Position of the closest scale point for each value, shape (n,). If two are equally close, the one nearer to
-    neutral."""
+    """Position of the closest scale point for each value, shape (n,); ties go to the point nearer to neutral."""
     order = np.lexsort((scale.values, np.abs(scale.values - scale.neutral)))
     return np.asarray(order[np.argmin(np.abs(values[:, None] - scale.values[order]), axis=1)])
 
