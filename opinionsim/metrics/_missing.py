@@ -102,8 +102,7 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:
-    """Messages that turns of a run should have read, one per row, in order: ``run_id, reader`` and the message's
-    columns.
+    """Messages that turns of a run should have read, in order: ``run_id, reader`` and the message's columns.
 
     With `outside`, the frame also has messages from outside the run, whose ``turn`` is -1 and whose other columns are
     missing.
