@@ -98,5 +98,5 @@ def say_band(band: str, level: float, n_runs: ArrayLike = LEAST_RUNS, each: str 
     if (counts >= LEAST_RUNS).any():
         said.append("band: " + what.format(f"{100 * level:g}%"))
     if ((counts > 1) & (counts < LEAST_RUNS)).any():
-        said.append(f"{each}: runs, where there are fewer than {LEAST_RUNS}")
+        said.append(f"{each}: single runs of conditions with fewer than {LEAST_RUNS} runs")
     return "; ".join(said)
