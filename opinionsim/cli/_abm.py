@@ -60,13 +60,13 @@ def abm(
     describe: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a classic opinion model once, or a sweep of it: every combination of values.
+    """Simulate a classic opinion model once, or sweep over every combination of values.
 
     Parameters
     ----------
     model : MODEL|SPEC
-        Name of the model (see: opinionsim list abm), import path of one of your own, package.module:NAME, or path of
-        the specification of a sweep (.yaml).
+        Name of the model (see: opinionsim list abm), import path of your own model, package.module:NAME, or path of the
+        specification of a sweep (.yaml).
     settings : NAME=VALUE
         A parameter or scheme option; range=[LOW,HIGH] of opinions; isolates=keep, agents without a partner are no
         error; of a single simulation record_every=STEPS; of a sweep at=STEPS, moments to measure at too: [10,100],
@@ -76,38 +76,38 @@ def abm(
         Run every value of a parameter, a scheme option, n, network, network.k, initial, initial.high or range: a list,
         epsilon=[0.1,0.2], or a range with its ends, epsilon=0.05:0.5:0.05. May be repeated: every combination.
     agents : N
-        Number of agents; default 100.
+        Number of agents. Default: 100.
     network : SPEC
         Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'. Default: complete.
     initial : SPEC
         uniform, normal, beta, share, even, levels, or {kind: share, high: 0.3}, or a number an agent.
     steps
-        Steps, each of one update an agent. Default: 100.
+        Number of steps, each with one update per agent. Default: 100.
     until : SPEC
-        End runs before: frozen, consensus or '{change: 1e-4}'.
+        End runs earlier: frozen, consensus or '{change: 1e-4}'.
     replicates
-        Number of simulations, of each point. Default: 1.
+        Number of simulations of each point. Default: 1.
     seed
         Root of all randomness. Default: 0.
     metrics : NAME
-        May be repeated. Default: those of the model, such as bias.
+        Metric to compute. You can repeat the option. Default: those of the model, such as bias.
     store : STORE
-        Keep measures in a store, as runs are done; the same command later goes on where this one was. Default: nothing
-        is kept; of a specification, results/NAME.sqlite.
+        Store measures as runs complete; the same command continues later from there. Default: no store, or
+        results/NAME.sqlite for a specification.
     threads
-        Simulations at a time. Default: one a processor.
+        Number of parallel simulations. Default: one per processor.
     cluster : ADDRESS
-        Dask scheduler whose workers simulate, as tcp://HOST:8786; this process keeps what they find.
+        Dask scheduler whose workers simulate, such as tcp://HOST:8786. This process stores their results.
     plan
-        Print points, runs, time and memory of a sweep; carry out a pilot only.
+        Print points, runs, time and memory of a sweep, and run only a pilot.
     yes
-        Start a sweep of more than a day without a question.
+        Start a sweep of more than a day without confirmation.
     csv : FILE
-        Save every opinion; of a sweep, every run.
+        Save every opinion, or for a sweep, every run.
     figure : FILE
-        Draw into this file.
+        Draw a figure into this file.
     describe
-        Describe the model; simulate nothing.
+        Describe the model without a simulation.
     """
     from opinionsim.classic import check_names, find_model
     from opinionsim.classic.sweeps import default_sweep_store, load_sweep

@@ -148,7 +148,7 @@ def _opinionsim(
 ) -> None:
     """Simulate opinion dynamics with language-model agents.
 
-    Begin with [bold]opinionsim demo[/bold]: it needs no key and no network.
+    Start with [bold]opinionsim demo[/bold], which needs no key and no network.
     """
     say_logged("opinionsim.foundation.tables")
 

@@ -25,14 +25,14 @@ def plan(
     noise: float = 0.3,
     points: int = 5,
 ) -> None:
-    """Print how many labels a condition needs.
+    """Print how many labels each condition needs.
 
     Parameters
     ----------
     half_width : W
         Half-width of a contrast, in scale points.
     noise
-        Share of readings that may be pure chance.
+        Share of readings that can be pure chance.
     points
         Points of the scale.
     """
@@ -55,7 +55,7 @@ def instruments(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print how the readings of the same texts agree: instruments, self-reports, and labels of people."""
+    """Print the agreement between readings of the same texts: instruments, self-reports and people's labels."""
     from opinionsim.audit import instrument_tables
 
     require_table(csv, "evidence", force=force)
@@ -75,18 +75,18 @@ def sample(
     experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
-    """Draw texts for coders and write a file for each; the key stays in the store.
+    """Draw texts for coders and write a file for each coder. The key stays in the store.
 
     Parameters
     ----------
     labels : N
-        Texts of each condition.
+        Number of texts for each condition.
     coders : A,B
-        Names of the people who label, a file for each.
+        Names of the people who label; each gets a file.
     out : DIR
-        Folder of the files.
+        Folder for the files.
     by : A,B
-        Conditions, the primary contrast first. Default: those that the specification names, else the first that varies.
+        Conditions, the primary contrast first. Default: those in the specification, otherwise the first that varies.
     """
     from opinionsim.audit import draw, write_files
 
@@ -114,14 +114,14 @@ def score(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep labels in the store and print how the instrument agrees with them; without files, print it again.
+    """Store labels and print how well the instrument agrees with them. Without files, print it again.
 
     Parameters
     ----------
     files : FILE...
-        Files of coders, filled in.
+        Completed files from the coders.
     coder : MODEL
-        A chat model that labels too, as a check of consistency.
+        A chat model that also labels the texts, as a check of consistency.
     settings
         An option of the classifier chat, for that model.
     mirror
@@ -160,12 +160,12 @@ def correct(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean opinions, contrasts and diversity as read and as corrected by labels of people.
+    """Print mean opinions, contrasts and diversity as read, and corrected with people's labels.
 
     Parameters
     ----------
     diversity
-        Whether to correct diversity too.
+        Also correct diversity.
     simulations
         Simulated studies for each interval of diversity.
     """

@@ -58,7 +58,7 @@ def compare(
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask whether classic models explain the runs, and whether influence is needed at all.
+    """Test whether classic models explain the runs, and whether agents influence each other.
 
     Parameters
     ----------
@@ -66,18 +66,18 @@ def compare(
         Names of classic models (see: opinionsim list abm). Default: voter, degroot, friedkin-johnsen, deffuant,
         jager-amblard and lorenz.
     noise : RATE
-        Share of ratings that are wrong, RATE,LOW,HIGH with the ends of its interval, or audit: as labels of people
-        show. Default: it is fitted.
+        Share of wrong ratings as RATE,LOW,HIGH with the ends of its interval, or audit to take it from people's labels.
+        Default: fitted.
     margin : X
         Scale points moved for each point of discrepancy below which influence counts as absent. Default: 0.05.
     cell : LABEL
-        Only this condition; may be repeated.
+        Only this condition. You can repeat the option.
     seed
         Seed of all draws.
     threads : N
-        Fits made side by side. Default: as many as there are processors.
+        Number of parallel fits. Default: one per processor.
     csv : DIR
-        Also save the unrounded numbers, each frame in a file of this folder.
+        Also save the unrounded numbers in this folder, one file per frame.
     plot : FILE
         Also draw the figure into a file that ends in .png, .svg or .pdf.
     """

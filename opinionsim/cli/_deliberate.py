@@ -35,7 +35,7 @@ RunToPrint = Annotated[
     typer.Option(
         "--run",
         metavar="NAME|ID",
-        help=f"Run to print: condition and replicate, or start of its id. Default: the first {_MOST_PRINTED}.",
+        help=f"Run to print: condition and replicate, or the start of its id. Default: the first {_MOST_PRINTED}.",
     ),
 ]
 
@@ -48,7 +48,7 @@ def deliberate(
     changes: Changes = None,
     prompts: str | None = None,
 ) -> None:
-    """Carry out an experiment and print what was said. Running it again makes no call that is on record."""
+    """Run an experiment and print its transcripts. If you repeat the command, it repeats no calls."""
     from opinionsim.watching import transcript
 
     print_runs(read_spec(spec, changes, prompts), store, run, max_concurrency, transcript)
@@ -83,19 +83,19 @@ def room(
     port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
     no_browser: bool = False,
 ) -> None:
-    """Take part in an experiment that has a seat, on a page or at the --terminal.
+    """Take part in an experiment that has a seat, on a web page or with --terminal.
 
     Parameters
     ----------
     store : STORE
-        Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
+        Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME-room.sqlite.
     terminal
         Take every seat yourself, at this terminal.
     port : N
-        Port; 0 takes a free one.
+        Port. 0 takes a free one.
     no_browser
-        Print the link and open no browser.
+        Print the link without opening a browser.
     """
     experiment = read_spec(spec, changes, prompts)
     url = f"sqlite:///results/{experiment.spec.name}-room.sqlite" if store is None else store

@@ -19,12 +19,12 @@ from opinionsim.foundation.outputs import put, require_free
 def freeze(
     spec: str, out: Path | None = None, store: str | None = None, changes: Changes = None, prompts: str | None = None
 ) -> None:
-    """Fix design, analysis, prompts and models before the runs; write what to run and a preregistration form.
+    """Fix design, analysis, prompts and models before the runs, and write a manifest to run and a preregistration form.
 
     Parameters
     ----------
     out : FILE
-        Where to write what is frozen, as STUDY.frozen.json; the form goes beside it. Default: NAME.frozen.json.
+        File for the frozen study, such as STUDY.frozen.json. The form is written next to it. Default: NAME.frozen.json.
     """
     from opinionsim.report import freeze, preregistration
 
@@ -55,7 +55,7 @@ def report(
     Parameters
     ----------
     out : FILE
-        The file. Default: NAME-report.html, beside the store.
+        File to write. Default: NAME-report.html, next to the store.
     """
     from opinionsim.report import write_page
 
@@ -79,18 +79,19 @@ def export(
     design: DesignNumber = None,
     allow_parts: bool = False,
 ) -> None:
-    """Write all frames and the manifest into a folder, or the archive of a study to publish.
+    """Write all frames and the manifest to a folder, or write an archive of a study for publication.
 
     Parameters
     ----------
     folder : DIR
-        Folder to write, new or empty; of an archive also a file that ends in .zip.
+        New or empty folder to write to. For an archive, it can also be a file that ends in .zip.
     kind
-        Kind of file; parquet needs the extra of that name.
+        File format. parquet needs the extra of that name.
     archive
-        Also prompts, transcripts, tables, figures, report, documents and checksums, without what may not be passed on.
+        Add prompts, transcripts, tables, figures, report, documents and checksums, without texts that may not be passed
+        on.
     anonymous
-        An archive for blind review.
+        Prepare the archive for blind review.
     """
     from opinionsim.report import write_archive, write_export
 
@@ -108,12 +109,12 @@ def export(
 
 
 def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_json: AsJson = False) -> None:
-    """Check every file of an archive, and make its tables again from its frames.
+    """Check every file of an archive, and rebuild its tables from its frames.
 
     Parameters
     ----------
     archive
-        Folder that `export --archive` wrote, or a zip file of it.
+        Folder or zip file that `export --archive` wrote.
     """
     from dataclasses import asdict
 

@@ -39,16 +39,16 @@ def list_names(
     mapping: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """List topics, personas, models, classic models (abm), metrics and whatever else has a name.
+    """List topics, personas, models, classic models (abm), metrics and all other named parts.
 
     Parameters
     ----------
     name : NAME
-        With topics and personas: one of them, or the path of a file, to see what is in it. With templates: NAME or
-        SECTION.NAME to read whole. With whatever a specification or command names: that one, or one of your own by its
-        import path, package.module:NAME, which is imported.
+        For topics and personas: one of them, or the path of a file, to show its content. For templates: NAME or
+        SECTION.NAME to show the whole text. For all other parts: its name, or the import path of your own,
+        package.module:NAME, which is imported.
     survey : FILE
-        With personas: a survey (.csv, .parquet, .dta, .sav), of which variables, values and weighted shares are listed.
+        For personas: a survey (.csv, .parquet, .dta, .sav), to list its variables, values and weighted shares.
     mapping : NAME
         Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.
     """

@@ -27,24 +27,24 @@ class SharedOptions:
     Parameters
     ----------
     spec : SPEC
-        Path of a YAML specification or of a manifest, or the name of an experiment of the package (see: opinionsim list
+        Path of a YAML specification or a manifest, or the name of an experiment in the package (see: opinionsim list
         experiments).
     --set : A.B=VALUE
-        Replace a value of the specification, as in --set topic.framing=truth; may be repeated. Relative paths start
-        from the current folder.
+        Replace a value of the specification, such as --set topic.framing=truth. You can repeat the option. Relative
+        paths start from the current folder.
     --prompts : DIR
         Prompt pack to use: a name or a folder.
     --max-concurrency : N
-        Model calls in flight at once, over all runs. Default: that of the specification.
+        Maximum number of parallel model calls, over all runs. Default: the value in the specification.
     --store : STORE
-        Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
+        Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME.sqlite.
     store : STORE
         Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
     --experiment : NAME
-        Name of the experiment in the store. Default: the one run last.
+        Name of the experiment in the store. Default: the one that ran last.
     --design : N
-        Number of the design, where cells or instruments were changed (see: opinionsim status). Default: the one run
+        Number of the design, if cells or instruments have changed (see: opinionsim status). Default: the one that ran
         last.
     --kind
         Kind of text to read opinions from, such as report. Default: the first that was measured, in the order of the
@@ -55,16 +55,16 @@ class SharedOptions:
     --estimand
         What means are about. Default: topics like these from three topics on.
     --audit : ID
-        Which sample. Default: the one drawn last.
+        Sample to use. Default: the one drawn last.
     --seed
         Seed of all draws.
     --allow-key : NAME=HOST
-        Let the key in an environment variable go to a host for which a specification asks for it; may be repeated.
-        OPINIONSIM_KEYS=NAME=HOST,... in the environment does the same.
+        Allow a specification to send the key in an environment variable to a host. You can repeat the option, or set
+        OPINIONSIM_KEYS=NAME=HOST,... in the environment.
     --csv : FILE
-        Also save the unrounded numbers, each table in a file.
+        Also save the unrounded numbers, one file per table.
     --force
-        Replace a file that is there and that this command did not make; a store is never replaced.
+        Replace an existing file even if this command did not make it. Stores are never replaced.
     --allow-parts
         Import metrics, tables, figures and models of your own; this runs their code.
     --json

@@ -37,22 +37,22 @@ def plan(
     strict: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a specification; print its calls, tokens, money, critical path and time. Makes no call.
+    """Check a specification and forecast its calls, tokens, money, critical path and time. Makes no calls.
 
     Parameters
     ----------
     latency : SECONDS
-        Seconds of one model call. Default: as in --store, else 1.
+        Seconds that one model call takes. Default: as in --store, otherwise 1.
     reply_tokens : K
-        Tokens of one reply. Default: as in --store, else 200.
+        Tokens in one reply. Default: as in --store, otherwise 200.
     store : STORE
-        Take lengths and latency from the calls this experiment has in a store, and tell what is missing.
+        Take lengths and latency from this experiment's calls in a store, and forecast the remaining work.
     half_width : W
-        Half-width that the interval of the primary contrast is to have.
+        Desired half-width of the interval of the primary contrast.
     pilot : STORE
-        Store of a pilot, whose variance --half-width takes.
+        Store of a pilot that provides the variance for --half-width.
     strict
-        End with exit code 2 if a key, an extra or weights that the run needs are missing.
+        Exit with code 2 if the run needs a key, an extra or weights that are missing.
     """
     if (half_width is None) != (pilot is None):
         raise SpecError("--half-width and --pilot go together: how precise, and from what variance")
@@ -153,13 +153,13 @@ def preview(
     prompts: str | None = None,
     run: str | None = None,
 ) -> None:
-    """Print the first prompt of each kind of turn, as a model would get it. Makes no call.
+    """Print the first prompt of each kind of turn as a model would receive it. Makes no calls.
 
     Parameters
     ----------
     run : NAME|ID
-        Condition and replicate of the planned run, as in weak/3, or start of its id. Default: the first one that is not
-        a record of people.
+        Condition and replicate of the planned run, such as weak/3, or the start of its id. Default: the first run that
+        is not a record of people.
     """
     from opinionsim.planning import preview as rendered
     from opinionsim.watching import row_of

@@ -44,18 +44,18 @@ def run(
     robustness: bool = False,
     cluster: str | None = None,
 ) -> None:
-    """Carry out an experiment. Running it again finishes what is missing and repeats nothing.
+    """Run an experiment. If you repeat the command, it completes what is missing and repeats no calls.
 
     Parameters
     ----------
     fresh
-        Start runs anew whose stored replies answer other prompts than today's.
+        Restart runs whose prompts have changed since their replies were stored.
     pilot
-        Carry out one replicate of every cell; the whole sweep later continues from these.
+        Run only one replicate of every cell. The full run continues from there.
     robustness
-        Carry out the variants of the specification too, after its own runs.
+        Also run the variants of the specification, after its own runs.
     cluster : ADDRESS
-        Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.
+        Dask scheduler whose workers carry out the runs, such as tcp://HOST:8786. Needs a PostgreSQL store.
     """
     from opinionsim.planning import counts_by_run, plan
     from opinionsim.running import Invocation
@@ -121,13 +121,13 @@ def measure(
     classifier : NAME
         Classifier (see: opinionsim list classifiers).
     variable : NAME
-        What it measures.
+        Variable that it measures.
     texts : A,B
-        Kinds of text that it reads; default those in which an opinion is stated.
+        Kinds of text that it reads. Default: those that state an opinion.
     context
-        Tell it what was read, and who wrote.
+        Also show it what the author had read, and who the author is.
     settings : NAME=VALUE
-        An option of the classifier, such as model=NAME, or options.base_url=ADDRESS for one of its model.
+        An option of the classifier, such as model=NAME, or of its model, such as options.base_url=ADDRESS.
     """
     from opinionsim.metrics import between_points, cut, none_complete
     from opinionsim.running import Invocation
@@ -175,16 +175,16 @@ def check_model(
     max_concurrency: Slots = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a chat model 100 questions and print its card: what it does in an agent's place. Running it again resumes.
+    """Make 100 calls to a chat model and print a card that shows how it plays an agent. Repeat the command to resume.
 
     Parameters
     ----------
     model : MODEL
-        Chat model as specifications name it (see: opinionsim list models).
+        Chat model, named as in a specification (see: opinionsim list models).
     store : STORE
-        Where its replies are kept, and its card beside them. Default: results/check-MODEL.sqlite.
+        Store for the replies; the card is written next to it. Default: results/check-MODEL.sqlite.
     study : SPEC
-        Study whose price the card tells, played by this model. Default: one of 100 agents and 100 steps.
+        Study whose price with this model the card shows. Default: 100 agents and 100 steps.
     """
     from opinionsim.audit import card_table, model_card
     from opinionsim.planning import card_file, plan, spell_seconds

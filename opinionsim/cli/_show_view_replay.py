@@ -30,18 +30,19 @@ def show(
     prompt: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what was said in a run, who read what, and how each text was coded.
+    """Print the transcript of a run, with what each agent read and how each text was coded.
 
     Parameters
     ----------
     run : NAME|ID
-        Condition and replicate of the run, as in weak/3, or start of its id (see: status --runs). Default: the first.
+        Condition and replicate of the run, such as weak/3, or the start of its id (see: status --runs). Default: the
+        first.
     agent : N|NAME
-        Only this agent, from 0, or by (the beginning of) its name.
+        Only this agent: a number from 0, or the name or its beginning.
     turn : N
-        Only this turn, from 0.
+        Only this turn: a number from 0.
     shifts : N
-        Only the N largest changes of opinion, and what was read.
+        Only the N largest changes of opinion, with what the agents had read.
     prompt
         Also print the literal prompt of each call.
     """
@@ -144,18 +145,18 @@ def view(
     export: Path | None = None,
     force: Force = False,
 ) -> None:
-    """Look at the experiments of a store in a browser, while they are carried out or later.
+    """Show the experiments of a store in a browser, during the runs or later.
 
     Parameters
     ----------
     port : N
-        Port; 0 takes a free one. Default: 8710, if it is free.
+        Port. 0 takes a free one. Default: 8710, if it is free.
     no_browser
-        Print the link and open no browser.
+        Print the link without opening a browser.
     run : NAME|ID
         The run that --export writes (see: status --runs).
     export : FILE
-        Write one run as an HTML file that opens without a host.
+        Write one run to an HTML file that opens without a server.
     """
     if (run is None) != (export is None):
         raise SpecError("--run and --export go together: the run, and the file that it is written to")
@@ -191,7 +192,7 @@ def copy(
     source: str,
     target: str,
 ) -> None:
-    """Copy a store into a new file, at any time: also while it is being written, or after a run was killed.
+    """Copy a store to a new file, at any time: even while a run writes to it, or after a run was killed.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def copy(
 
 @store.command()
 def check(store: str) -> None:
-    """Check everything in a store: print what is damaged or missing, with exit code 1, or that it is sound."""
+    """Check everything in a store. Print what is damaged or missing, with exit code 1, or that the store is sound."""
     from opinionsim.store import open_store
 
     with open_store(store, write=False) as opened:

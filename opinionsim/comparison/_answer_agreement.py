@@ -184,8 +184,8 @@ class ItemAgreement:
         Returns
         -------
         DataFrame
-            One row a subgroup: ``variable``, ``value``; ``n``, ``effective_n``, ``mean`` and ``standard_error`` of the
-            survey; the same of the model with ``model_`` before the name; and ``difference``, model less survey.
+            One row per subgroup: ``variable``, ``value``; ``n``, ``effective_n``, ``mean`` and ``standard_error`` of
+            the survey; the same of the model with ``model_`` before the name; and ``difference``, model less survey.
         """
         rows = []
         everyone = self._survey > 0

@@ -22,15 +22,15 @@ def read_debate(folder: str | Path) -> pd.DataFrame:
     Parameters
     ----------
     folder : str or Path
-        ``raw`` or ``golden`` of the data set, or a folder of it: one file a group, in a folder of its topic. Fetch it
+        ``raw`` or ``golden`` of the data set, or a folder of it: one file per group, in a folder of its topic. Fetch it
         yourself, and read the licence in its repository first.
 
     Returns
     -------
     DataFrame
-        One row an opinion or message: ``group``, ``topic``, ``person``, ``wave`` (0 the first opinion, 1 the rounds, 2
-        the last opinion), ``order``, ``kind``, ``text``, ``rating`` (1 to 6, NaN for messages) and
-        ``recipient`` (None for all). Rows that are marked as not valid are left out.
+        One row per opinion or message: ``group``, ``topic``, ``person``, ``wave`` (0 the first opinion, 1 the rounds, 2
+        the last opinion), ``order``, ``kind``, ``text``, ``rating`` (1 to 6, NaN for messages) and ``recipient`` (None
+        for all). Rows that are marked as not valid are left out.
 
     Raises
     ------

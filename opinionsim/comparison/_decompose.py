@@ -74,11 +74,11 @@ def decompose(
     Returns
     -------
     Table
-        One row a part and condition. The frame has the axes that tell conditions apart, ``part, equation, cell,
-        control, value, value_ci_low, value_ci_high``, what the interval rests on, ``p`` (NaN where evidence is scripted
-        or mixed), ``claim`` (``effect`` where chance decided who read whom, else ``association`` or ``description``),
-        ``missing`` (the cell without which there is no value, with the line of a specification that supplies it) and
-        ``evidence`` (``mixed`` where the cells of a condition differ in it).
+        One row per part and condition. The frame has the axes that tell conditions apart,
+        ``part, equation, cell, control, value, value_ci_low, value_ci_high``, what the interval rests on, ``p`` (NaN
+        where evidence is scripted or mixed), ``claim`` (``effect`` where chance decided who read whom, else
+        ``association`` or ``description``), ``missing`` (the cell without which there is no value, with the line of a
+        specification that supplies it) and ``evidence`` (``mixed`` where the cells of a condition differ in it).
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _supplied(kind: str, framing: str | None, group: pd.DataFrame) -> str:
 def _numbers(
     runs: pd.DataFrame, stance: pd.DataFrame, turns: pd.DataFrame, updates: pd.DataFrame, kind: str
 ) -> pd.DataFrame:
-    """One row a run: cell, topic and block; mean opinion, slopes on assigned opinions and messages, first speaker."""
+    """One row per run: cell, topic and block; mean opinion, slopes on assigned opinions and messages, first speaker."""
     own = stance.merge(runs[["run_id", "instrument_id"]], on=["run_id", "instrument_id"])
     heads, finals = final_opinions(runs, own, turns)
     # Runs in which too few were measured have no mean.

@@ -165,7 +165,7 @@ def predict(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread:
     Returns
     -------
     ndarray (M,)
-        One number a turn; 0 also where an update is passed over. Each run counts alone, so that results are the same
+        One number per turn; 0 also where an update is passed over. Each run counts alone, so that results are the same
         however runs are put together.
     """
     out = np.zeros(len(study.agent))

@@ -183,7 +183,7 @@ class Comparison:
         self._explained, self._left_out = explained, left_out
 
     def plot(self) -> Figure:
-        """Draw a row a condition: response curve, scores, and free runs beside the record.
+        """Draw a row per condition: response curve, scores, and free runs beside the record.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class Comparison:
 
     @cached_property
     def fits(self) -> pd.DataFrame:
-        """One row a condition, candidate and parameter.
+        """One row per condition, candidate and parameter.
 
         Columns: cell, candidate, parameter, value, low and high (95 % interval, of the parameters of the best
         candidate), objective (log likelihood and log density of the noise), reason (why a candidate cannot have
@@ -206,7 +206,7 @@ class Comparison:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """One row a condition and candidate, the best first.
+        """One row per condition and candidate, the best first.
 
         Columns: cell, candidate, influence (whether it says that agents change by what they read), score (mean log
         score of an update in a held-out run, averaged over runs), standard_error (over blocks, as the other one is),
@@ -218,7 +218,7 @@ class Comparison:
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """One row a condition.
+        """One row per condition.
 
         Columns: cell, finding (``influence``, ``persistence``, ``no interaction needed``, ``none adequate``,
         ``undecided``, ``withheld`` or ``not compared``), best (candidate), ties (those within one standard error, the
@@ -249,7 +249,7 @@ class Comparison:
 
     @cached_property
     def free_runs(self) -> pd.DataFrame:
-        """One row a condition, candidate, measure and step: the best candidates with and without influence, let loose.
+        """One row per condition, candidate, measure and step for the best candidates with and without influence.
 
         Columns: cell, candidate, measure, step, observed, low, mean, high, outside (of the band of 95 %), evidence; see
         :func:`opinionsim.comparison.free_runs`.
@@ -258,7 +258,7 @@ class Comparison:
 
     @cached_property
     def trust(self) -> pd.DataFrame:
-        """One row a condition and parameter of the fit from which studies were drawn.
+        """One row per condition and parameter of the fit from which studies were drawn.
 
         Columns: cell, candidate (that fit), parameter, truth, mean and sd (of its estimates in these studies), claimed
         (share of them in which influence was claimed), recovered (share in which that was right), gap (to the table of

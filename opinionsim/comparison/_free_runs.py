@@ -37,13 +37,13 @@ def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[s
     Returns
     -------
     DataFrame
-        One row a measure and step from 1: ``candidate``, ``measure``, ``step``, ``observed``, ``low``, ``mean``,
+        One row per measure and step from 1: ``candidate``, ``measure``, ``step``, ``observed``, ``low``, ``mean``,
         ``high`` (from the least to the largest of 39 repetitions, outside of which one more is in 5 % of cases) and
-        ``outside`` (whether the record lies outside). Measures are ``bias``,
-        ``diversity``, ``fragmentation`` and ``neighbour correlation`` (of an agent with those whose messages it reads,
-        by their number; NaN while opinions do not vary), means over runs; and two distances, of the record or of one
-        repetition to all repetitions together: ``Wasserstein``, of the opinions of all agents, in scale points, and
-        ``transitions``, half the sum of differences between the shares of updates so far by opinion before and after.
+        ``outside`` (whether the record lies outside). Measures are ``bias``, ``diversity``, ``fragmentation`` and
+        ``neighbour correlation`` (of an agent with those whose messages it reads, by their number; NaN while opinions
+        do not vary), means over runs; and two distances, of the record or of one repetition to all repetitions
+        together: ``Wasserstein``, of the opinions of all agents, in scale points, and ``transitions``, half the sum of
+        differences between the shares of updates so far by opinion before and after.
     """
     drawn = [
         problem.redrawn(candidate, each, stream(seed, "free run", number, candidate.name), begun=True)

@@ -24,7 +24,7 @@ class PanelMapping(DocumentModel):
     """The mapping of a panel: how the rows of a table become a record of people.
 
     A table has one row for each thing that a person said or rated (name `wave`, and `order` where a wave has several),
-    or one row a person with a column for each rating (name several columns as `rating`).
+    or one row per person with a column for each rating (name several columns as `rating`).
     """
 
     name: str = Field(min_length=1)

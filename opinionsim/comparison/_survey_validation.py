@@ -44,11 +44,11 @@ class SurveyValidation:
         One row for each ``item`` (``all`` for the mean over items, where there are several), ``measure`` and ``of``,
         whose answers it is of, with ``value``, ``low`` and ``high`` (:func:`opinionsim.comparison.intervals`).
     items : DataFrame
-        One row an item: ``item``, ``question``, ``asked``, ``training_data``; ``drawn`` respondents, how many have no
+        One row per item: ``item``, ``question``, ``asked``, ``training_data``; ``drawn`` respondents, how many have no
         answer (``missing``) and have none of the model (``model_missing``, ``again_missing``), ``pairs`` of answers,
         and ``trained_on``, how many others the regression has seen.
     subgroups : DataFrame
-        One row a subgroup and item (:meth:`opinionsim.comparison.ItemAgreement.subgroups`).
+        One row per subgroup and item (:meth:`opinionsim.comparison.ItemAgreement.subgroups`).
     findings : tuple of str
         What the intervals show; none of scripted answers.
     notes : tuple of str

@@ -127,7 +127,7 @@ def events(results: Results, wording: str | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a turn whose author read a message of another: ``run_id, cell, block, step, turn, agent``; ``before``,
+        One row per turn whose author read a message of another: ``run_id, cell, block, step, turn, agent``; ``before``,
         its opinion as measured last, never one that was assigned; ``said``, the mean measured opinion of the messages;
         ``after``, what was measured of the turn itself (NaN where there is none, as for the others); ``exposure``,
         which update of the agent it is, from 1; ``n_messages`` that were read and ``n_unmeasured`` of them;
@@ -180,7 +180,7 @@ def response_curve(updates: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a condition and distance: ``cell, discrepancy`` (message less opinion before, in scale points);
+        One row per condition and distance: ``cell, discrepancy`` (message less opinion before, in scale points);
         ``change`` (mean of opinion after less before) with the 95 % band ``low, high``, and ``changed`` (share of
         updates after which the opinion is another) with ``changed_low, changed_high``; ``n_updates``, ``n_blocks``,
         ``evidence``. Bands are clustered by block, by the variance of a ratio and Student's t, and NaN below two

@@ -41,7 +41,7 @@ class ConsensusData:
     Attributes
     ----------
     frame : DataFrame
-        One row a citizen, round and candidate: ``round, candidate, citizen, name, agreement, rank, winner, policy``;
+        One row per citizen, round and candidate: ``round, candidate, citizen, name, agreement, rank, winner, policy``;
         agreement is the mean over passes, NaN without ratings, and rank that of the citizen's ballot, NaN without.
     rules : DataFrame
         As :func:`opinionsim.consensus.other_rules` gives it, of the ballots that elect.

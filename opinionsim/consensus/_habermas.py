@@ -65,9 +65,9 @@ class HabermasData:
     """What :func:`import_habermas` returns."""
 
     ratings: pd.DataFrame
-    """One row a rating of a statement by a person."""
+    """One row per rating of a statement by a person."""
     questions: pd.DataFrame
-    """``id, question, affirming_statement, negating_statement, topic, split``: one row a question."""
+    """``id, question, affirming_statement, negating_statement, topic, split``: one row per question."""
     topics: Mapping[str, Topic]
     """A topic of each question with two statements that differ, by its id in lower case; the sides are ``affirming``
     and ``negating``."""

@@ -39,9 +39,9 @@ def generated_questions(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``question, run_id, turn, evidence``: one row a question, in the order of runs and turns. Questions that differ
-        from an earlier one in case and spaces alone are left out, as are replies that were not accepted, among them
-        repeated examples.
+        ``question, run_id, turn, evidence``: one row per question, in the order of runs and turns. Questions that
+        differ from an earlier one in case and spaces alone are left out, as are replies that were not accepted, among
+        them repeated examples.
     """
     calls = results.calls
     accepted = calls.loc[(calls["act"] == "question") & (calls["acceptance"] == "accepted"), ["run_id", "turn"]]
@@ -54,8 +54,8 @@ def generated_questions(results: Results) -> pd.DataFrame:
 def write_curation(questions: Iterable[str], path: str | Path) -> None:
     """Write a CSV file in which a person decides which questions to leave out, and why.
 
-    It has one row a question and the columns ``question``, those of :data:`EXCLUSIONS`, and ``decided_by``. The person
-    writes ``yes`` (or ``x``, or 1) for a reason that holds, and in the last column of every question their name.
+    It has one row per question and the columns ``question``, those of :data:`EXCLUSIONS`, and ``decided_by``. The
+    person writes ``yes`` (or ``x``, or 1) for a reason that holds, and in the last column of every question their name.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def read_curation(path: str | Path) -> pd.DataFrame:
     -------
     DataFrame
         ``question``, a column of bool for each of :data:`EXCLUSIONS`, ``decided_by``, and ``kept``: whether no reason
-        holds. One row a question, in the order of the file.
+        holds. One row per question, in the order of the file.
 
     Raises
     ------

@@ -47,7 +47,7 @@ def sessions_of(results: Results) -> Iterator[tuple[dict[str, Any], Recorded]]:
 
 
 def selections(results: Results) -> pd.DataFrame:
-    """One row an election of a session that looks for a consensus; key ``cell, run_id, round, ballots``.
+    """One row per election of a session that looks for a consensus; key ``cell, run_id, round, ballots``.
 
     It is held again from the ballots on record.
 

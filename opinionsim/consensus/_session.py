@@ -69,7 +69,7 @@ class Scores(NamedTuple):
     """Further statements, of which the outcome says nothing."""
 
     async def outcome(self, outcomes: Outcomes) -> np.ndarray:
-        """One row an opinion."""
+        """One row per opinion."""
         pairs = [(each, own) for own in self.opinions for each in (*self.statements, *self.beside)]
         found = await asyncio.gather(*(outcomes.opinion(each, acts.PREDICTED, about=own) for each, own in pairs))
         return np.reshape(np.array(found, dtype=float), (len(self.opinions), -1))[:, : len(self.statements)]

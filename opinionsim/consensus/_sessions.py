@@ -45,7 +45,7 @@ def statements(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a statement that can be used. Columns: group (run id), cell, round (0: the opinion round; -1: of the
+        One row per statement that can be used. Columns: group (run id), cell, round (0: the opinion round; -1: of the
         position statement, rated before opinions are stated, where it does not stand), candidate (turn; ``position``
         for the position statement), policy (the drafter's label or style, ``position``, ``own opinion`` or
         ``control``), left_out (citizen whose opinion the drafter did not read; missing where it read all), stands
@@ -181,7 +181,7 @@ def other_rules(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row an election and rule that its ballots allow. Columns: group, cell, round, ballots, rule, winner (turn;
+        One row per election and rule that its ballots allow. Columns: group, cell, round, ballots, rule, winner (turn;
         of those tied the one that won, under the session's own rule, and else the first), first (turns of all at the
         first place), tied (whether there are several), same (whether the statement that the session's own rule chose is
         among them), evidence.

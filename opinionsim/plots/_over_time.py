@@ -109,7 +109,7 @@ class TrajectorySet:
         low, high = min(counts), max(counts)
         said = f"mean of {low}" if low > 1 else "1"
         said += f" to {high} runs" if low != high else " runs" if low > 1 else " run"
-        return said + (" a condition" if len(counts) > 1 else "")
+        return said + (" per condition" if len(counts) > 1 else "")
 
 
 def trajectories_of(

@@ -239,12 +239,12 @@ def ribbons(
         Where to draw all lines; default a new figure (``ax.figure``), of several panels where the conditions have
         several factors.
     legend : bool
-        Name the lines and the band, to the right of a single panel or below several.
+        Name the lines, the band and the lines of single runs, to the right of a single panel or below several.
 
     Returns
     -------
     Axes
-        The first panel; all have the same axes. The title states the evidence and the settings that all runs share.
+        The first panel; all have the same axes. The caption states the settings that all runs share.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def ribbons(
     """
     data = ribbon_data(source, metric, kind, where, by, band, level, wording, rows, columns, **options)
     label = metrics.find_metric(data.metric).label
-    lines = [data.evidence, f"{label} over time: mean over the runs of each condition", data.band, *data.notes]
+    lines = [data.evidence, f"{label} over time, averaged over the runs of each condition", data.band, *data.notes]
     if data.facets is not None and ax is None:
         return _in_panels(data, data.facets, label, lines, legend=legend)
     counts = data.frame.groupby("cell", sort=False)["n_runs"].max()

@@ -15,11 +15,10 @@ from opinionsim.foundation.templates import filled as of_package, sentences as s
 #: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures;
 #: the parts of an archive, folders with a slash behind them.
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-#: What BibTeX reads as commands.
-_BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
-    ord("\\"): r"\textbackslash{}",
-    ord("~"): r"\textasciitilde{}",
-    ord("^"): r"\textasciicircum{}",
+#: What LaTeX reads as commands. BibTeX counts braces behind a backslash, too.
+_BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_"} | {
+    ord(sign): f"\\text{name}{{}}"
+    for sign, name in zip("{}\\~^", ["braceleft", "braceright", "backslash", "asciitilde", "asciicircum"], strict=True)
 }
 #: Accents as Unicode combines them and as LaTeX has them, and letters without parts.
 _ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327\u0328\u030b", "`'^~\"rvckH", strict=True))
@@ -35,7 +34,7 @@ def _ascii(text: str) -> str:
 
 def _printed(value: str) -> str:
     """A value of the bibliography as BibTeX reads it; its braces keep capitals."""
-    return re.sub(r"(?<=\d)-(?=\d)", "--", _ascii(value).replace("&", r"\&"))
+    return re.sub(r"(?<=\d)-(?=\d)", "--", _ascii(re.sub(r"[&%$#_]", r"\\\g<0>", value)))
 
 
 def spelled(value: Any) -> str:

@@ -67,7 +67,7 @@ def files_in(manifest: Mapping[str, Any]) -> list[DataFile]:
         if not (isinstance(about.get("source"), str) or field in ("rows", "edges")):
             continue
         number, one = len(node[field]) if isinstance(node[field], Mapping | list | tuple) else 0, _HELD[field]
-        name = Path(key).name if Path(key).suffix else str(about.get("name") or key)
+        name = Path(key).name if Path(key).suffix else " ".join(str(about.get("name", "")).split()) or key
         source, licence = (" ".join(str(about.get(each) or "").split()) for each in ("source", "licence"))
         found[name, one] = DataFile(name, number, one, source, licence)
     return list(found.values())

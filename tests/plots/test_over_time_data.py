@@ -71,7 +71,7 @@ def test_ribbons_average_runs_and_leave_out_those_without_a_value() -> None:
     # Two runs have no band: they are drawn themselves.
     assert data.frame[["low", "high"]].isna().all(axis=None)
     assert data.runs.dropna()[["run_id", "step", "value"]].to_numpy().tolist() == [["r0", 2, 1], ["r1", 2, -1]]
-    assert data.band == "thin lines: runs, where there are fewer than 8"
+    assert data.band == "thin lines: single runs of conditions with fewer than 8 runs"
     assert set(data.frame["evidence"]) == {"scripted"}
     assert data.evidence == EVIDENCE["scripted"]
 
@@ -381,7 +381,8 @@ def test_lines_of_many_agents_are_a_sample_over_initial_opinions() -> None:
     assert data.frame["agent"].unique().tolist() == [0, 25, 50, 75, 100]
     np.testing.assert_allclose(data.frame["value"][::2], [1, 0.75, 0.5, 0.25, 0])
     assert data.notes[-1] == "5 of 101 agents drawn, evenly over initial opinions"
-    assert len(plots.line_data(found).frame) == 202
+    assert len(plots.line_data(found, most=101).frame) == 202
+    assert len(plots.line_data(found).frame) == 200
 
 
 def test_conditions_are_in_the_order_of_their_levels_and_by_pools_the_rest() -> None:

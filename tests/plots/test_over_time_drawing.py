@@ -51,7 +51,7 @@ def test_ribbons_have_a_line_and_a_band_a_condition_and_name_them() -> None:
         "framing: truth (3 runs)",
         "single run",
     ]
-    assert "Thin lines: runs, where there are fewer than 8." in plots.caption_of(ax)
+    assert "Thin lines: single runs of conditions with fewer than 8 runs." in plots.caption_of(ax)
     assert [len(runs.get_segments()) for runs in ax.collections] == [3, 3]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "diversity (SD of \nopinions over agents)")
     own = Figure().add_subplot()
@@ -145,6 +145,7 @@ def test_lines_of_a_classic_model_start_in_the_colour_of_their_opinion() -> None
     (lines,) = ax.collections
     np.testing.assert_allclose(lines.get_segments()[0], [[0, 0], [10, 0.5]])
     expected = [to_rgba(colour)[:3] for colour in ("#E60000", "#999999", "#0066FF")]
+    lines.update_scalarmappable()
     np.testing.assert_allclose(lines.get_colors()[:, :3], expected, atol=0.01)
     assert ax.get_xlabel() == "step"
     assert stated(ax).startswith(EVIDENCE["equation"])

@@ -79,7 +79,7 @@ def sensitivity(
     Returns
     -------
     DataFrame
-        One row a citizen with a complete ballot, in groups and rounds with at least two of them: group, round,
+        One row per citizen with a complete ballot, in groups and rounds with at least two of them: group, round,
         citizen; winners and winners_without, the candidates at the first place with and without its ballot, more than
         one where the rule leaves them tied; and changed, whether its ballot changed the set of winners, which (9, 11)
         without 11 is too.
@@ -119,7 +119,7 @@ def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") ->
     Returns
     -------
     DataFrame
-        One row a group with both: group; n ratings of citizens and statements; rank_correlation over all of them
+        One row per group with both: group; n ratings of citizens and statements; rank_correlation over all of them
         (Spearman); within_citizens, the mean over citizens of the rank correlation over their own, on which elections
         rest; and mean_absolute_error, NaN where a prediction lies off the scale of agreement. NaN where one side is
         constant. Means over groups with intervals are those of :func:`estimate`.
@@ -186,7 +186,7 @@ def welfare_advantage(
     Returns
     -------
     DataFrame
-        One row an ordered pair of functions: criterion; other; advantage, by the criterion, of what its own function
+        One row per ordered pair of functions: criterion; other; advantage, by the criterion, of what its own function
         picks over what the other one picks, in points of agreement; its low and high; n elections of n_groups groups.
         Where predictions leave candidates tied, their mean welfare counts.
     """

@@ -88,7 +88,7 @@ def kappas_data(results: Results, value: str = "agreement", by: _By = None) -> p
     Returns
     -------
     DataFrame
-        One row a rater who rated twice, as :func:`opinionsim.consensus.reliability` gives it, with ``condition`` and
+        One row per rater who rated twice, as :func:`opinionsim.consensus.reliability` gives it, with ``condition`` and
         ``evidence``.
 
     Raises
@@ -122,7 +122,7 @@ def wins_data(
     Returns
     -------
     DataFrame
-        One row a mark, as in all figures of ratings but that of kappas: ``panel``; ``at``, its row; ``series``;
+        One row per mark, as in all figures of ratings but that of kappas: ``panel``; ``at``, its row; ``series``;
         ``measure``, what the value is; ``value``; ``low`` and ``high``, its 95 % interval over resampled groups, NaN
         for a single group; ``n`` of ``n_groups``; ``condition`` and ``evidence``. Here also ``policy``, ``other`` and
         ``ties``, which are in no win rate.
@@ -349,7 +349,7 @@ def wins_figure(data: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        A panel an aggregate and a row a pair; right of the dashed line the first policy wins more often.
+        A panel an aggregate and a row per pair; right of the dashed line the first policy wins more often.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class StatementExample(NamedTuple):
 
 
 def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", "quality"]) -> pd.DataFrame:
-    """Ratings of statements that can be trained on, one row a rating.
+    """Ratings of statements that can be trained on, one row per rating.
 
     Parameters
     ----------
