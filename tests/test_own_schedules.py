@@ -133,7 +133,7 @@ def test_a_message_from_outside_is_a_text(message: Any) -> None:
         ({"acts": None}, "acts must be a mapping by name"),
         ({"others": None}, "others must be a sequence of names"),
         ({"others": (3,)}, "others must be a sequence of names"),
-        ({"others": ("participant",)}, "n_agents counts participants"),
+        ({"others": ("participant",)}, "participants are counted by n_agents"),
         ({"needs": "stance"}, "needs must be a sequence of names"),
         ({"externals": None}, "externals must be a mapping by name"),
         ({"steps": -1}, "steps must be a whole number of at least 0"),

@@ -301,7 +301,7 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
     rows = [[name, mean_text(start[name], limits[name]), mean_text(end[name], limits[name])] for name in end]
     say(aligned([["metric", f"start{behind}", f"end{behind}"], *rows]))
     if found.delta is not None and takes_delta(end):
-        say("Clusters are separated by gaps above epsilon")
+        say("Clusters are told apart by gaps beyond epsilon")
     if n > 1:
         say(INTERVAL_MEANS)
 

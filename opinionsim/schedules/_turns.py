@@ -179,7 +179,7 @@ class ActSpec(Act):
                 f"got {self.kind!r}"
             )
         if self.draws and not self.template:
-            raise ScheduleError(f"act {self.name!r}: template must be named if the act asks an agent")
+            raise ScheduleError(f"act {self.name!r}: template must be named where somebody is asked")
         if not self.draws and self.memory != "none":
             raise ScheduleError(f"act {self.name!r}: memory must be none with 0 draws; got {self.memory!r}")
 
@@ -391,7 +391,7 @@ def check_schedule(schedule: object) -> AnySchedule:
     missing = [name for name in declared if not hasattr(schedule, name)]
     if missing:
         raise ScheduleError(
-            f"{kind} declares no {', '.join(missing)}; inherit opinionsim.schedules.Schedule, which has defaults"
+            f"{kind} declares no {', '.join(missing)}; inherit opinionsim.schedules.Schedule, which has usual values"
         )
     if not isinstance(schedule, StaticSchedule | AdaptiveSchedule):
         raise ScheduleError(f"{kind} yields no turns: give it turns(), or decide(outcomes)")
@@ -406,7 +406,7 @@ def check_schedule(schedule: object) -> AnySchedule:
     if not isinstance(given, Mapping) or not set(given.values()) <= set(schedule.externals):
         raise ScheduleError(f"{kind}.given must lead from participants to names of externals; got {given!r:.80}")
     if PARTICIPANT in schedule.others:
-        raise ScheduleError(f"{kind}.others: n_agents counts participants; name another role")
+        raise ScheduleError(f"{kind}.others: participants are counted by n_agents; name another role")
     return schedule
 
 
@@ -458,7 +458,8 @@ class TurnCheck:
                     )
             elif getattr(ref, "name", None) not in schedule.externals:
                 raise ScheduleError(
-                    f"turn {index} reads external message {getattr(ref, 'name', ref)!r}, which the schedule lacks"
+                    f"turn {index} reads external message {getattr(ref, 'name', ref)!r}, which the schedule does not "
+                    "hold"
                 )
         self._step = turn.step
         self._unheard.append(-1 if act.heard else turn.agent)
@@ -488,7 +489,7 @@ def outline(schedule: AnySchedule) -> Iterator[Turn]:
         return schedule.turns()
     told: Callable[[], Iterator[Turn]] | None = getattr(schedule, "outline", None)
     if told is None:
-        raise ScheduleError(f"{called(schedule)} has no outline, so its turns cannot be forecast")
+        raise ScheduleError(f"{called(schedule)} has no outline, so that its turns cannot be forecast")
     return told()
 
 
@@ -528,8 +529,8 @@ def _without_waiting(schedule: AdaptiveSchedule) -> Iterator[Turn]:
         else:  # it waits for something else
             break
     raise ScheduleError(
-        f"{called(schedule)}: the order of memory-keeping turns depends on earlier texts, but memory "
-        "'reflective-as-run' needs it in advance"
+        f"{called(schedule)}: whose memory-keeping turn comes first depends on what is said before; memory "
+        "'reflective-as-run' needs to know it beforehand"
     )
 
 

@@ -383,7 +383,7 @@ def test_mirrored_claims_stand_for_the_names_of_masked_ones(results: Results, tm
     assert table.frame[["n", "opposite"]].iloc[0].tolist() == [20, 1.0]
     assert not any("XYZ" in text for text, _ in asked_for)
     assert Counter(framing for _, framing in asked_for) == {"truth": 20, "falsehood": 20}
-    assert "In 20 texts, the claim replaces a name" in table.notes[1]
+    assert "In 20 texts the claim stands for what they call it" in table.notes[1]
 
 
 # -- what becomes of them --------------------------------------------------------------------------------------

@@ -108,8 +108,8 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_first_run(
 def test_tables_say_what_tells_clusters_apart(invoke: Invoke, arguments: tuple[str, ...], told: str | None) -> None:
     result = invoke("abm", *arguments, "--steps", 3, "--metric", "clusters", "--metric", "diversity")
     assert result.exit_code == 0, result.stderr
-    lines = [line for line in result.stdout.splitlines() if line.startswith("Clusters are separated")]
-    assert lines == ([] if told is None else [f"Clusters are separated by gaps above {told}."])
+    lines = [line for line in result.stdout.splitlines() if line.startswith("Clusters are told apart")]
+    assert lines == ([] if told is None else [f"Clusters are told apart by gaps beyond {told}."])
     assert "Clusters" not in invoke("abm", *arguments, "--steps", 3, "--metric", "diversity").stdout
 
 

@@ -35,7 +35,7 @@ def test_the_stand_in_is_checked_and_nothing_is_asked_twice() -> None:
     assert "Card of scripted, 100 calls of" in invoked("plan", "quickstart").stdout
     table = invoked("check-model", "scripted").stdout
     assert "SCRIPTED STAND-IN" in table
-    assert "the rules of the scripted model" in " ".join(table.split())
+    assert "a rule of the package" in " ".join(table.split())
 
 
 def test_the_card_that_comes_with_the_package_is_that_of_today() -> None:

@@ -228,7 +228,9 @@ def test_fewer_than_two_candidates_end_the_run_and_say_so() -> None:
     summary, results = carry_out(session(3), "s.sqlite", model)
     (error,) = summary.errors.values()
     assert "round 0: 1 statements are usable, but an election needs at least 2" in str(error)
-    assert "drafts with a statement: 1 of 2 by the mediator (zero-shot); the others were refused, empty, or" in str(error)
+    assert "drafts with a statement: 1 of 2 by the mediator (zero-shot); the others were refused, empty, or" in str(
+        error
+    )
     assert len(model.of("rank")) == 0
     assert selections(results).empty
     # What was paid for is kept: going on asks for nothing that is there, and ends in the same way.

@@ -110,7 +110,7 @@ def test_acts_are_declared_by_name_and_for_good() -> None:
     [
         ({"draws": -1}, "draws must be a whole number of at least 0; got -1"),
         ({"draws": 0}, "memory must be none with 0 draws; got 'keep'"),
-        ({"template": ""}, "template must be named if the act asks an agent"),
+        ({"template": ""}, "template must be named where somebody is asked"),
         ({"attempts": 0}, "attempts must be a whole number of at least 1; got 0"),
         ({"after": "retry"}, "after must be one of stop, none; got 'retry'"),
         ({"memory": "forget"}, "memory must be one of keep, fork, none; got 'forget'"),
@@ -185,7 +185,7 @@ def test_a_kind_of_text_is_a_word(kind: Any) -> None:
         ({"needs": "stance"}, r"Odd\.needs must be a sequence of names, such as \('stance',\); got 'stance'"),
         ({"given": {0: "text"}}, r"Odd\.given must lead from participants to names of externals; got \{0: 'text'\}"),
         ({"given": ("text",)}, r"Odd\.given must lead from participants to names of externals; got \('text',\)"),
-        ({"others": ("critic", "participant")}, r"Odd\.others: n_agents counts participants; name another"),
+        ({"others": ("critic", "participant")}, r"Odd\.others: participants are counted by n_agents; name another"),
     ],
 )
 def test_a_declaration_that_is_not_valid(declared: dict[str, Any], words: str) -> None:
@@ -298,7 +298,7 @@ def test_the_first_dyad_of_an_adaptive_schedule_rests_on_assigned_opinions() -> 
 @pytest.mark.parametrize("what", ["reply", "decision", "opinion"])
 def test_what_depends_on_what_is_said_is_not_known_beforehand(what: str) -> None:
     turns = _acts("probe", "probe", "write")
-    words = "Decided: the order of memory-keeping turns depends on earlier texts"
+    words = "Decided: whose memory-keeping turn comes first depends on what is said before"
     with pytest.raises(ScheduleError, match=f"^{words}; memory 'reflective-as-run'"):
         first_keeper(Decided(*turns, waits={2: what}))
 
@@ -324,7 +324,7 @@ def test_a_schedule_that_waits_for_something_else_is_not_known_beforehand() -> N
             await asyncio.sleep(0)
             yield Turn(0, 1, 0, "write")
 
-    with pytest.raises(ScheduleError, match=r"^Slow: the order of memory-keeping turns"):
+    with pytest.raises(ScheduleError, match=r"^Slow: whose memory-keeping turn comes first"):
         first_keeper(Slow())
 
 
