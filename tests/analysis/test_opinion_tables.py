@@ -526,7 +526,7 @@ def test_cells_without_an_instrument_of_stance_are_counted_and_make_no_condition
     frames.runs.loc[2, ["instrument_id", "classifier"]] = None
     (made,) = tables(frames.runs, _metrics(frames))
     assert _cells(made, "framing") == ["falsehood", "truth"]
-    assert "Runs used: 2 complete. Excluded as not complete: none." in made.notes
+    assert "Runs used: 2 complete. Excluded (not complete): none." in made.notes
     assert "Complete runs left out because they have no text of kind report: 1." in made.notes
     general = table(frames.runs, _metrics(frames))
     assert general.n_labels == 1
