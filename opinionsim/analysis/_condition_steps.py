@@ -33,21 +33,21 @@ def condition_table(
     estimand: Estimand | None = None,
     steps: Sequence[int] | None = None,
 ) -> Table:
-    """Mean opinion and diversity by condition over steps and at the end, and how many agents they are of.
+    """Tabulate mean opinion and diversity by condition over steps and at the end, with the number of agents.
 
     Parameters
     ----------
     results : Results
-        The results; complete runs count.
+        Results, of which the table uses the complete runs.
     kind, wording, estimand
         As for :func:`opinionsim.analysis.table`.
     steps : sequence of int, optional
-        Steps to show in addition to the end; default five at equal distances, the first being 0.
+        Steps to show in addition to the end. By default, five equally spaced steps that begin with 0.
 
     Returns
     -------
     Table
-        One row a condition and step, and one for the end, whose numbers are those of the table ``opinions``.
+        One row per condition and step, and one row for the end with the numbers of the table ``opinions``.
 
     Raises
     ------

@@ -57,17 +57,17 @@ class Effect:
     contrast : ContrastSpec
         What is compared.
     role : str
-        ``primary``, ``secondary``, or ``exploratory`` where it was not declared.
+        ``primary``, ``secondary``, or ``exploratory`` if it was not declared.
     estimate : Estimate
         The contrast in units of its measure.
     evidence : str
-        Kind of evidence of the runs that are compared.
+        Kind of evidence of the compared runs.
     differences : DataFrame
         Its value for every topic and block (:func:`differences`).
     smallest : float or None
         Smallest effect of interest.
     apart : str
-        In what the runs that are compared differ beside their conditions; empty for nothing.
+        How the compared runs differ in addition to their conditions; empty if they do not.
     """
 
     name: str
@@ -81,29 +81,29 @@ class Effect:
 
     @property
     def scripted(self) -> bool:
-        """Whether a scripted stand-in is or may be among the authors, of which nothing is found."""
+        """Whether the authors include, or may include, the scripted stand-in, for which no finding is stated."""
         return self.evidence in WITHOUT_FINDING
 
     @property
     def tested(self) -> bool:
-        """Whether it may have a p-value: there is an interval, and no scripted stand-in among the authors."""
+        """Whether the contrast can have a p-value: it has an interval, and no author is the scripted stand-in."""
         return not (self.estimate.reason or self.scripted)
 
     @property
     def p_value(self) -> float:
-        """The p-value, not adjusted for others; NaN where it may have none."""
+        """Unadjusted p-value; NaN if the contrast cannot have one."""
         return self.estimate.p_value if self.tested else math.nan
 
     @property
     def finding(self) -> str:
-        """``larger``, ``equivalent`` or ``undecided`` beside the smallest effect of interest; empty without one."""
+        """``larger``, ``equivalent`` or ``undecided`` by the smallest effect of interest; empty without one."""
         return self.estimate.finding(self.smallest) if self.tested and self.smallest is not None else ""
 
     def sign_flips(self) -> tuple[float, float]:
-        """P-value of a sign-flip test and the smallest that it can have.
+        """P-value of a sign-flip test, and its smallest possible value.
 
-        It is exact where the effects of independent units are symmetric around 0, and defined for them alone: NaN where
-        topics and blocks are both a sample, or blocks are nested in topics that are not.
+        The test is exact if the effects of independent units are symmetric around 0. It is NaN if topics and blocks are
+        both samples, or if blocks are nested in topics that are not a sample.
         """
         values = self.estimate.values
         if not self.tested or not values:
@@ -113,30 +113,30 @@ class Effect:
 
 
 def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, name: str = "contrast") -> pd.DataFrame:
-    """A contrast for every topic and block.
+    """Compute a contrast for every topic and block.
 
     Parameters
     ----------
     units : DataFrame
         From :func:`opinionsim.analysis.unit_frame`.
     by : sequence of str
-        Its columns that make a condition.
+        Columns of `units` that define a condition.
     contrast : ContrastSpec
         What is compared.
     name : str
-        Its name in errors.
+        Name of the contrast in errors.
 
     Returns
     -------
     DataFrame
-        Columns ``topic, block, value, evidence``, and ``lost_0``, ``lost_1``, ... for the conditions in their order:
-        whether a run of it is withheld, since too few of its agents were measured. A value is NaN where a run of one of
-        the conditions is missing or withheld.
+        Columns ``topic, block, value, evidence``, and ``lost_0``, ``lost_1``, ... which say for each condition whether
+        one of its runs is withheld because too few agents were measured. A value is NaN if a run of a condition is
+        missing or withheld.
 
     Raises
     ------
     SpecError
-        If a condition is unknown or has no value, or conditions differ in more than is named, or share no block.
+        If a condition is unknown or has no value, or if conditions differ in anything else or share no block.
     """
     units = units if "withheld" in units.columns else units.assign(withheld=False)
     contrast = _among(contrast, units, by, name)
@@ -211,10 +211,10 @@ def _withholding(found: pd.DataFrame) -> str:
 
 
 def condition_column(columns: Iterable[str], path: str, name: str) -> str:
-    """The column of a condition: its path as it is swept, or the named one that says the same.
+    """Return the column of a condition: the swept path, or the named column with the same meaning.
 
-    A field that is swept as a whole has the labels of the sweep in a column beside the named one, which tells the same
-    of runs of different cells, as of a fork and its source.
+    If a whole field is swept, one column has the labels of the sweep. The named column can also compare runs of
+    different cells, such as a fork and its source.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def effect(
     estimand: Estimand | None = None,
     level: float = 0.95,
 ) -> Effect:
-    """A contrast of conditions, with its interval.
+    """Estimate a contrast of conditions with its interval.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def effect(
     role : str
         ``primary``, ``secondary`` or ``exploratory``.
     smallest : float, optional
-        Smallest effect of interest; default that of the contrast.
+        Smallest effect of interest; by default that of the contrast.
     estimand, level
         As for :func:`opinionsim.analysis.estimate`.
 
@@ -377,25 +377,25 @@ def contrast_tables(
     estimand: Estimand | None = None,
     results: Results | None = None,
 ) -> list[Table]:
-    """The table of contrasts that a specification declares.
+    """Make the table of the contrasts that a specification declares.
 
     Parameters
     ----------
     runs, metrics, kind, wording, estimand
         As for :func:`opinionsim.analysis.table`.
     analysis : AnalysisSpec, optional
-        What is compared. Without contrasts, truth pull and agreement bias in every other condition where topics have
-        both framings, as exploratory ones.
+        Analysis with the contrasts. Without contrasts, the table has truth pull and agreement bias as exploratory
+        contrasts in every other condition, if topics have both framings.
     values : DataFrame, optional
         From :func:`opinionsim.metrics.named_metrics`.
     results : Results, optional
-        The results, whose calls say what models answered.
+        Results whose calls record which models answered.
 
     Returns
     -------
     list of Table
-        One table with a row a contrast: difference and d_z with intervals, p-value, and what was found. Empty without a
-        contrast.
+        One table with one row per contrast: difference and d_z with intervals, p-value and finding. Empty without
+        contrasts.
 
     Raises
     ------
@@ -404,8 +404,8 @@ def contrast_tables(
 
     Notes
     -----
-    The primary p-value stands as it is. Secondary ones are adjusted for one another (:func:`adjusted`), exploratory
-    ones are not, and prove nothing. Intervals are of single contrasts.
+    The primary p-value is not adjusted. Secondary p-values are adjusted as one family (:func:`adjusted`). Exploratory
+    p-values are not adjusted and prove nothing. Intervals are for single contrasts.
     """
     analysis = analysis or AnalysisSpec()
     runs, _ = one_wording(runs, wording)

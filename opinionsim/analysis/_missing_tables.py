@@ -41,7 +41,7 @@ def missing_tables(
     wording: str | None = None,
     estimand: Estimand | None = None,
 ) -> list[Table]:
-    """Tables of what the numbers are without what is doubtful, and of who was not heard.
+    """Make tables of the numbers without doubtful texts, and of messages that agents did not receive.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def missing_tables(
     Returns
     -------
     list of Table
-        Mean opinion and diversity without flagged texts, where there are any, and with and without cut-off and
-        ambiguous ones, where these differ; and, if anything that was to be read was refused, the mean opinions of
-        intended and delivered speakers. Empty for runs of which nothing is doubtful or refused.
+        Mean opinion and diversity without flagged texts if there are any, and with and without cut-off and ambiguous
+        texts if these differ. If any message that agents should have read was refused, also the mean opinions of
+        intended and delivered speakers. Empty for runs without doubtful texts and refusals.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def _exposure(
 def reply_table(
     runs: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame, turns: pd.DataFrame, wording: str | None = None
 ) -> Table | None:
-    """The table of what was refused and stripped, for every kind of text, by side of the author.
+    """Tabulate refused and stripped replies by kind of text and side of the author.
 
     Parameters
     ----------
@@ -190,8 +190,8 @@ def reply_table(
     Returns
     -------
     Table or None
-        One row a condition, kind of text and side, of complete runs, measured or not. None where nothing was refused or
-        stripped.
+        One row per condition, kind of text and side, for complete runs, measured or not. None if no reply was refused
+        or stripped.
 
     Raises
     ------

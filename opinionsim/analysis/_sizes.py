@@ -37,29 +37,29 @@ def study_sizes(
     level: float = 0.95,
     design: Design | None = None,
 ) -> tuple[str, Estimate, pd.DataFrame]:
-    r"""Sizes at which the interval of the primary contrast has a half-width, by the variance of a pilot.
+    r"""Find the sizes that give the interval of the primary contrast a half-width, from the variance of a pilot.
 
     Parameters
     ----------
     runs, metrics : DataFrame
-        Frames of the pilot, which has three independent units at least.
+        Frames of the pilot, with at least three independent units.
     analysis : AnalysisSpec
-        Its primary contrast, or the only one, is what the interval is of.
+        Analysis whose primary or only contrast has the interval.
     half_width : float
         Half-width of the interval, > 0, in units of the measure.
     size : (int, int)
-        Topics, and replicates of each, of the study as it is specified.
+        Topics, and replicates per topic, in the specified study.
     level : float
         Confidence level.
     design : str, optional
-        Whether the study has its blocks ``nested`` in topics or ``crossed`` with them; default as the pilot.
+        Whether blocks of the study are ``nested`` in topics or ``crossed`` with them; by default as in the pilot.
 
     Returns
     -------
     name : str
         Name of the contrast.
     estimate : Estimate
-        What the pilot says of it.
+        Estimate from the pilot.
     sizes : DataFrame
         Rows: the study as specified, with more replicates, and with more topics where topics are a sample; first with
         the pilot's variance, then with the upper bound :math:`s^2 f/\chi^2_{f,\,0.2}` that exceeds the true one with
