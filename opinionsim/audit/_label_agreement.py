@@ -41,21 +41,21 @@ class Coefficient(NamedTuple):
 
 
 def confusion(first: ArrayLike, second: ArrayLike, points: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:
-    """Number of texts by first and second label.
+    """Count texts by first and second label.
 
     Parameters
     ----------
     first, second : array_like (n,)
-        Labels of the same texts; a text with a NaN in either is left out.
+        Labels of the same texts. Texts with a NaN in either are left out.
     points : array_like (k,)
         Valid labels, lowest first.
     weights : array_like (n,), optional
-        How much each text counts, as the inverse of its inclusion probability; default 1.
+        Weight of each text, such as the inverse of its inclusion probability; default 1.
 
     Returns
     -------
     ndarray (k, k)
-        Rows are first labels, columns second ones.
+        Counts with first labels in rows and second labels in columns.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def confusion(first: ArrayLike, second: ArrayLike, points: ArrayLike, weights: A
 
 
 def cohen_kappa(matrix: ArrayLike, cost: Literal["nominal", "quadratic"] | ArrayLike = "nominal") -> Coefficient:
-    r"""Cohen's kappa of a confusion matrix.
+    r"""Compute Cohen's kappa of a confusion matrix.
 
     :math:`\kappa = 1 - \sum v_{ij} p_{ij} / \sum v_{ij} p_{i\cdot} p_{\cdot j}`.
 
@@ -76,13 +76,13 @@ def cohen_kappa(matrix: ArrayLike, cost: Literal["nominal", "quadratic"] | Array
     matrix : array_like (k, k)
         From :func:`confusion`.
     cost : str or array_like (k, k)
-        What disagreements :math:`v_{ij}` count: ``nominal``, 1 each; ``quadratic``, :math:`(i - j)^2`; or as given, at
-        least 0.
+        Cost :math:`v_{ij}` of a disagreement: ``nominal``, 1 each; ``quadratic``, :math:`(i - j)^2`; or given numbers
+        of at least 0.
 
     Raises
     ------
     MeasurementError
-        If the cost is none of these.
+        If the cost is not one of these.
 
     Notes
     -----
@@ -97,7 +97,7 @@ def krippendorff_alpha(
     distance: Distance = "ordinal",
     weights: ArrayLike | None = None,
 ) -> Coefficient:
-    r"""Krippendorff's alpha of any number of coders.
+    r"""Compute Krippendorff's alpha of any number of coders.
 
     :math:`\alpha = 1 - D_o / D_e`. Each text with :math:`m \ge 2` labels adds its pairs of labels, each pair counting
     :math:`1/(m-1)`, to the matrix of coincidences :math:`o_{ck}`; with its margins :math:`n_c` and their sum n,
@@ -107,13 +107,13 @@ def krippendorff_alpha(
     Parameters
     ----------
     labels : array_like (coders, texts)
-        NaN where a coder has not labelled a text.
+        Labels, with NaN if a coder has not labelled a text.
     points : array_like (k,), optional
-        Valid labels, lowest first; default those that occur.
+        Valid labels, lowest first; by default those that occur.
     distance : str
         ``nominal``, ``ordinal`` or ``interval``.
     weights : array_like (texts,), optional
-        How much each text counts, as the inverse of its inclusion probability; they are brought to a mean of 1.
+        Weight of each text, such as the inverse of its inclusion probability, rescaled to a mean of 1.
 
     Raises
     ------
@@ -188,13 +188,13 @@ def bootstrap(parts: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], 
 def coefficients(
     labels: ArrayLike, points: ArrayLike, weights: ArrayLike | None = None, seed: int = 0
 ) -> dict[str, Coefficient]:
-    """Kappas of two coders, and alphas of any number, with intervals over texts.
+    """Compute kappas of two coders and alphas of any number of coders, with intervals over texts.
 
     Parameters
     ----------
     labels, points, weights
-        As for :func:`krippendorff_alpha`; texts with fewer than two labels have a part in ``kappa`` alone, for which
-        NaN, no opinion, is a category of its own.
+        As for :func:`krippendorff_alpha`. Only ``kappa`` uses texts with fewer than two labels; it treats NaN (no
+        opinion) as a category.
     seed : int
         Seed of the resamples.
 

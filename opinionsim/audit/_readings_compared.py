@@ -24,27 +24,27 @@ _LISTED, _CHARACTERS = 10, 60
 
 
 def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) -> list[Table]:
-    """Tables of how the readings of the same texts agree, of all that the store has.
+    """Make tables that show how all readings of the same texts in the store agree.
 
     Parameters
     ----------
     results : Results
-        Of whose complete runs the texts are.
+        Results, whose complete runs give the texts.
     kind : str, optional
-        Kind of text; default the first that was measured, in the order of the column `texts` of runs.
+        Kind of text; by default the first measured kind, in the order of the column `texts` of runs.
     seed : int
         Seed of the resamples behind intervals.
 
     Returns
     -------
     list of Table
-        Agreement by pair, their confusion, and the texts on which readings differ most. A self-report stands beside
-        the last text of its author; labels are those of the audit drawn last.
+        Agreement by pair, their confusion, and the texts whose readings differ most. Self-reports are compared with the
+        last text of their author. Labels come from the last audit.
 
     Raises
     ------
     SpecError
-        If there is nothing to compare: a single instrument, without self-reports and labels.
+        If there is nothing to compare because there is a single instrument without self-reports or labels.
     """
     runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
     if runs.empty:
