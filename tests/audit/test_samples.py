@@ -169,7 +169,7 @@ FAULTS = {
     "missing": ":4: item .* has no label",
     "off the scale": ":4: the label '7' is off the scale; give one of -2, -1, 0, 1, 2, N",
     "foreign": ":4: item 'tfffffff' .* does not belong to audit",
-    "twice": ":4: item .* is there twice",
+    "twice": ":4: item .* occurs twice",
     "two coders": ":4: the coder is 'eve'",
     "row lost": "1 of 20 items are missing",
     "column lost": "lacks 'label'",

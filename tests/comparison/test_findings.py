@@ -168,8 +168,8 @@ def test_a_gap_below_zero_may_be_more_than_chance_makes() -> None:
         ("abc", "or 'audit'; got 'abc'"),
         ([0.1, None], "noise must be a rate of errors"),
         (np.eye(4), "a matrix of 5 by 5 shares"),
-        (np.full((5, 5), 0.3), "each row of a matrix of misclassification"),
-        (np.full((5, 5), np.nan), "each row of a matrix of misclassification"),
+        (np.full((5, 5), 0.3), "each row of a misclassification matrix"),
+        (np.full((5, 5), np.nan), "each row of a misclassification matrix"),
     ],
 )
 def test_noise_that_is_none_is_refused(noise: Any, message: str) -> None:

@@ -197,7 +197,7 @@ def test_twins_without_a_statement_or_with_another_record_are_refused(spec: dict
 def test_only_records_of_people_have_twins() -> None:
     spec = {"name": "other", "topic": {"name": "palms"}, "interaction": {"kind": "dyadic", "steps": 1}}
     spec["topic"] = {"name": "global-warming"}
-    with pytest.raises(SpecError, match="is no record of people"):
+    with pytest.raises(SpecError, match="is not a record of people"):
         twins_experiment(osim.run(osim.load_experiment(spec), "other.sqlite"), {})
 
 
@@ -218,7 +218,7 @@ def _with(place: int, **cells: Any) -> list[dict[str, Any]]:
         ),
         ([ROWS[2], ROWS[0]], {}, "^row 2: wave 1 of 'A' comes after wave 2; sort the table by wave"),
         (_with(1, rating=7), {}, r"^row 2: 'rating' is 7, which is not on the scale; valid: -2, -1, 0, 1, 2"),
-        (_with(1, rating="high"), {}, "^row 2: 'rating' is 'high', which is no number"),
+        (_with(1, rating="high"), {}, "^row 2: 'rating' is 'high', which is not a number"),
         (_with(0, who=None), {}, "^row 1: 'who' is empty; every row needs one"),
         (_with(0, wave=None), {}, "^row 1: 'wave' is empty; every row needs one"),
         (ROWS, {"person": "name"}, "names 'name', which the table must have once; it has who, wave, rating, text"),
@@ -431,7 +431,7 @@ def test_what_compares_points_refuses_ratings_between_them() -> None:
     assert "people rated between points, and instruments code points" in why
     lexicon = [{"variable": "tone", "classifier": "lexicon"}]
     mapping = PanelMapping(name="x", person="who", rating=("before", "after"), points={"from": 0, "to": 100})
-    with pytest.raises(SpecError, match="instruments code points, and ratings are numbers between two ends"):
+    with pytest.raises(SpecError, match="instruments code points, but ratings are numbers between two ends"):
         import_panel(SLIDERS, mapping, store="x.sqlite", instruments=lexicon)
 
 

@@ -112,5 +112,5 @@ def test_files_that_are_there_or_not(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read"):
         read_curation(tmp_path / "none.csv")
     for asked in ([], [" "], [ASKED[0], 3]):
-        with pytest.raises(SpecError, match="needs at least one, and none that is blank"):
+        with pytest.raises(SpecError, match="needs at least one, and no blank ones"):
             write_curation(asked, tmp_path / "new.csv")  # type: ignore[arg-type]

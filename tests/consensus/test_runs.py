@@ -560,7 +560,7 @@ model: {name: scripted}
         ("shortlist: 2", "s.yaml:6: interaction.shortlist: needs ballots [stated, predicted]"),
         (
             "ballots: [stated, predicted]\n  candidates: 4\n  shortlist: 5",
-            "s.yaml:8: interaction.shortlist: is more than the 4 statements that stand",
+            "s.yaml:8: interaction.shortlist: is more than the 4 candidate statements",
         ),
         ("predictor: instrument", "s.yaml:6: interaction.predictor: has no effect without predicted ballots"),
         ("controls: [Others say so.]", "s.yaml:6: interaction.controls: needs rated statements"),

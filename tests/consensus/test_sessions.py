@@ -122,7 +122,7 @@ def test_a_session_that_has_no_statement_is_an_empty_table(tmp_path: Path) -> No
     assert consensus.statements(found).empty
     assert "winner" in consensus.statements(found)
     assert "incomplete" in consensus.session_text(found)
-    with pytest.raises(MeasurementError, match="run 5 is no session"):
+    with pytest.raises(MeasurementError, match="run 5 is not a session"):
         consensus.session_text(found, 5)
 
 

@@ -81,7 +81,7 @@ def test_a_folder_of_a_model_is_an_encoder(tmp_path: Path) -> None:
         ids = tokenizer(QUESTIONS[4], return_tensors="pt")["input_ids"]
         expected = model(input_ids=ids).last_hidden_state[0].mean(0).float().numpy()
     np.testing.assert_allclose(found.vectors[4], expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(SpecError, match="is no folder"):
+    with pytest.raises(SpecError, match="is not a folder"):
         cluster_questions(QUESTIONS, encoder=tmp_path / "none")
     (tmp_path / "empty").mkdir()
     with pytest.raises(SpecError, match=r"empty' cannot be used: \w"):
@@ -91,7 +91,7 @@ def test_a_folder_of_a_model_is_an_encoder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"questions": "Should it?"}, "must be texts"),
+        ({"questions": "Should it?"}, "must be non-blank texts"),
         ({"questions": [*QUESTIONS, " "]}, "must be non-blank texts"),
         ({"questions": QUESTIONS[:2]}, "ks: from 2 to 1 is valid, as 2 questions differ; got none"),
         ({"questions": ["Should we?"] * 9, "without": ["should we"]}, "contain no usable words"),

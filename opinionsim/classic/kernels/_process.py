@@ -249,7 +249,7 @@ def _check_reachable(setup: Setup, initial: np.ndarray) -> None:
     if apart.any():
         other = zealots[np.argmax(apart.reshape(len(initial), zealots.size, -1).any(axis=(0, 2)))]
         why = f"agents {zealots[0]} and {other} never change, and differ at the start"
-        looked_for = "is not looked for" if event.event == "frozen" and setup.model.shrinks else "cannot come"
+        looked_for = "is not looked for" if event.event == "frozen" and setup.model.shrinks else "cannot be reached"
         raise SpecError(f"until: {event.event} {looked_for}: {why}")
 
 
@@ -263,10 +263,10 @@ def require_frozen(setup: Setup) -> Stop:
     """
     for name in ("noise", "media"):
         if setup.variant().option(name):
-            raise SpecError(f"until: frozen cannot come with {setup.model.name} where {name} is above 0: nothing rests")
+            raise SpecError(f"until: frozen cannot be reached with {setup.model.name} if {name} is above 0")
     if setup.model.frozen is None:
         why = setup.model.at_rest or "no exact criterion is known by which it has come to rest"
-        raise SpecError(f"until: frozen cannot come with {setup.model.name}: {why}")
+        raise SpecError(f"until: frozen cannot be reached with {setup.model.name}: {why}")
     if not setup.model.shrinks and setup.until != FROZEN:
         raise SpecError(f"until: frozen has no width with {setup.model.name}: at rest nothing moves")
     return setup.model.frozen(setup)
