@@ -1,4 +1,4 @@
-"""Whether a classic model explains a store of runs, and whether influence is needed at all."""
+"""Tests whether a classic model explains the runs of a store, and whether the explanation needs influence."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def compare(
         Names of classic models, import paths of your own, or names with fixed parameters. Default: voter, degroot,
         friedkin-johnsen, deffuant, jager-amblard and lorenz.
     noise : float, (float, float, float), array_like (k, k) or (3, k, k), or "audit", optional
-        Error model of the ratings: a rate of errors, four in five of which fall on a neighbouring point; a matrix of
-        misclassification, true by read; either of these with its values at the ends of its interval; or ``audit``, the
-        errors that people's labels show in the last audit (:func:`opinionsim.audit.misreadings`). Default: rate and
-        share of neighbours are fitted with everything else, with prior densities of the beta family (rate: 2 and 10,
-        share: 4 and 2).
+        Error model of the ratings: a rate of errors, four in five of which fall on a neighbouring point; a
+        misclassification matrix, true by read; either of these with its values at the ends of its interval; or
+        ``audit``, the errors that people's labels revealed in the last audit (:func:`opinionsim.audit.misreadings`). By
+        default, the function fits the rate and the share of neighbours together with everything else, with beta prior
+        densities (rate: 2 and 10, share: 4 and 2).
     margin : float
-        Scale points moved for each point of discrepancy below which influence counts as absent, > 0.
+        Threshold below which influence counts as absent, in scale points moved per point of discrepancy, > 0.
     cells : str or sequence of str, optional
         Conditions to explain; by default all.
     wording : str, optional
@@ -95,8 +95,8 @@ def compare(
     Returns
     -------
     Comparison
-        Frames of events, fits, scores, findings and trust. The findings list conditions with only one block, and those
-        that no model can have produced, as not compared.
+        Frames of events, fits, scores, findings and trust. Conditions with only one block, and conditions that no model
+        can have produced, appear in the findings as not compared.
 
     Raises
     ------

@@ -17,7 +17,7 @@ _SAID = ("tweet", "message_sent")
 
 
 def read_debate(folder: str | Path) -> pd.DataFrame:
-    """The opinions and messages of all groups below a folder, as the mapping ``debate`` reads them.
+    """Read the opinions and messages of all groups in a folder, in the form that the mapping ``debate`` expects.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def read_debate(folder: str | Path) -> pd.DataFrame:
     DataFrame
         One row per opinion or message: ``group``, ``topic``, ``person``, ``wave`` (0 the first opinion, 1 the rounds, 2
         the last opinion), ``order``, ``kind``, ``text``, ``rating`` (1 to 6, NaN for messages) and ``recipient`` (None
-        for all). Rows that are marked as not valid are left out.
+        for all). Rows marked as invalid are left out.
 
     Raises
     ------

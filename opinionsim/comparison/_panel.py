@@ -1,4 +1,4 @@
-"""Records of people from the rows of a table: each rating checked against the scale, and written into a store."""
+"""Import records of people from a table, checking each rating against the scale, into a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command consensus, and those below it."""
+"""The command consensus and its subcommands."""
 
 from __future__ import annotations
 

@@ -100,8 +100,8 @@ class RatingsSpec(DocumentModel):
 class ConsensusInteraction(Interaction):
     """Citizens state opinions, a mediator drafts statements, and citizens rank them and criticise the winner.
 
-    After Bakker et al. 2022 and the Habermas Machine (Tessler et al. 2024; D1-D8). An opinion round is followed by any
-    number of critique rounds, in which the mediator revises the winner. The mediator is shown no persona, only texts.
+    After Bakker et al. 2022 and the Habermas Machine (Tessler et al. 2024; D1-D8). After an opinion round, any number
+    of critique rounds follow, in which the mediator revises the winner. The mediator sees only texts, no personas.
     """
 
     played_by = ("chat models",)
@@ -169,7 +169,7 @@ class ConsensusInteraction(Interaction):
 
     @property
     def others(self) -> Sequence[str]:  # type: ignore[override]
-        """The mediators, and the predictor where a role predicts."""
+        """The mediators, and the predictor if a role predicts."""
         predicts = self.predictor == "role" and "predicted" in self.ballots
         return tuple(dict.fromkeys([*(way.role for way in self.ways), *([acts.PREDICTOR] if predicts else [])]))
 
@@ -185,7 +185,7 @@ class ConsensusInteraction(Interaction):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """All its fields: which statement wins is found again from the ballots on record."""
+        """All fields, because the winner is recomputed from the recorded ballots."""
         return {"kind": self.kind, **self.model_dump(mode="json", exclude_defaults=True)}
 
     @property
@@ -195,23 +195,23 @@ class ConsensusInteraction(Interaction):
 
     @property
     def untied(self) -> str:
-        """What finds the winner where the rule leaves the first place tied."""
+        """How the winner is found if the rule leaves the first place tied."""
         found = {"allowed": "the order of the statements", "random": "chance"}
         return found.get(self.ties, "ballots in random order, then by chance")
 
     @property
     def methods(self) -> Sequence[str]:  # type: ignore[override]
-        """How a session is carried out, and what its means are over."""
+        """How a session works, and what its means cover."""
         return sentences("opinionsim.consensus", "methods.txt", f=self)
 
     @property
     def needs(self) -> Sequence[str]:
-        """Predicted agreement, where an instrument predicts."""
+        """Predicted agreement, if an instrument predicts."""
         return (acts.PREDICTED,) if self.predictor == "instrument" and "predicted" in self.ballots else ()
 
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
-        """Ranks, agreement and quality of statements, as far as there are such."""
+        """Ranks, agreement and quality of statements, as far as the session has them."""
         # With room for the opinions of any group that can pay for them.
         most = tuple(range(1, max(self.incumbent + self._standing(100), 2) + 1))
         rated = self.passes or self.ratings.position or self.ratings.winner
@@ -236,7 +236,7 @@ class ConsensusInteraction(Interaction):
         return max(self.ratings.passes, int(self.ballot == "rating" and "stated" in self.ballots))
 
     def scores(self, ballots: Literal["stated", "predicted"]) -> bool:
-        """Whether such ballots hold scores, of which larger ones are better, and not ranks."""
+        """Whether such ballots contain scores (larger is better) instead of ranks."""
         return self.ballot == "rating" or (ballots == "predicted" and self.predictor == "instrument")
 
     @property
@@ -260,11 +260,11 @@ class ConsensusInteraction(Interaction):
         return named(*found)
 
     def act_of(self, act: ActSpec, way: DrafterSpec) -> str:
-        """Name of the act of drafting or revising in a way."""
+        """Name of the act that drafts or revises in this way."""
         return act.name if len(self.ways) == 1 and way.label is None else f"{act.name}.{way.name}"
 
     def steps_for(self, size: int) -> int:
-        """Steps T: the opinion round, the critique rounds, and that in which the winner is rated."""
+        """Steps T: the opinion round, the critique rounds, and the step that rates the winner."""
         return 1 + self.rounds + self.ratings.winner
 
     def turns_a_step(self, size: int) -> int:
@@ -276,7 +276,7 @@ class ConsensusInteraction(Interaction):
         return 3 * size + stand + ballots + size * stand * self.ratings.passes
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems between fields, or with them for a group of `size` citizens."""
+        """Conflicts between fields, or problems for a group of `size` citizens."""
         yield from self._drafting_conflicts(size)
         if self.choose_by is not None and self.choose_by not in self.ballots:
             yield ("choose_by",), f"{self.choose_by!r} elects, and ballots has only {', '.join(self.ballots) or 'none'}"
@@ -335,7 +335,7 @@ class ConsensusInteraction(Interaction):
                 yield ("drafters", place, "examples"), problem
 
     def check(self, setting: Setting) -> None:
-        """Refuse a missing position statement, examples that all tell too much, and citizens who cannot answer."""
+        """Refuse a missing position statement, examples that all reveal too much, and citizens who cannot answer."""
         self.externals(setting)
         for number, way in enumerate(self.ways):
             if way.examples:
@@ -349,7 +349,7 @@ class ConsensusInteraction(Interaction):
             raise SpecError("citizens that are texts cannot criticise; give rounds: 0", "interaction.rounds")
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """Identity in which files enter by content, and how a winner is chosen only where a turn depends on it."""
+        """Identity that includes the content of files, and the way to choose a winner only if a turn depends on it."""
         fields = super().identity(setting)
         if self.controls:
             fields["controls"] = digest(canonical_json(setting.messages(self.controls)))
@@ -362,7 +362,7 @@ class ConsensusInteraction(Interaction):
         return fields
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
-        """Texts that were written beforehand: opinions, the position statement, controls and examples."""
+        """Texts written beforehand: opinions, the position statement, controls and examples."""
         names = setting.names or [self.unnamed(agent) for agent in range(setting.size)]
         found = {GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
         if position := self.position or setting.position:
@@ -377,7 +377,7 @@ class ConsensusInteraction(Interaction):
     # Turns
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
-        """Turns of a session, each stage at once when the stage before has been heard."""
+        """Turns of a session; each stage starts at once when the previous stage is complete."""
         flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
             if isinstance(each, Turn):
@@ -387,7 +387,7 @@ class ConsensusInteraction(Interaction):
         yield each
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """The turns of a session in which every reply can be used."""
+        """The turns of a session if every reply is usable."""
         flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
             if isinstance(each, Turn):
@@ -396,21 +396,21 @@ class ConsensusInteraction(Interaction):
                 answer = [*each.turns] if isinstance(each, Heard) else np.ones((len(each[0]), len(each.statements)))
 
     def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
-        """What citizens are shown after the last round, before it is known: their own opinion and a statement."""
+        """What citizens see after the last round, before its result is known: their own opinion and a statement."""
         turns = list(self.outline(setting))
         opinions = {turn.agent: turn.index for turn in turns if self.acts[turn.act].kind == acts.STATE.kind}
         winner = next(turn.index for turn in reversed(turns) if self.acts[turn.act].kind == acts.DRAFT.kind)
         return {agent: (index, winner) for agent, index in opinions.items() if agent not in setting.given}
 
     def elect(self, ballots: np.ndarray, block: str, number: int, *, scores: bool) -> Election:
-        """The outcome of the election of a round.
+        """Hold the election of a round.
 
         Parameters
         ----------
         ballots : ndarray, shape (ballots, candidates)
-            Ranks from 1, or scores. A ballot that lacks a statement, NaN, is missing.
+            Ranks from 1, or scores. A ballot without a value for some statement (NaN) counts as missing.
         block : str
-            Name of the set of runs that share random draws, which ties are broken by.
+            Name of the set of runs that share random draws; these break ties.
         number : int
             Number of the round, from 0.
         scores : bool

@@ -31,8 +31,8 @@ def session_text(results: Results, run: int = 0) -> str:
     Returns
     -------
     str
-        Opinions; of each round its statements with their mean ratings and ranks, the winner first, what other rules
-        would have chosen, and critiques; last what citizens answered before and after.
+        The opinions; for each round, its statements with mean ratings and ranks (winner first), the choices of other
+        rules, and critiques; and the citizens' answers before and after.
 
     Raises
     ------
