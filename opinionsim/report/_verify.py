@@ -80,9 +80,7 @@ def verify(path: str | Path) -> Verification:
         with tempfile.TemporaryDirectory() as scratch:
             return _verified(_unpacked(place, Path(scratch)))
     if not place.is_dir():
-        raise SpecError(
-            f"{place} is no folder with an archive, and no zip file; `opinionsim export --archive` makes one"
-        )
+        raise SpecError(f"{place} is not an archive folder or zip file; to make one, run `opinionsim export --archive`")
     return _verified(place)
 
 
@@ -105,7 +103,7 @@ def _check_entries(file: Path, entries: Iterable[zipfile.ZipInfo]) -> None:
     for entry in entries:
         name, size = PurePosixPath(entry.filename.replace("\\", "/")), size + entry.file_size
         if stat.S_ISLNK(entry.external_attr >> 16) or _leads_outside(entry.filename):
-            raise SpecError(f"{file}: {entry.filename!r} leads outside of the archive; do not unpack it")
+            raise SpecError(f"{file}: {entry.filename!r} points outside the archive; do not unpack it")
         if name in names:
             raise SpecError(f"{file} has two files named {entry.filename!r}; which one is unpacked depends on the tool")
         names.add(name)
@@ -129,7 +127,7 @@ def _verified(place: Path) -> Verification:
             name = link.relative_to(place).as_posix()
             raise SpecError(f"{place}: {name!r} is a link or no plain file; an archive holds files alone")
     if not (place / SUMS).is_file():
-        raise SpecError(f"{place} has no {SUMS}: it is no archive, or this file is missing")
+        raise SpecError(f"{place} has no {SUMS}: it is not an archive, or this file is missing")
     identity = checksum(place / SUMS)
     problems = list(_of_files(place, identity))
     try:
@@ -206,7 +204,7 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
         if spec != manifest.get("spec", spec):
-            raise ValueError("the first two state different experiments")
+            raise ValueError("the first two describe different experiments")
         if spec.get("robustness"):
             # Variants are other designs, whose runs are in no frame of this one.
             spec |= {"robustness": [], "analysis": {**(spec.get("analysis") or {}), "choices": None}}
@@ -225,7 +223,7 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
     if not results.swept:
         (metrics,) = read_frames(place / "frames", about["empty"], ["metrics"]).values()
         if not _alike(*(str(write_csv(frame)) for frame in (metrics, results.metrics))):
-            yield "problem", "frames/metrics is not what the frames give that it is computed from"
+            yield "problem", "frames/metrics differs from what the other frames give"
     try:
         made = tables_of(results)
     except (SpecError, MeasurementError):

@@ -235,7 +235,7 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
     measured_at = {name: name.replace("_", "@") for name in saved.columns if name[-1].isdigit()}
     pd.testing.assert_frame_equal(saved.rename(columns=measured_at), pd.read_csv(tmp_path / "a.csv"))
     refused = invoke("plot", "ribbons", store)
-    assert "keeps measures alone" in refused.stderr
+    assert "stores only measures" in refused.stderr
 
 
 def test_a_sweep_in_a_file_goes_to_a_store_of_its_name(

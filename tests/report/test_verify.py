@@ -293,7 +293,7 @@ def test_a_zip_file_whose_content_is_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["nothing", "file.txt"])
 def test_what_is_no_archive(path: str, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("x")
-    with pytest.raises(SpecError, match="no folder with an archive, and no zip file"):
+    with pytest.raises(SpecError, match="is not an archive folder or zip file"):
         verify(tmp_path / path)
 
 
