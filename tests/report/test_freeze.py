@@ -152,7 +152,7 @@ def test_history_tells_pilot_confirmatory_runs_and_every_deviation() -> None:
     assert as_frozen.frozen is not None
     assert (as_frozen.frozen["hash"], as_frozen.deviations) == (frozen["frozen"]["hash"], ())
     assert "1 pilot design (1), 1 confirmatory design (2)" in as_frozen.counts[0]
-    assert "cannot be known" in as_frozen.counts[-1]
+    assert "does not cover" in as_frozen.counts[-1]
     assert [label.split(" (")[0] for label in as_frozen.reach] == ["One model family", "One wording of the prompts"]
 
     more = history(osim.run(load_experiment(frozen, {"replicates": 2}), url))
