@@ -160,7 +160,7 @@ def _of_files(place: Path, identity: str) -> Iterator[str]:
         if not found:
             yield f"{SUMS} was changed: {name[:80]!r} is no checksum with the name of a file"
         elif _leads_outside(name):
-            raise SpecError(f"{place / SUMS}: {name!r} leads outside of the archive")
+            raise SpecError(f"{place / SUMS}: {name!r} points outside the archive")
         elif name in listed:
             yield f"{SUMS} was changed: it has two lines for {name}"
         else:
@@ -234,7 +234,7 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
     for told in sorted(about["tables"], key=lambda each: "own" in each):
         title, stem = told["title"], f"tables/{told['file']}"
         if _leads_outside(stem):
-            raise SpecError(f"{place / 'archive.json'}: {stem!r} leads outside of the archive")
+            raise SpecError(f"{place / 'archive.json'}: {stem!r} points outside the archive")
         table = next((each for each in made if each.title == title), None)
         if table is not None:
             made.remove(table)
@@ -249,7 +249,7 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
             f"{stem}.{suffix}" for suffix, text in forms(table).items() if not _same(place / f"{stem}.{suffix}", text)
         ]
         if wrong:
-            yield "problem", f"{title}: {', '.join(wrong)} is not what the frames give"
+            yield "problem", f"{title}: {', '.join(wrong)} differs from what the frames give"
         else:
             yield "rebuilt", title
     archived = [place / f"tables/{told['file']}.csv" for told in about["tables"]]
