@@ -225,9 +225,9 @@ def _listed(name: str) -> Callable[[Path], None]:
         (_link, "'odd.md' is a link or no plain file"),
         (_linked_folder, "'figures' is a link or no plain file"),
         (lambda archive: os.mkfifo(archive / "tables" / "pipe.csv"), "'tables/pipe.csv' is a link or no plain file"),
-        (_listed("../outside.csv"), "'../outside.csv' leads outside"),
-        (_listed("/etc/passwd"), "'/etc/passwd' leads outside"),
-        (_listed("C:\\windows"), "leads outside"),
+        (_listed("../outside.csv"), "'../outside.csv' points outside"),
+        (_listed("/etc/passwd"), "'/etc/passwd' points outside"),
+        (_listed("C:\\windows"), "points outside"),
         (lambda archive: (archive / SUMS).unlink(), "has no SHA256SUMS"),
     ],
 )
