@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from opinionsim import consensus, load
 from opinionsim.cli import app
-from opinionsim.plots import caption_of
 from tests.consensus.test_rating_tables import SPEC
 from tests.support.command import refused
 from tests.support.running import SMALL
