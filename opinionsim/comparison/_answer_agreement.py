@@ -90,8 +90,7 @@ class ItemAgreement:
         self._train = np.flatnonzero(answered & undrawn)
         if not len(self._train):
             raise SurveyError(
-                f"none of the respondents who were not drawn has answered {item.name!r}; there is nothing to train the "
-                "regression on"
+                f"no respondent outside the sample has answered {item.name!r}, so the regression has no training data"
             )
         self._survey = np.where(answered, self._weights, 0.0)
         self._y = np.nan_to_num(item.answers) / self._steps

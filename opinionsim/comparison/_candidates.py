@@ -162,13 +162,13 @@ class Candidate:
         if model.states == "traits":
             return "its opinions are traits, not points of a scale"
         if model.ties is not None:
-            return "its ties change with opinions, and here it is on record who read whom"
+            return "its ties change with opinions, but here the record fixes who read whom"
         if model.carried:
             return "agents carry more than an opinion from update to update"
         if not np.isfinite(model.range).all():
             return "its opinions have no bounds"
         if self.at_once and not study.one_message and np.diff(study.first_read).max(initial=0) > 1:
-            return "it takes all messages of an update at once, and {} of {} updates follow one".format(*study.by_one)
+            return "it reads all messages of an update at once, and {} of {} updates follow one".format(*study.by_one)
         low, high = float(study.points[0]), float(study.points[-1])
         # What is given must be valid; what else is refused is a reason.
         model.arrays(model.with_defaults(self.fixed, (low, high)), 1, (low, high))
@@ -221,14 +221,14 @@ def named(models: Iterable[str] | Mapping[str, Mapping[str, Any]] | None) -> lis
     names = list(given)
     if unnamed := [each for each in names if not isinstance(each, str)]:
         raise SpecError(
-            f"models must be names, that of a model of your own its import path, as in own:Pull; got an object of the "
-            f"class {type(unnamed[0]).__name__}"
+            "models must be names, or the import path of your own model, such as own:Pull; got an object of class "
+            f"{type(unnamed[0]).__name__}"
         )
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise SpecError(f"models must be distinct; {repeated[0]!r} is given twice")
     if not names:
-        raise SpecError("models must name one model at least; leave it out for the usual ones")
+        raise SpecError("models must name at least one model; leave it out to use the default models")
     found = []
     for name in names:
         model = find_model(name)

@@ -152,11 +152,11 @@ def _lacking(study: Updates, candidates: Sequence[Candidate]) -> str:
     """Why a condition cannot be compared; empty where it can be."""
     unfit = {each.name: each.unfit(study) for each in candidates}
     if all(unfit.values()):
-        return f"no model of those named can have produced its updates ({'; '.join(map(': '.join, unfit.items()))})"
+        return f"none of the given models can produce its updates ({'; '.join(map(': '.join, unfit.items()))})"
     if not study.updated.any():
-        return "numbers are compared by updates by one message, with it and the opinion just before on record: none"
+        return "numbers need updates after a single message with a recorded opinion just before; there are none"
     if len(set(study.blocks)) < 2:
-        return "it has one block, and scores are those of blocks that were held out; raise replicates"
+        return "it has one block, but scores need held-out blocks; raise replicates"
     return ""
 
 
@@ -246,7 +246,7 @@ def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
     if given.shape in ((k, k), (3, k, k)):
         if (given < 0).any() or not np.allclose(given.sum(axis=-1), 1.0):
             raise SpecError(
-                "each row of a matrix of misclassification, one a true point, must hold shares that sum to 1"
+                "each row of a misclassification matrix (one per true point) must contain shares that sum to 1"
             )
         # What a matrix rules out would rule out a candidate for good.
         matrices = [(1.0 - _LEAST) * each + _LEAST / k for each in given.reshape(-1, k, k)]

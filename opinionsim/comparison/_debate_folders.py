@@ -40,7 +40,7 @@ def read_debate(folder: str | Path) -> pd.DataFrame:
     files = sorted(Path(folder).rglob("*.csv"))
     rows = [row for file in files for row in _group(file)]
     if not rows:
-        raise SpecError(f"{folder}: no .csv file of a group below it; give the folder raw or golden of the data set")
+        raise SpecError(f"{folder}: contains no .csv files of groups; give the folder raw or golden of the data set")
     return pd.DataFrame(rows)
 
 
@@ -48,7 +48,7 @@ def _group(file: Path) -> Iterator[dict[Any, Any]]:
     """The rows of one group."""
     table = pd.read_csv(file)
     if absent := [name for name in _COLUMNS if name not in table.columns]:
-        raise SpecError(f"{file}: lacks {', '.join(map(repr, absent))}, which files of groups have")
+        raise SpecError(f"{file}: lacks {', '.join(map(repr, absent))}, which group files must have")
     valid = table["validity"].isna() | (table["validity"] == "VALID")
     events = table[valid & table["worker_id"].notna()].sort_values("event_order", kind="stable")
     said = events["event_type"].isin(_SAID)

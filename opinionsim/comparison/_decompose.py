@@ -98,7 +98,7 @@ def decompose(
     every, opinions, _, turns = results.counted()
     runs, _ = one_wording(every[every["status"] == "complete"], wording)
     if runs.empty:
-        raise MeasurementError("no run is complete, so there is nothing to take apart; carry the experiment out first")
+        raise MeasurementError("no run is complete, so there is nothing to decompose; run the experiment first")
     numbers = _numbers(runs, stance_rows(runs, opinions), turns, events(results, wording), kind)
     axes = [axis for axis in condition_axes(runs) if axis not in _PARTS and not axis.startswith("interaction.")]
     records, made = [], []
@@ -177,7 +177,7 @@ def _supplied(kind: str, framing: str | None, group: pd.DataFrame) -> str:
     if framing is not None and framing not in set(group["framing"]):
         return f"the framing {framing}; under sweep, `topic.framing: [truth, falsehood]`"
     if set(group["evidence"]) == {"equation"}:
-        return f"{kind}, which equations take no part in"
+        return f"{kind}, which equations do not support"
     size = "reports: 3" if kind == "independent" else f"steps: {group['steps'].max()}"
     return f"a cell of kind {kind}; under sweep, as an entry of interaction, `{{kind: {kind}, {size}}}`"
 

@@ -240,7 +240,7 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     for each in nested:
         if made.objective < each.objective - _ROUNDING:
             raise SpecError(
-                f"the search for the optimum of {candidate.name} has failed: it fits worse than {each.candidate.name}, "
+                f"the optimiser failed for {candidate.name}: it fits worse than {each.candidate.name}, "
                 f"a special case of it, by {each.objective - made.objective:.2g} nats"
             )
     return made

@@ -53,7 +53,7 @@ def updates(results: Results) -> pd.DataFrame:
     runs = results.runs.drop_duplicates("run_id")
     people = runs[runs["interaction"] == "recorded"]
     if people.empty:
-        raise MeasurementError(f"{results.name!r} is no record of people; import a table first")
+        raise MeasurementError(f"{results.name!r} is not a record of people; import a table first")
     factors = [name for name in map(str, runs) if name.startswith("interaction.conditions.")]
     told = people[["run_id", "replicate", "n_agents", "framing", *factors]].rename(columns={"replicate": "unit"})
     own = results.opinions[["run_id", "variable", "turn", "agent", "step", "value"]].merge(
@@ -145,11 +145,11 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     """
     table, points = updates(results), _points(results)
     if not table[["first", "last"]].stack().isin(points).all():
-        raise MeasurementError("people rated between points, and this table counts points; opinionsim table has means")
+        raise MeasurementError("people rated between points, but this table counts points; opinionsim table has means")
     units = pd.factorize(table["unit"])[0]
     n_units = int(units.max()) + 1
     if n_units < 3:
-        raise MeasurementError(f"the record has {n_units} units with two ratings, and an interval needs at least 3")
+        raise MeasurementError(f"the record has {n_units} units with two ratings, but an interval needs at least 3")
     measuring = _Measuring(table, points, units)
     runs = results.runs
     columns = dict(measuring.columns(evidence_of(runs.loc[runs["interaction"] == "twins", "evidence"])))
@@ -340,7 +340,7 @@ def _printed(results: Results, frame: pd.DataFrame, n_units: int, cutoffs: Mappi
         may_know=[of for of in models if not _is_later(collected, cutoffs.get(of))],
     )
     statement = evidence_statement(frame["evidence"])
-    return Table(f"{statement} | People and those in their places", (("", *ofs),), tuple(rows), 1, frame, tuple(notes))
+    return Table(f"{statement} | People and their replacements", (("", *ofs),), tuple(rows), 1, frame, tuple(notes))
 
 
 def _is_later(collected: str | None, cutoff: date | None) -> bool:

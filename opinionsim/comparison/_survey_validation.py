@@ -111,7 +111,7 @@ def validation_experiment(
     overrides = overrides if isinstance(overrides, Mapping) else tuple(overrides)
     for path in overrides:
         if re.split(r"[.=]", path)[0].strip() not in _CHANGEABLE:
-            raise SpecError(f"{path!r}: of a validation only {', '.join(_CHANGEABLE)} can be changed")
+            raise SpecError(f"{path!r}: in a validation, only {', '.join(_CHANGEABLE)} can be changed")
     loaded = load_survey(survey, load_mapping(mapping))
     chosen = items_of(loaded, items)
     _check_size(loaded, size)
@@ -146,9 +146,9 @@ def _check_readable(item: SurveyItem) -> None:
     for point, label in zip(item.points, item.labels, strict=True):
         if parse_closed(label, scale) not in (point, None) or parse_closed(str(point), scale) != point:
             raise SurveyError(
-                f"the answer {point}: {label} to {item.name!r} could be taken for another one; agents are shown "
-                f"{', '.join(f'{p}: {each}' for p, each in zip(item.points, item.labels, strict=True))}; give options "
-                "other words by recode, or whole numbers in increasing order"
+                f"the answer {point}: {label} to {item.name!r} could be confused with another answer; agents see "
+                f"{', '.join(f'{p}: {each}' for p, each in zip(item.points, item.labels, strict=True))}; reword the "
+                "options with recode, or use whole numbers in increasing order"
             )
 
 
@@ -187,7 +187,7 @@ def read_validation(experiment: Experiment, results: Results, *, cutoff: date | 
     groups = subgroups_of(survey)
     told = groups.of([column.variable for column in survey.mapping.columns if column.clause is not None])
     if not told.names:
-        raise SurveyError(f"survey {survey.mapping.name!r} tells agents nothing: no column of its mapping has a clause")
+        raise SurveyError(f"the mapping of survey {survey.mapping.name!r} has no column with a clause for agents")
     names = [str(planned.cell.axes["scale"]) for planned in experiment.runs]
     for planned, item in zip(experiment.runs, items_of(survey, names), strict=True):
         if planned.run_id not in runs.index or runs.at[planned.run_id, "status"] != "complete":
@@ -280,7 +280,7 @@ def _findings(measures: pd.DataFrame) -> tuple[str, ...]:
     elif row["low"] > 1:
         shown = "agents of a subgroup differ more than its respondents"
     else:
-        shown = "no difference from respondents is shown"
+        shown = "no difference from respondents shows"
     return (f"Variance ratio within subgroups {row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f}): {shown}.",)
 
 

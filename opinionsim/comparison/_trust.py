@@ -244,7 +244,7 @@ def doubts(pair: FittedPair, found: Trust, ends: Sequence[np.ndarray]) -> list[s
     told: list[str] = []
     blocks = len(set(pair.problem.study.blocks))
     if blocks < FEWEST_BLOCKS:
-        told.append(f"there are {blocks} blocks, and a finding takes {FEWEST_BLOCKS}")
+        told.append(f"there are {blocks} blocks, and a finding needs {FEWEST_BLOCKS}")
     if not found.adequate:
         return told  # what follows is about a candidate that is none
     if found.recovered < RECOVERED:

@@ -44,13 +44,13 @@ def twins_experiment(people: Results, spec: Mapping[str, Any] | str | Path) -> E
     """
     given = dict(spec if isinstance(spec, Mapping) else read_document(spec).value)
     if unknown := sorted(given.keys() - set(_FIELDS)):
-        raise SpecError(f"{unknown[0]!r} of twins is that of the record of people; valid: {', '.join(_FIELDS)}")
+        raise SpecError(f"{unknown[0]!r} of twins comes from the record of people; valid: {', '.join(_FIELDS)}")
     base = dict(people.manifest.get("spec", {}))
     grids = list(base.get("sweep") or ())
     if not grids or any(grid.get("interaction", [{}])[0].get("kind") != "recorded" for grid in grids):
-        raise SpecError(f"{people.name!r} is no record of people, of which there could be twins; import a table first")
+        raise SpecError(f"{people.name!r} is not a record of people, so it cannot have twins; import a table first")
     if between_points(people.opinions):
-        raise SpecError("people rated between points, and twins state points; import the ratings with points")
+        raise SpecError("people rated between points, but twins state points; import the ratings with points")
     rated = grids[0]["interaction"][0]["rated"]
     listed = {"instruments": base.get("measurement", {}).get("instruments", [])}
     asked = {"after": 1} if len(rated) <= 2 else {"after": 1, "every": 1}
@@ -74,7 +74,7 @@ def _of_twins(grid: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     claims, title = topic["definition"]["claims"], topic["definition"]["title"]
     side = "against" if against else "for"
     if claims.get(side, title) == title:
-        raise SpecError(f"twins are told the statement that people rated; give the mapping claims.{title}.{side}")
+        raise SpecError(f"twins need the statement that people rated; in the mapping, give claims.{title}.{side}")
     source = ", ".join(f"{path}={_label(value)}" for path, (value,) in grid.items())
     interaction = {
         "label": "twins",

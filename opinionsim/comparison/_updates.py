@@ -45,7 +45,7 @@ def studies(results: Results, wording: str | None = None, cells: Collection[str]
     every, opinions, _, turns = results.counted()
     complete, _ = one_wording(every[every["status"] == "complete"], wording)
     if complete.empty:
-        raise MeasurementError("no run is complete, so there is nothing to compare; carry the experiment out first")
+        raise MeasurementError("no run is complete, so there is nothing to compare; run the experiment first")
     stance = stance_rows(complete, opinions)
     found = {}
     for cell, runs in complete[complete["cell"].isin(cells or complete["cell"])].groupby("cell", sort=False):
@@ -60,9 +60,9 @@ def studies(results: Results, wording: str | None = None, cells: Collection[str]
         raise SpecError(f"there is no condition {unknown[0]!r} with updates; valid: {valid}")
     if not found:
         raise MeasurementError(
-            "in no run was an agent measured that had read a measured message of another; comparing takes a kind of "
-            "interaction in which agents read each other, and measurement.texts with what is written and what is "
-            "reported, as in [post, report]"
+            "no run has a measured agent that read a measured message of another agent. Comparing needs an "
+            "interaction in which agents read each other, and a measurement.texts that includes what they write and "
+            "what they report, such as [post, report]"
         )
     return found
 
@@ -77,10 +77,10 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     evidence = sorted(set(runs["evidence"]))
     if len(evidence) > 1 or evidence == ["mixed"] or "+" in evidence[0]:
         raise MeasurementError(
-            f"{cell} mixes evidence ({', '.join(evidence)}), and a fit is about authors of one kind; name other cells"
+            f"{cell} mixes evidence ({', '.join(evidence)}), but a fit needs authors of one kind; choose other cells"
         )
     if stance["scale"].nunique() > 1 or stance["classifier"].nunique() > 1:
-        raise MeasurementError(f"{cell} is measured on several scales or by several classifiers; one fit takes one")
+        raise MeasurementError(f"{cell} is measured on several scales or by several classifiers; a fit needs one")
     size = runs.set_index("run_id")["n_agents"]
     order = {run_id: place for place, run_id in enumerate(runs["run_id"])}
     own = turns[turns["agent"] < turns["run_id"].map(size)]
@@ -191,7 +191,7 @@ def response_curve(updates: pd.DataFrame) -> pd.DataFrame:
     """
     known = updates.dropna(subset=["before", "said", "after"])
     if known.empty:
-        raise MeasurementError("no update has an opinion before, a measured message and an opinion after")
+        raise MeasurementError("no update has an opinion before it, a measured message and an opinion after it")
     known = known.assign(
         discrepancy=known["said"] - known["before"],
         change=known["after"] - known["before"],

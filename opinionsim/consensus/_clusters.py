@@ -86,7 +86,7 @@ def cluster_questions(
         vector of finite numbers for each text.
     """
     if isinstance(questions, str) or not all(isinstance(each, str) and each.strip() for each in questions):
-        raise SpecError("questions: must be texts, none of which is blank")
+        raise SpecError("questions: must be non-blank texts")
     whole_number("restarts", restarts, 1, SpecError)
     vectors = question_vectors(questions, encoder, without)
     different = len({row.tobytes() for row in vectors})
@@ -123,13 +123,13 @@ def _tf_idf(texts: list[str]) -> Any:
     try:
         return text.TfidfVectorizer().fit_transform(texts).toarray()
     except ValueError:  # of an empty vocabulary
-        raise SpecError("questions: no word is left in any of them") from None
+        raise SpecError("questions: contain no usable words") from None
 
 
 def _averaged(folder: Path, texts: list[str]) -> np.ndarray:
     """The last layer of a local model, averaged over the tokens of each text."""
     if not folder.is_dir():
-        raise SpecError(f"encoder: {str(folder)!r} is no folder; give that of a model of transformers, or a callable")
+        raise SpecError(f"encoder: {str(folder)!r} is not a folder; give that of a transformers model, or a callable")
     _, transformers = packages(_WHAT, "local", "torch", "transformers")
     try:
         read = transformers.pipeline("feature-extraction", model=str(folder))

@@ -51,7 +51,7 @@ def session(
 
     experiment = read_spec(spec, changes, prompts)
     if not all(cell.spec.interaction.kind == "consensus" for cell in experiment.cells):
-        raise SpecError(f"{experiment.spec.name} looks for no consensus (interaction kind consensus); see deliberate")
+        raise SpecError(f"{experiment.spec.name} seeks no consensus (interaction kind consensus); see deliberate")
     print_runs(experiment, store, run, max_concurrency, session_text)
 
 

@@ -283,28 +283,28 @@ class ConsensusInteraction(Interaction):
         if len(set(self.ballots)) < len(self.ballots):
             yield ("ballots",), "must list `stated`, `predicted` or both, each once"
         if self.shortlist is not None and set(self.ballots) != {"stated", "predicted"}:
-            yield ("shortlist",), "needs ballots [stated, predicted]: predicted ones choose what citizens vote on"
+            yield ("shortlist",), "needs ballots [stated, predicted]: predicted ballots choose what citizens vote on"
         if self.shortlist is not None and self.elects == "predicted":
-            yield ("shortlist",), "has no effect where predicted ballots elect"
+            yield ("shortlist",), "has no effect if predicted ballots elect"
         most = self._standing(size) + (self.incumbent and self.rounds > 0)
         if self.shortlist is not None and self.shortlist > most:
-            yield ("shortlist",), f"is more than the {most} statements that stand"
+            yield ("shortlist",), f"is more than the {most} candidate statements"
         if self.predictor == "instrument" and "predicted" not in self.ballots:
             yield ("predictor",), "has no effect without predicted ballots"
         if Rule.of(self.rule).needs_scores and not self.scores(self.elects):
             yield ("rule",), f"{self.rule!r} needs ratings; give ballot: rating, or a rule for rankings"
         rule, predicted = Rule.of(self.rule), self.predictor == "instrument" and self.elects == "predicted"
         if predicted and "transform" in RULES[rule.kind].options and rule.transform is None:
-            problem = f"{rule.kind!r} counts positive scores, and those of an instrument may be others"
+            problem = f"{rule.kind!r} needs positive scores, but an instrument may give others"
             yield ("rule",), f"{problem}; give {{kind: {rule.kind}, transform: exp}}, or shift"
         if self.ratings.position == "after" and not self.passes:
-            yield ("ratings", "passes"), "must be 1 or more where the position statement is rated with the candidates"
+            yield ("ratings", "passes"), "must be 1 or more if citizens rate the position statement with the candidates"
         rated = self.passes or ("predicted" in self.ballots and self.scores("predicted"))
         for field in ("leave_one_out", "controls"):
             if getattr(self, field) and not rated:
                 yield (
                     (field,),
-                    "needs statements that are rated: give ratings: {passes: 1} or more, or predicted ratings",
+                    "needs rated statements: give ratings: {passes: 1} or more, or predicted ratings",
                 )
         if self.incumbent and not self.rounds:
             yield ("incumbent",), "has no effect without critique rounds"
@@ -316,20 +316,20 @@ class ConsensusInteraction(Interaction):
         """Problems of the drafters, and of the number of statements for a group of `size` citizens."""
         field, stand = "drafters" if self.drafters else "candidates", self._standing(size)
         if stand < 2:
-            yield (field,), f"{stand} candidate leaves nothing to choose; at least 2 must stand"
+            yield (field,), f"{stand} candidate leaves no choice; give at least 2"
         if self.ballot == "ranking" and stand + self.incumbent > acts.MOST_LABELS:
-            problem = f"{stand} statements stand, and a ranking has letters for {acts.MOST_LABELS}; give ballot: rating"
+            problem = f"{stand} candidates, but a ranking has letters for {acts.MOST_LABELS}; give ballot: rating"
             yield (field,), problem
         if self.drafters and self.candidates is not None:
-            yield ("candidates",), "cannot stand beside drafters, which give the counts"
+            yield ("candidates",), "cannot be combined with drafters, which give the counts"
         names = [way.name for way in self.drafters]
         for place, way in enumerate(self.drafters):
             if names.index(way.name) != place:
-                yield ("drafters", place, "label"), f"{way.name!r} is the name of two drafters; give labels that differ"
+                yield ("drafters", place, "label"), f"{way.name!r} is the name of two drafters; give different labels"
             if way.label in ("position", "control"):
-                yield ("drafters", place, "label"), f"{way.label!r} names statements that nobody drafts; give another"
+                yield ("drafters", place, "label"), f"{way.label!r} names statements without a drafter; give another"
             if way.role in (PARTICIPANT, acts.PREDICTOR):
-                yield ("drafters", place, "role"), f"{way.role!r} drafts nothing; name another role"
+                yield ("drafters", place, "role"), f"{way.role!r} does not draft; name another role"
             if (way.style == "few-shot") != bool(way.examples):
                 problem = "is needed by few-shot drafters" if not way.examples else f"has no effect on {way.style!r}"
                 yield ("drafters", place, "examples"), problem
@@ -342,7 +342,7 @@ class ConsensusInteraction(Interaction):
                 examples_by_size(setting, number, way)
         wanted = self.ratings.position or "position" in self.standing
         if wanted and not (self.position or setting.position):
-            raise SpecError("is needed and missing; give a sentence, or a topic with a claim", "interaction.position")
+            raise SpecError("is missing; give a sentence, or a topic with a claim", "interaction.position")
         if len(setting.given) == setting.size and self.elects == "stated":
             raise SpecError("citizens that are texts cannot vote; give ballots: [predicted]", "interaction.ballots")
         if len(setting.given) == setting.size and self.rounds:
@@ -424,9 +424,7 @@ class ConsensusInteraction(Interaction):
         missing = np.isnan(ballots).any(axis=1, keepdims=True)
         ballots = np.where(missing, np.nan, ballots)
         if missing.all():
-            raise ScheduleError(
-                f"round {number}: nobody has voted on all statements that stand, so that none is elected"
-            )
+            raise ScheduleError(f"round {number}: no citizen has voted on all candidates, so no statement is elected")
         try:
             return elect(ballots, self.rule, scores=scores, ties=self.ties, rng=stream(0, "ties", number, block))
         except MeasurementError as error:

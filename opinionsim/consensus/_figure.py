@@ -81,7 +81,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     wanted = about["run_id"], about["cell"]
     session = next((each for row, each in sessions(source) if (row["run_id"], row["cell"]) == wanted), None)
     if session is None:
-        raise SpecError(f"run {wanted[0]} looks for no consensus; name one that does, as in run=0")
+        raise SpecError(f"run {wanted[0]} has no consensus interaction; choose another run, such as run=0")
     listed = statements(source)
     listed = listed[(listed["group"] == wanted[0]) & (listed["cell"] == wanted[1]) & listed["stands"]]
     people = source.agents[(source.agents["run_id"] == wanted[0]) & (source.agents["role"] == "participant")]
@@ -108,7 +108,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     told = told[told["about"].isna() & told["agent"].isin(names) & told["value"].notna()].sort_values("turn")
     opinions = told.rename(columns={"agent": "citizen"}).assign(name=told["agent"].map(names))
     replicates = int((source.runs["cell"] == wanted[1]).sum())
-    key = f"Framed: what won by {session.interaction.rule_label}. Dots: what rules put first; rings: tied."
+    key = f"Framed: winner by {session.interaction.rule_label}. Dots: first place by a rule; rings: tied for it."
     lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates), key)
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 

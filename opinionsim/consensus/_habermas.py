@@ -156,7 +156,7 @@ def _read(folder: Path) -> dict[str, pd.DataFrame]:
         if lacking := [column for column in columns if column not in tables[name]]:
             problems.append(f"{name} lacks {', '.join(lacking)}")
     if problems:
-        raise SpecError(f"{folder}: not the files as they were published: {'; '.join(problems)}")
+        raise SpecError(f"{folder}: these files differ from the published ones: {'; '.join(problems)}")
     return {name: table.rename(columns={**_COLUMNS[name], **_MODELS}) for name, table in tables.items()}
 
 

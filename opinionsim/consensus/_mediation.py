@@ -103,7 +103,7 @@ class Mediation:
         **interaction: Any,
     ) -> None:
         if isinstance(citizens, str) or not all(isinstance(each, str | Mapping | Seat) for each in citizens):
-            raise SpecError(f"citizens: a list of texts, fields and seats is needed; got {citizens!r:.80}")
+            raise SpecError(f"citizens: must be a list of texts, fields and seats; got {citizens!r:.80}")
         self._seats: dict[int | str, Seat] = {
             agent: each for agent, each in enumerate(citizens) if isinstance(each, Seat)
         }
@@ -111,7 +111,7 @@ class Mediation:
         if "predicted" in interaction.get("ballots", ()) and interaction.get("predictor", "role") == "role":
             roles["predictor"] = dict(predictor or {})
         elif predictor is not None:
-            raise SpecError("predictor: nobody predicts; give ballots=['predicted'], or leave it out")
+            raise SpecError("predictor: no ballots are predicted; give ballots=['predicted'], or leave it out")
         self.specification: dict[str, Any] = {
             "name": "mediation",
             "seed": seed,

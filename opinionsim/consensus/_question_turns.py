@@ -96,9 +96,9 @@ class QuestionsInteraction(Interaction):
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents: more than one, fewer turns than questions, blank examples."""
         if size != 1:
-            yield ("kind",), f"'questions' has one agent write; got {size}: give population: {{size: 1}}"
+            yield ("kind",), f"'questions' needs exactly one agent; got {size}: give population: {{size: 1}}"
         if self.most is not None and self.most < self.count:
-            yield ("most",), f"must be at least count, which is {self.count}; got {self.most}"
+            yield ("most",), f"must be at least count, here {self.count}; got {self.most}"
         yield from blank_messages(self.messages)
         yield from super().conflicts(size)
 

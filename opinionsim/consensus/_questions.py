@@ -65,9 +65,9 @@ def write_curation(questions: Iterable[str], path: str | Path) -> None:
     """
     listed = list(questions)
     if not listed or not all(isinstance(each, str) and each.strip() for each in listed):
-        raise SpecError("questions: needs at least one, and none that is blank")
+        raise SpecError("questions: needs at least one, and no blank ones")
     if Path(path).exists():
-        raise SpecError(f"{path}: exists, and may hold decisions; give the path of a new file")
+        raise SpecError(f"{path}: exists and may contain decisions; give the path of a new file")
     table = pd.DataFrame({_QUESTION: listed, **dict.fromkeys([*EXCLUSIONS, _PERSON], "")})
     write_csv(table, path, encoding="utf-8")
 
@@ -98,7 +98,7 @@ def read_curation(path: str | Path) -> pd.DataFrame:
     wrong = {
         (_QUESTION, "must not be blank"): keys == "",
         (_QUESTION, "is there twice"): keys.duplicated(),
-        (_PERSON, "nobody has decided; give a name"): table[_PERSON].str.strip() == "",
+        (_PERSON, "lacks the name of the person who decided; give a name"): table[_PERSON].str.strip() == "",
         **{(reason, "must be yes, x, 1, no, 0 or empty"): ~marks[reason].isin(_MARKS) for reason in EXCLUSIONS},
     }
     for (column, problem), rows in wrong.items():

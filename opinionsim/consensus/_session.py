@@ -97,7 +97,7 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
     ]
     if not any(found):
         raise SpecError(
-            f"examples of {way.name!r}: none of another question has 3 to 5 opinions", "interaction.drafters"
+            f"examples of {way.name!r}: no session on another question has 3 to 5 opinions", "interaction.drafters"
         )
     return [names for names in found if names]
 
@@ -167,9 +167,9 @@ class OpenSession:
                     beside.append(position)
             if len(standing) < 2:
                 raise ScheduleError(
-                    f"round {number}: {len(standing)} of the statements can be used; at least 2 must stand for "
-                    f"election; drafts with a statement: {', '.join(self._drafted)}; the rest was refused, empty, or "
-                    "had no statement where one is asked for (opinionsim show has them)"
+                    f"round {number}: {len(standing)} statements are usable, but an election needs at least 2; "
+                    f"drafts with a statement: {', '.join(self._drafted)}; the others were refused, empty, or lacked "
+                    "a required statement (see opinionsim show)"
                 )
             winner = yield from self._election(step, standing, beside)
             if number < fields.rounds:
@@ -206,7 +206,7 @@ class OpenSession:
         heard = yield Heard([*turns.values()])
         self.opinions = {citizen: turn for citizen, turn in turns.items() if turn in heard}
         if len(self.opinions) < 2:
-            raise ScheduleError(f"{len(self.opinions)} citizens have stated an opinion; a group needs 2")
+            raise ScheduleError(f"{len(self.opinions)} citizens have stated an opinion; a group needs at least 2")
 
     def _drafting(self, step: int, winner: int | None, critiques: Mapping[int, int]) -> Flow:
         """The statements of a round: those that stand, and those that are only rated."""
@@ -328,5 +328,5 @@ class OpenSession:
                 turns[citizen] = yield from self._turn(step, citizen, acts.CRITICISE.name, (own, winner))
         heard = yield Heard([*turns.values()])
         if not heard:
-            raise ScheduleError(f"round {step}: no critique can be used, so that there is nothing to revise by")
+            raise ScheduleError(f"round {step}: no critique is usable, so drafters have nothing to revise by")
         return {citizen: turn for citizen, turn in turns.items() if turn in heard}

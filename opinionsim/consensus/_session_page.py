@@ -30,7 +30,7 @@ def _winner(session: Recorded, step: int, winner: Any) -> list[dict[str, Any]]:
         return []
     means = session.means(winner, step)
     note = ", ".join(f"{name} {_number(means[name])}" for name in ("agreement", "quality"))
-    return [section("The winner, rated once it was known", lines([said(turn=winner, note=note)]))]
+    return [section("Ratings of the winner after the result was known", lines([said(turn=winner, note=note)]))]
 
 
 def _round(session: Recorded, step: int, election: Mapping[str, Any]) -> dict[str, Any]:

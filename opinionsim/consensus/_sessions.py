@@ -30,9 +30,7 @@ def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
     """
     found = list(sessions_of(results))
     if not found:
-        raise MeasurementError(
-            f"{results.name} has no session that looks for a consensus (interaction kind consensus) and has begun"
-        )
+        raise MeasurementError(f"{results.name} has no consensus session (interaction kind consensus) that has begun")
     yield from found
 
 

@@ -70,7 +70,7 @@ def split_questions(
     places = question_vectors(questions) if vectors is None else np.asarray(vectors, dtype=float)
     if not len(questions) == len(topics) == len(places) or places.ndim != 2:
         raise SpecError(
-            "split: needs a question, a topic and a vector for each; got "
+            "split: needs one topic and one vector per question; got "
             f"{len(questions)} questions, {len(topics)} topics and vectors of shape {places.shape}"
         )
     table = pd.DataFrame({"question": list(questions), "topic": list(topics), "split": TRAIN})
@@ -101,7 +101,7 @@ def _held_out(places: np.ndarray, topic: np.ndarray, least: int, draws: int, rng
             if abs(inside - outside) < best:
                 best, found = abs(inside - outside), order[:n]
     if found is None:
-        raise SpecError(f"held_out: {least} of {len(topic)} leave a side fewer than two of {len(sizes)} topics")
+        raise SpecError(f"held_out: {least} of {len(topic)} leave one side with fewer than two of {len(sizes)} topics")
     return found
 
 
@@ -131,4 +131,4 @@ def check_split(table: pd.DataFrame, whole: Collection[str] = (HELD_OUT,)) -> No
         several = (sides if column == "question" else of_topics).groupby(units.to_numpy(), sort=False).nunique()
         for unit in several.index[several > 1]:
             found = " and ".join(sides[(units == unit).to_numpy()].unique())
-            raise SpecError(f"split: the {column} {unit!r:.80} is on the sides {found}; keep it on one")
+            raise SpecError(f"split: the {column} {unit!r:.80} is on the sides {found}; keep it on one side")

@@ -50,7 +50,7 @@ def winner_table(results: Results) -> Table | None:
     shown = found.head(_SHOWN)
     told: dict[str, Any] = {"more": len(found) - _SHOWN, "shown": rows_of(shown)}
     told |= {"held": held, "sessions": list(sessions(results))}
-    made = noted("What won the last round", shown.drop(columns="statement"), ["session", *axes], "winners", **told)
+    made = noted("Winners of the last round", shown.drop(columns="statement"), ["session", *axes], "winners", **told)
     return replace(made, frame=found)
 
 
@@ -84,5 +84,5 @@ def election_table(results: Results) -> Table | None:
         shares = {name: own.mean() for name, own in kinds.items()}
         told = {**dict(zip(labels, key, strict=True)), "elections": len(each), **shares, "would choose": named}
         records.append({**told, "evidence": evidence_of(each["evidence"])})
-    made, heading = pd.DataFrame(records), "What each rule would have chosen"
+    made, heading = pd.DataFrame(records), "Winners by rule"
     return noted(heading, made, labels, "elections", held=held, sessions=list(sessions(results)))

@@ -66,7 +66,7 @@ class BaselineClassifier(PairClassifier):
             raise SpecError(f"method: unknown {method!r}{meant(method, _METHODS)}; valid: {', '.join(_METHODS)}")
         whole_number("seed", seed, 0)
         if seed and method != "random":
-            raise SpecError(f"seed: the method {method!r} draws nothing; leave out seed, or take method random")
+            raise SpecError(f"seed: the method {method!r} makes no draws; leave out seed, or use method random")
         super().__init__(scale)
         self._options = {"method": method, **({"seed": seed} if method == "random" else {})}
         self._method = _METHODS[method](method, seed)

@@ -43,7 +43,7 @@ def _elections(ratings: pd.DataFrame, *columns: str, least: int = 1) -> list[tup
         place = drafts[twice].iloc[0]
         raise MeasurementError(
             f"candidate {place['candidate']} of round {place['round']} in group {place['group']} is of two policies; "
-            "statements that stand for election together need names of their own"
+            "candidates of one election need different names"
         )
     means = own.groupby(["group", "round", "citizen", "candidate"], sort=False, observed=True)[list(columns)].mean()
     found = []
@@ -191,7 +191,7 @@ def welfare_advantage(
         leave candidates tied, their mean welfare counts.
     """
     if predicted == "agreement":
-        raise MeasurementError("predicted must be another column than agreement, by which advantages are judged")
+        raise MeasurementError("predicted must differ from the column agreement, which measures advantages")
     chosen, welfare, groups = [Rule.of(each) for each in rules], [], []
     for (group, _), (guess, stated) in _elections(checked(ratings, predicted), predicted, "agreement"):
         groups.append(group)
@@ -212,9 +212,9 @@ def advantage_statement(advantages: pd.DataFrame) -> str:
     under = advantages["other"] + " over " + advantages["criterion"]
     shown, against = over[advantages["low"] > 0].tolist(), under[advantages["high"] < 0].tolist()
     if not shown:
-        found = "No welfare function has the predicted advantage by its own criterion: no interval lies above 0"
+        found = "No welfare function has the predicted advantage by its own criterion: no interval is above 0"
     else:
-        found = f"By its own criterion there is an advantage of {', '.join(shown)}, and of no other"
+        found = f"By their own criteria, only these have an advantage: {', '.join(shown)}"
     if against:
-        found += f"; by the other's criterion there is one of {', '.join(against)}"
-    return f"{found}. Bakker et al. 2022 found none among the utilitarian, Nash and egalitarian one."
+        found += f"; by the other's criterion: {', '.join(against)}"
+    return f"{found}. Bakker et al. 2022 found none among the utilitarian, Nash and egalitarian functions."
