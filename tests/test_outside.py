@@ -242,7 +242,7 @@ def test_a_changed_classifier_is_refused_until_its_version_is_raised(folder: Pat
     _edit(folder, '"""Texts of more', '"""The texts of more')
     (refused,) = _commands(folder, _RUN)
     assert refused.exit_code == 2
-    assert "the code of the classifier 'own:Length' is not the one that coded" in refused.stderr
+    assert "the code of the classifier 'own:Length' differs from the code that read" in refused.stderr
     assert "Raise its version" in refused.stderr
     _edit(folder, '@osim.part("classifier")', '@osim.part("classifier", version="b")')
     (coded,) = _done(folder, _RUN)
@@ -635,7 +635,7 @@ def test_of_many_what_fails_is_left_out_by_name_and_the_rest_is_there(astray: st
     ):
         found = _invoke(*command.split())
         assert found.exit_code == 0, found.output
-        lines = [each for each in found.stderr.splitlines() if each.startswith("left out what failed: ")]
+        lines = [each for each in found.stderr.splitlines() if each.startswith("left out because it failed: ")]
         assert len(lines) == len(left)
         assert [each for each in left if not any(each in line for line in lines)] == []
     page = Path("r.html").read_text(encoding="utf-8")
@@ -665,7 +665,7 @@ def test_of_many_what_fails_is_left_out_by_name_and_the_rest_is_there(astray: st
             "plot astray:drawn STORE --csv n.csv",
             "astray:drawn must have `numbers` that return a frame; got 3",
         ),
-        ("plot astray:nothing STORE --csv n.csv", "and with figures of your own that are marked with `numb"),
+        ("plot astray:nothing STORE --csv n.csv", "and your own figures with `numb"),
     ],
 )
 def test_the_one_that_is_asked_for_is_refused_with_a_sentence(astray: str, command: str, problem: str) -> None:
@@ -678,7 +678,7 @@ def test_what_is_left_out_is_named_only_where_it_is_missing(astray: str) -> None
     for command, lacks in (("table metrics", True), ("table opinions", False), ("plot panels", False)):
         name, *options = command.split()
         said = CliRunner().invoke(app, [name, *options, astray]).stderr
-        assert ("left out parts of your own, which --allow-parts imports: astray:late, astray:most" in said) == lacks
+        assert ("left out your own parts, which need --allow-parts: astray:late, astray:most" in said) == lacks
 
 
 @pytest.fixture
@@ -728,7 +728,7 @@ def test_a_metric_that_is_not_there_any_more_takes_nothing_else_along(contrasted
     for command in ("table {} --csv t.csv", "report {} --out r.html"):
         found = _invoke(*command.format(contrasted.with_name("m.sqlite")).split())
         assert found.exit_code == 0, found.output
-        assert f"left out what failed: {contrasted.stem}:most: cannot import" in found.stderr
+        assert f"left out because it failed: {contrasted.stem}:most: cannot import" in found.stderr
     assert "bimodality" in Path("t-metrics.csv").read_text(encoding="utf-8")
     assert "bimodality" in Path("r.html").read_text(encoding="utf-8")
 

@@ -114,7 +114,7 @@ def test_a_person_answers_with_a_text(text: Any) -> None:
     others = {"seat": Seat(_Answers(text))}
     with (
         _model(schedule, lambda prompt: "Yes.", others=others, classifier="lexicon") as model,
-        pytest.raises(OpinionSimError, match=f"a person answers with a text; got {type(text).__name__}"),
+        pytest.raises(OpinionSimError, match=f"a person must answer with a text; got {type(text).__name__}"),
     ):
         model.run()
 

@@ -80,7 +80,7 @@ def points_table(points: pd.DataFrame) -> Table:
         "Final opinions, mean over replicates.",
         f"At most {replicates} at a point, of some fewer: in brackets." if uneven else "",
         f"{INTERVAL_MEANS}." if interval else "",
-        f"Clusters are told apart by gaps beyond {attrs['delta']}." if "delta" in attrs and takes_delta(names) else "",
+        f"A gap separates clusters if it exceeds {attrs['delta']}." if "delta" in attrs and takes_delta(names) else "",
         "Runs at the limit of steps have a row of their own: a mean time of the others is that of the shorter runs."
         if until is not None and (frame["stopped"] == False).any()  # noqa: E712 - or NA
         else "",

@@ -30,16 +30,16 @@ def plan(
     Parameters
     ----------
     half_width : W
-        Half-width of a contrast, in scale points.
+        Half-width that the interval of a contrast should have, in scale points.
     noise
-        Share of readings that may be pure chance.
+        Share of readings that you allow to be pure chance.
     points
-        Points of the scale.
+        Number of points on the scale.
     """
     from opinionsim.audit import plan as planned
 
     say(
-        f"{planned(half_width, noise, points):,} labels a condition: the audit then adds at most ±{half_width:g} to a "
+        f"{planned(half_width, noise, points):,} labels per condition; the audit adds at most ±{half_width:g} to a "
         f"contrast of mean opinions (95 %), if {noise:.0%} of the readings are pure chance on {points} points."
     )
 
@@ -55,7 +55,7 @@ def instruments(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print how the readings of the same texts agree: instruments, self-reports, and labels of people."""
+    """Compare readings of the same texts by instruments, self-reports and human labels."""
     from opinionsim.audit import instrument_tables
 
     require_table(csv, "evidence", force=force)
@@ -75,18 +75,19 @@ def sample(
     experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
-    """Draw texts for coders and write a file for each; the key stays in the store.
+    """Draw texts for coders and write one file per coder; the key stays in the store.
 
     Parameters
     ----------
     labels : N
-        Texts of each condition.
+        Number of texts per condition.
     coders : A,B
-        Names of the people who label, a file for each.
+        Names of the people who label; each gets a file.
     out : DIR
-        Folder of the files.
+        Folder for the files.
     by : A,B
-        Conditions, the primary contrast first. Default: those that the specification names, else the first that varies.
+        Conditions to sample by, that of the primary contrast first. Default: those that the specification names, else
+        the first that varies.
     """
     from opinionsim.audit import draw, write_files
 
@@ -97,7 +98,7 @@ def sample(
     note(
         f"audit {drawn.audit.audit_id}: {len(drawn.texts)} texts by {', '.join(drawn.audit.sample['by']) or 'nothing'}"
     )
-    note(f"Next, once the column label is filled in:\n  opinionsim audit score {spelled(store)} FILE...")
+    note(f"After the coders have filled in the column label:\n  opinionsim audit score {spelled(store)} FILE...")
 
 
 @audit.command()
@@ -114,18 +115,18 @@ def score(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep labels in the store and print how the instrument agrees with them; without files, print it again.
+    """Store labels and print how well the instrument agrees with them; without files, print the agreement again.
 
     Parameters
     ----------
     files : FILE...
-        Files of coders, filled in.
+        Files that the coders filled in.
     coder : MODEL
-        A chat model that labels too, as a check of consistency.
+        A chat model that also labels the texts, as a check of consistency.
     settings
-        An option of the classifier chat, for that model.
+        An option of the classifier chat for the model of --coder.
     mirror
-        Also code each text with the opposite claim.
+        Also code each text against the opposite claim.
     """
     from opinionsim.audit import asked, keep, keep_findings, read_files, sample_of, score_tables
 
@@ -143,7 +144,7 @@ def score(
         drawn = keep(results, drawn, {coder: asked(drawn, model)}, "model")
     print_tables(score_tables(results, drawn, mirror=mirror), csv, force=force, as_json=as_json)
     for text in keep_findings(results, drawn):
-        note(f"Tables now say: {text}.")
+        note(f"Tables now state: {text}.")
 
 
 @audit.command()
@@ -160,14 +161,14 @@ def correct(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean opinions, contrasts and diversity as read and as corrected by labels of people.
+    """Print mean opinions, contrasts and diversity, as read and as corrected by human labels.
 
     Parameters
     ----------
     diversity
-        Whether to correct diversity too.
+        Also correct diversity.
     simulations
-        Simulated studies for each interval of diversity.
+        Number of simulated studies behind each interval of diversity.
     """
     from opinionsim.audit import correction_tables, sample_of
 

@@ -47,27 +47,27 @@ def classify(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Code the opinion each text expresses of a claim; prints CSV.
+    """Code the opinion that each text expresses about a claim, and print CSV.
 
     Parameters
     ----------
     source : FILE
-        Texts: one a line, or a CSV with a header and the option --text; - reads standard input.
+        File with one text per line, or a CSV with a header, which needs the option --text; - reads standard input.
     claim : TEXT
-        The claim that the texts are about: a clause that can follow 'that'. May be repeated: each text is then coded
-        once a claim.
+        The claim that the texts are about: a clause that can follow 'that'. If you repeat the option, each text is
+        coded once per claim.
     text : COLUMN
-        Column of a CSV that holds the texts.
+        Column of a CSV that contains the texts.
     claim_column : COLUMN
-        Column of a CSV that holds the claim of each text, in the place of --claim.
+        Column of a CSV that contains the claim of each text; use it instead of --claim.
     id_column : COLUMN
-        Column of a CSV that is carried over as id. Default: the number of the row or line.
+        Column of a CSV that the output repeats as id. Default: the number of the row or line.
     classifier : NAME
         Name of the classifier (see: opinionsim list classifiers).
     settings : NAME=VALUE
-        An option of the classifier, as in --set model=base; may be repeated.
+        An option of the classifier, as in --set model=base. You can repeat the option.
     output : FILE
-        File to write in the place of standard output.
+        File to write instead of standard output.
     """
     from opinionsim.classifiers import load_classifier
 
@@ -121,7 +121,7 @@ def _content(source: str) -> tuple[str, str]:
     try:
         return name, content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise SpecError(f"{name}: not a text file; UTF-8 is expected") from None
+        raise SpecError(f"{name}: not a text file; expected UTF-8") from None
 
 
 def _of_lines(source: str) -> list[_Text]:
@@ -130,7 +130,7 @@ def _of_lines(source: str) -> list[_Text]:
     lines = enumerate(content.splitlines(), start=1)
     texts = [_Text(number, line.strip(), None) for number, line in lines if line.strip()]
     if not texts:
-        raise SpecError(f"{name}: holds no text; one a line is expected")
+        raise SpecError(f"{name}: contains no text; expected one text per line")
     return texts
 
 
@@ -173,7 +173,7 @@ def _coded(texts: Sequence[_Text], classifier: Classifier) -> pd.DataFrame:
     if n_cut := getattr(classifier, "n_cut", 0):
         note(f"texts too long for the classifier, coded without their middle: {n_cut}")
     if n_blank := len(texts) - len(asked):
-        note(f"rows without a text, which have no value: {n_blank}")
+        note(f"rows without a text, left without a value: {n_blank}")
     numbers = pd.DataFrame(
         np.column_stack([found.value, found.probabilities, found.off_scale]),
         index=list(asked),

@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from opinionsim.analysis import Table
     from opinionsim.comparison import Comparison
 
-#: How findings and scores are read, and what every comparison must say of noise.
+#: Notes on how to read findings and scores, and on noise, which every comparison prints.
 _READINGS = (
-    "Influence adds: to the log score of an update, over the nearest candidate without it. Recovered: the share of 20 "
-    "studies of this size, drawn from the best fit, in which the analysis finds what they were drawn from. Gap: by how "
-    "much a table of shares by own rating and message predicts better; by chance, the most in these studies.",
-    "Noise is what differs between readings of one opinion. An error that persists for an agent is not noise: no "
-    "repeated question reveals it, and it is fitted as an opinion.",
+    "Influence adds: the gain in the log score of an update over the nearest candidate without influence. Recovered: "
+    "the share of 20 studies of this size, simulated from the best fit, in which the analysis finds the model behind "
+    "them. Gap: how much better a table of shares by own rating and message predicts; by chance, the largest gap in "
+    "these studies.",
+    "Noise is the variation between readings of the same opinion. An error that persists for an agent is not noise: no "
+    "repeated question reveals it, and the models fit it as an opinion.",
 )
 _SCORES = (
-    "Score: log score of an update in a run that was held out, mean over runs and standard error over blocks. Behind: "
-    "the best less this one, paired by run. Tie: within one standard error; not worse than the best. Reached: of the "
-    "way from persistence to the table of shares."
+    "Score: log score of an update in a held-out run, mean over runs and standard error over blocks. Behind: the best "
+    "score minus this one, paired by run. Tie: within one standard error of the best, so not worse. Reached: share of "
+    "the way from persistence to the table of shares."
 )
 
 #: Frames that are saved, the parts of opinions last.
@@ -58,7 +59,7 @@ def compare(
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask whether classic models explain the runs, and whether influence is needed at all.
+    """Test whether classic models explain the runs, and whether that takes influence between agents.
 
     Parameters
     ----------
@@ -66,18 +67,18 @@ def compare(
         Names of classic models (see: opinionsim list abm). Default: voter, degroot, friedkin-johnsen, deffuant,
         jager-amblard and lorenz.
     noise : RATE
-        Share of ratings that are wrong, RATE,LOW,HIGH with the ends of its interval, or audit: as labels of people
-        show. Default: it is fitted.
+        Share of ratings that are wrong: RATE, RATE,LOW,HIGH with the ends of its interval, or audit to take it from
+        human labels. Default: it is fitted.
     margin : X
-        Scale points moved for each point of discrepancy below which influence counts as absent. Default: 0.05.
+        Scale points moved per point of discrepancy; below this, influence counts as absent. Default: 0.05.
     cell : LABEL
-        Only this condition; may be repeated.
+        Use only this condition. You can repeat the option.
     seed
-        Seed of all draws.
+        Seed of all random draws.
     threads : N
-        Fits made side by side. Default: as many as there are processors.
+        Number of fits at a time. Default: the number of processors.
     csv : DIR
-        Also save the unrounded numbers, each frame in a file of this folder.
+        Also save the unrounded numbers, one file per frame, in this folder.
     plot : FILE
         Also draw the figure into a file that ends in .png, .svg or .pdf.
     """
@@ -104,7 +105,7 @@ def compare(
         parts = [] if cell else [decompose(results, wording=wording)]
     except MeasurementError as error:  # as where nobody reports, which is no reason to lose what was found
         parts = []
-        note(f"opinions are not taken apart: {error}")
+        note(f"opinions are not decomposed: {error}")
     told = [each for each in parts if each.rows or as_json]
     print_tables([*_tables(found), *told], None, as_json=as_json)
     for text in (text for each in parts if each not in told for text in each.notes):
@@ -174,5 +175,5 @@ def _tables(found: Comparison) -> list[Table]:
             **candidate,
             "parameter": itemgetter("parameter"),
             "value [95 %]": lambda row: number_text(row, "value"),
-        }, ["Intervals, of the parameters of the model itself, are profiles of the likelihood."]),
+        }, ["The intervals of the model's own parameters are profiles of the likelihood."]),
     ]  # fmt: skip

@@ -19,12 +19,13 @@ from opinionsim.foundation.outputs import put, require_free
 def freeze(
     spec: str, out: Path | None = None, store: str | None = None, changes: Changes = None, prompts: str | None = None
 ) -> None:
-    """Fix design, analysis, prompts and models before the runs; write what to run and a preregistration form.
+    """Freeze design, analysis, prompts and models before the runs, and write a preregistration form.
 
     Parameters
     ----------
     out : FILE
-        Where to write what is frozen, as STUDY.frozen.json; the form goes beside it. Default: NAME.frozen.json.
+        File for the frozen design, as in STUDY.frozen.json; the form goes into the same folder. Default:
+        NAME.frozen.json.
     """
     from opinionsim.report import freeze, preregistration
 
@@ -39,7 +40,7 @@ def freeze(
     put(file, lambda part: part.write_text(json.dumps(frozen, indent=1, ensure_ascii=False), encoding="utf-8"))
     put(form, lambda part: part.write_text(text, encoding="utf-8"))
     say(f"{file}\n{form}")
-    note(f"Fill in what only you can say in {form}, deposit both files, and then: opinionsim run {file}")
+    note(f"Complete {form}, deposit both files, and then: opinionsim run {file}")
 
 
 def report(
@@ -55,7 +56,7 @@ def report(
     Parameters
     ----------
     out : FILE
-        The file. Default: NAME-report.html, beside the store.
+        File to write. Default: NAME-report.html, next to the store.
     """
     from opinionsim.report import write_page
 
@@ -66,7 +67,7 @@ def report(
     for left_out in write_page(results, path, force=force):
         note(left_out)
     note_left_out(results)
-    say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
+    say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; open it in a browser, no network needed")
 
 
 def export(
@@ -79,18 +80,19 @@ def export(
     design: DesignNumber = None,
     allow_parts: bool = False,
 ) -> None:
-    """Write all frames and the manifest into a folder, or the archive of a study to publish.
+    """Write all frames and the manifest into a folder, or an archive of a study for publication.
 
     Parameters
     ----------
     folder : DIR
-        Folder to write, new or empty; of an archive also a file that ends in .zip.
+        New or empty folder to write to; with --archive also a file that ends in .zip.
     kind
-        Kind of file; parquet needs the extra of that name.
+        File format; parquet needs the extra of that name.
     archive
-        Also prompts, transcripts, tables, figures, report, documents and checksums, without what may not be passed on.
+        Add prompts, transcripts, tables, figures, report, documents and checksums, except data that you may not pass
+        on.
     anonymous
-        An archive for blind review.
+        Make an archive for blind review.
     """
     from opinionsim.report import write_archive, write_export
 
@@ -108,12 +110,12 @@ def export(
 
 
 def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_json: AsJson = False) -> None:
-    """Check every file of an archive, and make its tables again from its frames.
+    """Check every file of an archive, and recompute its tables from its frames.
 
     Parameters
     ----------
     archive
-        Folder that `export --archive` wrote, or a zip file of it.
+        Folder that `export --archive` wrote, or its zip file.
     """
     from dataclasses import asdict
 
@@ -123,7 +125,7 @@ def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_j
     if as_json:
         say_json(asdict(found))
     else:
-        whole = () if found.problems else ("every one is as it was written",)
+        whole = () if found.problems else ("each one is unchanged",)
         told = {"problem": found.problems, "files": whole, "the same, made again": found.rebuilt}
         told["not made again"] = found.not_rebuilt
         for label, lines in told.items():

@@ -27,44 +27,43 @@ class SharedOptions:
     Parameters
     ----------
     spec : SPEC
-        Path of a YAML specification or of a manifest, or the name of an experiment of the package (see: opinionsim list
+        Path to a YAML specification or a manifest, or the name of a built-in experiment (see: opinionsim list
         experiments).
     --set : A.B=VALUE
-        Replace a value of the specification, as in --set topic.framing=truth; may be repeated. Relative paths start
-        from the current folder.
+        Replace a value of the specification, as in --set topic.framing=truth. You can repeat the option. Relative paths
+        start from the current folder.
     --prompts : DIR
         Prompt pack to use: a name or a folder.
     --max-concurrency : N
-        Model calls in flight at once, over all runs. Default: that of the specification.
+        Most model calls at a time, over all runs. Default: that of the specification.
     --store : STORE
-        Where results are kept: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
+        Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME.sqlite.
     store : STORE
-        Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
-    --experiment : NAME
-        Name of the experiment in the store. Default: the one run last.
+        Path to a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
+    --experiment : NAME Name of the
+        experiment in the store. Default: the last one that ran.
     --design : N
-        Number of the design, where cells or instruments were changed (see: opinionsim status). Default: the one run
-        last.
+        Number of the design, if cells or instruments changed (see: opinionsim status). Default: the last one that ran.
     --kind
-        Kind of text to read opinions from, such as report. Default: the first that was measured, in the order of the
-        column texts of runs.
+        Kind of text to read opinions from, such as report. Default: the first kind that was measured, in the order of
+        the column texts of runs.
     --wording : HASH
-        Use only runs with this wording of the prompts, where results combine several runs: a hash from the column
-        wording of the runs, or its start. Default: the wording of the run begun last.
+        When results combine several runs, use only runs with this wording of the prompts: a hash from the column
+        wording of the runs, or its start. Default: the wording of the run that began last.
     --estimand
-        What means are about. Default: topics like these from three topics on.
+        What the means describe. Default: topics like these if there are three or more topics.
     --audit : ID
-        Which sample. Default: the one drawn last.
+        Id of the audit to use. Default: the last one drawn.
     --seed
-        Seed of all draws.
+        Seed of all random draws.
     --allow-key : NAME=HOST
-        Let the key in an environment variable go to a host for which a specification asks for it; may be repeated.
-        OPINIONSIM_KEYS=NAME=HOST,... in the environment does the same.
+        Allow the specification to send the key in an environment variable to this host. You can repeat the option. The
+        environment variable OPINIONSIM_KEYS=NAME=HOST,... does the same.
     --csv : FILE
-        Also save the unrounded numbers, each table in a file.
+        Also save the unrounded numbers, one file per table.
     --force
-        Replace a file that is there and that this command did not make; a store is never replaced.
+        Replace an existing file even if this command did not write it; stores are never replaced.
     --allow-parts
         Import metrics, tables, figures and models of your own; this runs their code.
     --json
@@ -155,7 +154,7 @@ def allow(name: str, option: str, allow_parts: bool) -> None:
 
     if is_path(name):
         if not allow_parts:
-            raise SpecError(f"{option} {name} is a part of your own: --allow-parts imports it, which runs its code")
+            raise SpecError(f"{option} {name} is your own part; --allow-parts imports it, which runs its code")
         own_modules()
 
 

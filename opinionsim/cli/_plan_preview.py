@@ -37,25 +37,25 @@ def plan(
     strict: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a specification; print its calls, tokens, money, critical path and time. Makes no call.
+    """Check a specification and print its calls, tokens, cost, critical path and time, without any call.
 
     Parameters
     ----------
     latency : SECONDS
-        Seconds of one model call. Default: as in --store, else 1.
+        Duration of one model call in seconds. Default: as in --store, else 1.
     reply_tokens : K
-        Tokens of one reply. Default: as in --store, else 200.
+        Tokens per reply. Default: as in --store, else 200.
     store : STORE
-        Take lengths and latency from the calls this experiment has in a store, and tell what is missing.
+        Take lengths and latency from this experiment's calls in a store, and print how many runs are missing.
     half_width : W
-        Half-width that the interval of the primary contrast is to have.
+        Half-width that the interval of the primary contrast should have.
     pilot : STORE
-        Store of a pilot, whose variance --half-width takes.
+        Store of a pilot, from which --half-width takes the variance.
     strict
         End with exit code 2 if a key, an extra or weights that the run needs are missing.
     """
     if (half_width is None) != (pilot is None):
-        raise SpecError("--half-width and --pilot go together: how precise, and from what variance")
+        raise SpecError("--half-width needs --pilot for the variance, and --pilot needs --half-width; give both")
     from opinionsim.planning import plan as forecast_of
     from opinionsim.specification import taking_part
 
@@ -153,13 +153,13 @@ def preview(
     prompts: str | None = None,
     run: str | None = None,
 ) -> None:
-    """Print the first prompt of each kind of turn, as a model would get it. Makes no call.
+    """Print the first prompt of each kind of turn as a model would receive it, without any call.
 
     Parameters
     ----------
     run : NAME|ID
-        Condition and replicate of the planned run, as in weak/3, or start of its id. Default: the first one that is not
-        a record of people.
+        Condition and replicate of the planned run, as in weak/3, or the start of its id. Default: the first run that is
+        not a record of people.
     """
     from opinionsim.planning import preview as rendered
     from opinionsim.watching import row_of
@@ -177,9 +177,9 @@ def preview(
         for message in messages:
             say(f"\n[{message.role}]\n{message.content}")
     if found.equation:
-        say(f"\nThe agents of this run follow an equation ({found.equation}): nobody is asked, and no prompt is sent.")
+        say(f"\nThe agents of this run follow an equation ({found.equation}), so no prompt is sent.")
     elif not found.prompts:
-        say("\nNothing happens in this run: it has no step and no probe, so no prompt is sent.")
+        say("\nThis run has no steps and no probes, so no prompt is sent.")
 
 
 def schema() -> None:

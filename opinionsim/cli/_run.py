@@ -44,18 +44,18 @@ def run(
     robustness: bool = False,
     cluster: str | None = None,
 ) -> None:
-    """Carry out an experiment. Running it again finishes what is missing and repeats nothing.
+    """Carry out an experiment. Repeating the command completes what is missing and repeats no call.
 
     Parameters
     ----------
     fresh
-        Start runs anew whose stored replies answer other prompts than today's.
+        Start a run anew if its stored replies answer prompts that have changed since.
     pilot
-        Carry out one replicate of every cell; the whole sweep later continues from these.
+        Carry out one replicate of every cell; the full sweep continues from there.
     robustness
-        Carry out the variants of the specification too, after its own runs.
+        After the runs, also carry out the variants that the specification lists.
     cluster : ADDRESS
-        Dask scheduler whose workers carry the runs out, as tcp://HOST:8786; needs a PostgreSQL store.
+        Dask scheduler whose workers carry out the runs, as in tcp://HOST:8786; it needs a PostgreSQL store.
     """
     from opinionsim.planning import counts_by_run, plan
     from opinionsim.running import Invocation
@@ -114,7 +114,7 @@ def measure(
     experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
-    """Code the texts of finished runs with one more instrument.
+    """Code the texts of finished runs with another instrument.
 
     Parameters
     ----------
@@ -123,11 +123,11 @@ def measure(
     variable : NAME
         What it measures.
     texts : A,B
-        Kinds of text that it reads; default those in which an opinion is stated.
+        Kinds of text that it reads. Default: those that state an opinion.
     context
-        Tell it what was read, and who wrote.
+        Also give it the messages that the author read, and the author's persona.
     settings : NAME=VALUE
-        An option of the classifier, such as model=NAME, or options.base_url=ADDRESS for one of its model.
+        An option of the classifier, such as model=NAME, or of its model, such as options.base_url=ADDRESS.
     """
     from opinionsim.metrics import between_points, cut, none_complete
     from opinionsim.running import Invocation
@@ -141,7 +141,7 @@ def measure(
     results = read_results(store, experiment, design)
     listed = results.spec["measurement"]["instruments"]
     if (results.runs["interaction"] == "recorded").any() and between_points(cut(results.opinions)):
-        raise SpecError("people rated between points, and instruments code points; import the ratings with points")
+        raise SpecError("people rated between points, but instruments code points; import the ratings with points")
     added = {
         "variable": variable,
         "classifier": {"name": classifier, "options": assignments(settings, "--set")},
@@ -175,16 +175,16 @@ def check_model(
     max_concurrency: Slots = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a chat model 100 questions and print its card: what it does in an agent's place. Running it again resumes.
+    """Ask a chat model 100 questions and print a card of how it acts as an agent. Repeating the command resumes.
 
     Parameters
     ----------
     model : MODEL
-        Chat model as specifications name it (see: opinionsim list models).
+        Chat model, named as in a specification (see: opinionsim list models).
     store : STORE
-        Where its replies are kept, and its card beside them. Default: results/check-MODEL.sqlite.
+        Store for its replies; the card goes into the same folder. Default: results/check-MODEL.sqlite.
     study : SPEC
-        Study whose price the card tells, played by this model. Default: one of 100 agents and 100 steps.
+        Study whose price with this model the card states. Default: one with 100 agents and 100 steps.
     """
     from opinionsim.audit import card_table, model_card
     from opinionsim.planning import card_file, plan, spell_seconds
@@ -212,7 +212,7 @@ def check_model(
     told = (
         f"Study {of.spec.name} with this model: {priced.usage}, {spell_seconds(priced.sequential_s)} one call at a time"
     )
-    told += f"; {again:.2f} times that where texts are asked for again"
+    told += f"; {again:.2f} times that if replies that cannot be used are asked for again"
     card["lines"]["price"] = {"text": told, "n": priced.calls}
     path = card_file(model, url)
     write_text(path, f"{json.dumps(card, indent=1)}\n")
@@ -225,8 +225,7 @@ def store_of(experiment: Experiment, store: str | None) -> str:
 
     if store is not None and not store.strip():
         raise SpecError(
-            "--store must be the path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address; "
-            "got an empty text"
+            "--store must be the path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address; got ''"
         )
     return default_store(experiment) if store is None else store
 
@@ -276,7 +275,7 @@ def carry_out(invocation: Invocation, calls: int | None = None) -> Summary:
     # Objects loaded by now stay: walking them, a collection would delay dispatch and journal by tenths of a second.
     gc.freeze()
     with (
-        stop_requests("stopping: waiting for the calls in flight; interrupt again to end at once") as stopping,
+        stop_requests("stopping after the calls in flight; interrupt again to end at once") as stopping,
         under_way(invocation) as (runner, future),
     ):
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
@@ -284,7 +283,7 @@ def carry_out(invocation: Invocation, calls: int | None = None) -> Summary:
         note(f"{experiment.spec.name}: {counted(n_runs, 'run')}{planned} into {where}")
         note(taking_part(experiment))
         if experiment.frozen is not None and (changed := manifest(experiment)["frozen"]["changed"]):
-            note(f"Changed since it was frozen, which goes on record: {', '.join(changed)}")
+            note(f"Changed since the design was frozen; the store records this: {', '.join(changed)}")
         for warning in runner.warnings:
             note(f"  {warning}")
         told, stopped = _Shown(calls, loaded.prices.currency), False
@@ -346,15 +345,15 @@ def report(url: str, summary: Summary) -> None:
             f"{counted(summary.made, 'call')} made, {summary.answered:,} answered by the store"
         )
         if summary.repeated:
-            note(f"{counted(summary.repeated, 'attempt')} failed in passing and had to be repeated")
+            note(f"{counted(summary.repeated, 'attempt')} failed temporarily and had to be repeated")
     found = reasons((str(error), error.cause) for error in summary.causes.values())
     for line in reason_lines(found, _REASONS_SHOWN, f"see: opinionsim status {spelled(url)}"):
         note(f"  {line}")
     if not all(error.anew for error in summary.causes.values()):
         if summary.stopped:
-            note("Run the same command again to go on from here.")
+            note("Repeat the command to continue from here.")
         else:
-            note("Once the cause is mended, run the same command again to go on from here.")
+            note("Fix the cause, then repeat the command to continue from here.")
 
 
 def _say_next(url: str, summary: Summary, experiment: Experiment) -> None:
@@ -394,4 +393,4 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
         takes += f", {spell_money(share * paid.cost, forecast.currency)}" if paid.cost else ""
         takes += "" if seconds is None else f", at most {spell_seconds(share * seconds)} at the pace of the pilot"
     if rest:
-        note(f"The rest of the sweep: {takes}. Run the same command without --pilot to go on.")
+        note(f"The rest of the sweep: {takes}. To continue, repeat the command without --pilot.")

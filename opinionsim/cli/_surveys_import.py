@@ -45,27 +45,27 @@ def surveys(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask respondents of a survey what they have answered already, and compare: surveys validate SURVEY.
+    """Let a model answer as the respondents of a survey, and compare with their answers: surveys validate SURVEY.
 
     Parameters
     ----------
     action : ACTION
-        validate: ask drawn respondents held-out items, and compare with what they answered.
+        validate: draw respondents, ask the model their held-out items, and compare with their answers.
     survey : SURVEY
-        Path of a survey (.csv, .parquet, .dta, .sav), or the name of one of the package.
+        Path to a survey (.csv, .parquet, .dta, .sav), or the name of a built-in survey.
     mapping : NAME
-        Mapping of the survey: a name, or the path of a .yaml file. Its columns with a question and options are the
+        Mapping of the survey: a name, or the path to a .yaml file. Its columns with a question and options are the
         items.
     items : A,B
         Items to ask, by name. Default: all.
     size : N
-        Respondents to draw, by weight.
+        Number of respondents to draw by weight.
     model : NAME
-        Chat model that plays them.
+        Chat model that plays the respondents.
     seed
-        Root of all randomness.
+        Seed of all random draws.
     cutoff : YYYY-MM-DD
-        Last day that the model's training data cover; items asked until then may be in them.
+        Last day that the model's training data cover; they may include items asked until then.
     """
     from opinionsim.comparison import read_validation, validation_experiment
     from opinionsim.running import Invocation
@@ -131,19 +131,19 @@ def _table(measures: pd.DataFrame) -> str:
 def import_people(
     table: Path, mapping: str, name: str | None = None, store: str | None = None, twins: Path | None = None
 ) -> None:
-    """Take a table of people's opinions into a store, where agents can take the people's places: import TABLE MAPPING.
+    """Import a table of people's opinions into a store, where agents can replace the people: import TABLE MAPPING.
 
     Parameters
     ----------
     table : TABLE
-        Path of a table (.csv, .parquet).
+        Path to a table (.csv, .parquet).
     mapping : MAPPING
-        What its columns mean: path of a .yaml file, or debate, belief-updates, belief-updates-numeric.
+        What its columns mean: the path to a .yaml file, or debate, belief-updates, belief-updates-numeric.
     name : NAME
-        Name of the record of people in the store. Default: that of the mapping.
+        Name for the record of people in the store. Default: that of the mapping.
     twins : FILE
-        YAML file that says who plays the people (name, model, cognition, prompts, measurement, execution). The
-        specification of these agents is written too, into the current folder, as the NAME.yaml that FILE gives.
+        YAML file that says who plays the people (name, model, cognition, prompts, measurement, execution). The command
+        also writes the specification of these agents into the current folder, under the name that FILE gives.
     """
     from opinionsim.comparison import import_panel
 
@@ -169,6 +169,6 @@ def _write_twins(people: Results, file: Path, made_from: str) -> Path:
     target = Path(f"{experiment.spec.name}.yaml")
     require_free(target, partial(begins, start=_MADE.encode()), force=None, read=(file,))
     text = yaml.safe_dump(experiment.source.value, sort_keys=False, allow_unicode=True, width=120)
-    text = f"{_MADE} of {made_from}: change these, and import again.\n{text}"
+    text = f"{_MADE} of {made_from}: to change it, edit these and import again.\n{text}"
     put(target, lambda part: part.write_text(text, encoding="utf-8"))
     return target

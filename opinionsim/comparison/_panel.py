@@ -289,7 +289,7 @@ class _Line:
         except ValueError:
             found = math.nan
         if not math.isfinite(found):
-            raise self.error(f"{column!r} is {self.cell(column)!r}, which is no number")
+            raise self.error(f"{column!r} is {self.cell(column)!r}, which is not a number")
         return found
 
     def ratings(self, columns: Mapping[str, str]) -> dict[str, float]:

@@ -68,7 +68,7 @@ class KindModel(DocumentModel):
         kind = value.get("kind")
         if not isinstance(kind, str):
             valid = ", ".join(names(cls.part_kind))
-            raise _at_kind(f"kind is required and missing; valid: {valid}, or the import path of one of your own", kind)
+            raise _at_kind(f"kind is required but missing; valid: {valid}, or the import path of one of your own", kind)
         try:
             found = find(cls.part_kind, kind)
         except SpecError as error:

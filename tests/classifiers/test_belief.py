@@ -284,7 +284,7 @@ def test_a_model_that_reasons_is_refused_at_the_first_call(stub: StubProvider) -
 
 
 @pytest.mark.parametrize(
-    ("model", "reason"), [("scripted", "the scripted model computes none"), ("anthropic:claude-x", "returns none")]
+    ("model", "reason"), [("scripted", "the scripted model has none"), ("anthropic:claude-x", "returns none")]
 )
 def test_plan_refuses_models_that_are_known(stub: StubProvider, model: str, reason: str) -> None:
     with pytest.raises(SpecError, match=f"instruments.*classifier 'belief' reads token probabilities; .*{reason}"):

@@ -86,7 +86,9 @@ def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: 
     assert "unknown value 'posts' (did you mean post?); valid: post, report" in problem
     assert "unknown value 'quack'; valid: post, report" in problem
     judge = ("--classifier", "chat", "--set", "model=openai:m", "--set", "options.api_key=x")
-    assert "classifier.options: api_key: a credential has no place" in refused("measure", copied, *judge)
+    assert "classifier.options: api_key: a specification must not contain credentials" in refused(
+        "measure", copied, *judge
+    )
     twice = ("--set", "options={}", "--set", "options=1", "--set", "options.top_p=1")
     assert "--set options is given twice" in refused("measure", copied, "--classifier", "chat", *twice)
     within = ("--set", "options=1", "--set", "options.top_p=1")

@@ -58,7 +58,7 @@ FILES = [
     (b"", ["is empty", "mapping"]),
     (b"# nothing but a comment\n", ["is empty", "mapping"]),
     (bytes(range(256)), ["not a text file", "UTF-8"]),
-    (b"- a\n- b\n", ["holds a list", "mapping"]),
+    (b"- a\n- b\n", ["contains a list", "mapping"]),
     (b"just a sentence\n", ["just a sentence", "mapping"]),
     (b"name: [1\ntopic: x\n", ["bad.yaml:2", "not valid YAML"]),
     (b"name: a\nname: b\n", ["bad.yaml:2", "duplicate key 'name'"]),
@@ -196,7 +196,7 @@ def test_a_missing_template(invoke: Invoke, spec: Path) -> None:
         ("results/x", ["'results/x' is not a store address", ".sqlite"]),
         ("mysql://me:secret@host/db", ["'mysql'", "sqlite:///PATH"]),
         ("sqlite:///:memory:", ["names no file"]),
-        ("", ["--store", "empty text"]),
+        ("", ["--store", "got ''"]),
         ("loop.sqlite", ["loop.sqlite", "symbolic links"]),
     ],
 )

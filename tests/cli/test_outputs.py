@@ -137,7 +137,7 @@ def test_a_caption_follows_its_figure_until_somebody_edits_it(invoke: Invoke, pl
     assert not (place / "f.txt").exists()
     (place / "f.txt").write_text("mine\n")
     before = (place / "f.png").read_bytes()
-    assert "f.txt is there already" in refused(*density.split())
+    assert "f.txt already exists" in refused(*density.split())
     assert ((place / "f.txt").read_text(), (place / "f.png").read_bytes()) == ("mine\n", before)
     assert invoke(*density.split(), "--caption", "none").exit_code == 0
     assert (place / "f.txt").read_text() == "mine\n"
@@ -152,7 +152,7 @@ def test_what_a_command_reads_is_not_replaced_either(invoke: Invoke, place: Path
     kept = (place / "c.csv").read_bytes()
     for force in ((), ("--force",)):
         message = refused("classify", "c.csv", "--text", "text", "--out", "c.csv", *force)
-        assert "is a file that this command reads" in message
+        assert "is an input of this command" in message
     assert (place / "c.csv").read_bytes() == kept
 
 

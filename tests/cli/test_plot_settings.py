@@ -111,7 +111,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
 @pytest.mark.parametrize(
     ("options", "fragments"),
     [
-        (("phase",), ["figure phase: --x: is required and missing"]),
+        (("phase",), ["figure phase: --x: is required but missing"]),
         (("phase", "--x", "mood"), ["no column 'mood'", "confirmation_bias"]),
         (
             ("phase", "--x", "replicate", "--y", "confirmation_bias", "--set", "contours=[2]"),

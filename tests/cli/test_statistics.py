@@ -128,6 +128,6 @@ def test_a_plan_recommends_draws_of_their_own_for_topics_below_eight_blocks(invo
     def told(*changes: str) -> str:
         return invoke("plan", study, "--set", "sweep.topic.name=[t-rex, flat-earth]", *changes).stdout
 
-    assert "All topics share 3 blocks of random draws. Below 8," in told("--set", "replicates=3")
+    assert "All topics share 3 blocks of random draws. With fewer than 8," in told("--set", "replicates=3")
     assert "share" not in told("--set", "replicates=8")
     assert "All topics" not in told("--set", "independent_over=[topic.name]")

@@ -218,7 +218,7 @@ def _with(place: int, **cells: Any) -> list[dict[str, Any]]:
         ),
         ([ROWS[2], ROWS[0]], {}, "^row 2: wave 1 of 'A' comes after wave 2; sort the table by wave"),
         (_with(1, rating=7), {}, r"^row 2: 'rating' is 7, which is not on the scale; valid: -2, -1, 0, 1, 2"),
-        (_with(1, rating="high"), {}, "^row 2: 'rating' is 'high', which is no number"),
+        (_with(1, rating="high"), {}, "^row 2: 'rating' is 'high', which is not a number"),
         (_with(0, who=None), {}, "^row 1: 'who' is empty; every row needs one"),
         (_with(0, wave=None), {}, "^row 1: 'wave' is empty; every row needs one"),
         (ROWS, {"person": "name"}, "names 'name', which the table must have once; it has who, wave, rating, text"),

@@ -527,7 +527,7 @@ def test_what_does_not_fit_is_refused() -> None:
         Casting(population=Population.bare(5), schedule=schedule, pack=pack, **told).actors()
     adaptive, _ = _simulation(interaction=SIMILAR)
     calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
-    with pytest.raises(ScheduleError, match="SimilarityDyads acts on 'stance', and no instrument of the run"):
+    with pytest.raises(ScheduleError, match="SimilarityDyads acts on 'stance', but no instrument of the run"):
         Simulation(adaptive.schedule, adaptive.cast, calls)
     with pytest.raises(SpecError, match="4 participants and no others; the cast has 3"):
         Simulation(schedule, adaptive.cast[:3], calls)

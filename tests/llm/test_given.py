@@ -39,7 +39,7 @@ def test_a_list_is_given_in_order() -> None:
 def test_as_many_replies_are_given_as_there_are_and_no_more(texts: list[str]) -> None:
     model = GivenReplies(texts)
     assert _asked(model, *texts) == texts
-    words = f"the list of {len(texts)} given replies is used up; call {len(texts) + 1} has none"
+    words = f"the list of {len(texts)} given replies is too short; call {len(texts) + 1} has no reply"
     with pytest.raises(SpecError, match=words):
         _asked(model, "once more")
 

@@ -291,7 +291,7 @@ def test_an_accepted_reply_that_is_now_rejected_is_a_change_of_the_run() -> None
     desk = Desk(Client("seven"))
     run_virtual(desk.ask(Parsing(lenient)))
     changed = Desk(Client("7"), desk.journal)
-    words = r"a stored reply that was accepted is now rejected: 'seven' is no number\. How act 'write' .*--fresh$"
+    words = r"a stored reply that was accepted is now rejected: 'seven' is no number\. Act 'write' .*--fresh$"
     fails(changed, JournalMismatch, f"{PLACE}: {words}", Parsing(strict))
     assert changed.client.seeds == []
     assert desk.attempts == [(0, "seven", "accepted")]

@@ -462,5 +462,5 @@ def test_a_person_states_what_its_answers_are_evidence_of(evidence: Any) -> None
 
 @pytest.mark.parametrize("timeout_s", [0, 0.0, -1.0, math.nan])
 def test_a_time_must_be_above_nothing(timeout_s: float) -> None:
-    with pytest.raises(SpecError, match="timeout_s of a seat must be above 0 seconds, or none; got"):
+    with pytest.raises(SpecError, match="timeout_s of a seat must be above 0 seconds or None; got"):
         Seat(Double(), timeout_s)

@@ -151,7 +151,7 @@ def test_bad_edge_lists(tmp_path: Path, text: str | bytes, message: str) -> None
         ("none.txt", None, r"^network: no such file: none\.txt"),
         ("bad.graphml", "<graphml", "is not readable as GraphML"),
         ("bad.graphml", "0 1\n", "is not readable as GraphML"),
-        (".", None, "is a folder; a file is expected"),
+        (".", None, "is a folder; expected a file"),
     ],
 )
 def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: str) -> None:

@@ -59,7 +59,7 @@ def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url:
         assert two.lease("r1", "two") == 2
         record.append(call(1, "lost"))
         record.add_turn(turn_row(0))
-        with pytest.raises(StoreError, match="run r1 has been leased by somebody else"):
+        with pytest.raises(StoreError, match="run r1 has been leased by another worker"):
             record.flush()
         with pytest.raises(StoreError, match="epoch 1"):
             one.finish("r1", 1, "complete")
@@ -206,7 +206,7 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         # It was only slow, and comes back.
         record.append(call(1, call="judge.m1"))
         record.add_opinions([opinion_row(1)])
-        with pytest.raises(StoreError, match="run r1 has been leased by somebody else"):
+        with pytest.raises(StoreError, match="run r1 has been leased by another worker"):
             record.flush()
         with pytest.raises(StoreError, match=f"epoch {epoch}"):
             one.release("r1", epoch)

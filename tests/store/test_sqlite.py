@@ -240,7 +240,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 15, this version of opinionsim knows version 14"),
+        (_newer, "schema version 15, but this version of opinionsim reads version 14"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],

@@ -132,7 +132,7 @@ def test_whoever_follows_a_run_is_told_that_it_has_fewer_rows_than_before(tmp_pa
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("DELETE FROM turns WHERE turn = 1")
             connection.execute("REPLACE INTO counts VALUES (?, ?, ?, ?, ?)", before)
-        with pytest.raises(StoreError, match="run r1 has fewer rows than were read: its store was replaced"):
+        with pytest.raises(StoreError, match="run r1 has fewer rows than before, because another store replaced"):
             follower.poll()
 
 

@@ -87,7 +87,7 @@ def test_weights_are_finite_and_not_negative(village: Village, weight: str) -> N
         ("born,sex,party,job,w\n1990,F,left,baker,0\n", "all weights in 'w' are 0; nobody could be drawn"),
         ("born,sex,party,job,w\n1990,F,left,baker,\n", "holds no respondent with a weight"),
         ("born,sex,party,job,w\n", "holds no respondent with a weight"),
-        ("", "village.csv: is empty; a table with a header is expected"),
+        ("", "village.csv: is empty; expected a table with a header"),
         (
             VILLAGE.replace("sex,", "gender,"),
             "lacks 'sex', which the mapping names; it has born, gender, party, job, w",

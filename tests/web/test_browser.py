@@ -236,10 +236,10 @@ def test_hostile_texts_are_texts(browser: Any, spec: Callable[..., Path], tmp_pa
 def test_somebody_who_looks_on_sees_it_live_and_can_do_nothing(browser: Any, served: RoomServer) -> None:
     with looking(browser, served) as page, looking(browser, served) as other:
         page.goto(served.link)
-        page.get_by_role("button", name="Make a link for looking on").first.click()
+        page.get_by_role("button", name="Make a link to observe").first.click()
         link = page.locator(".link code").inner_text()
         other.goto(link)
-        other.get_by_role("button", name="Come in").click()
+        other.get_by_role("button", name="Join").click()
         page.get_by_role("button", name="Try it yourself").first.click()
         my_turn(page)
         say(page, "For all to hear.")

@@ -43,7 +43,7 @@ def _invite(owner: Any, name: str = "Guest") -> None:
 
 def _come_in(person: Any, link: str) -> None:
     person.goto(link)
-    person.get_by_role("button", name="Come in").click()
+    person.get_by_role("button", name="Join").click()
 
 
 def _agree(person: Any, *others: str) -> None:
@@ -54,7 +54,7 @@ def _agree(person: Any, *others: str) -> None:
 
 def _withdraw(person: Any, code: str) -> None:
     person.fill("#code", code)
-    person.get_by_role("button", name="Withdraw for good").click()
+    person.get_by_role("button", name="Withdraw permanently").click()
 
 
 @pytest.mark.whole
@@ -89,7 +89,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             person.goto(link)
             # A program that looks at the link does not use it up.
             assert person.request.get(link).status == 200
-            person.get_by_role("button", name="Come in").click()
+            person.get_by_role("button", name="Join").click()
             person.wait_for_url("**/consent")
             accessible(person)
             for text in CONSENT.values():
@@ -105,7 +105,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             _agree(person, "[name=check-0][value='language models']")
             code = person.locator(".code").inner_text()
             accessible(person)
-            person.get_by_role("link", name="Go on to the session").click()
+            person.get_by_role("link", name="Continue to the session").click()
             my_turn(person)
             say(person, "Xylophone quagmire.")
             my_turn(person)
@@ -113,7 +113,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             with looking(browser, server) as thief:
                 _come_in(thief, link)
                 assert "not valid" in thief.locator(".notice").inner_text()
-            person.get_by_role("link", name="Leave, and read about this study").click()
+            person.get_by_role("link", name="Leave and read about this study").click()
             assert CONSENT["debriefing"] not in person.locator("main").inner_text()
             accessible(person)
             person.get_by_role("button", name="Leave for good").click()
