@@ -34,7 +34,7 @@ class Cause(NamedTuple):
 
 
 class OpinionSimError(Exception):
-    """Base of all deliberate errors: a sentence for the user, and values for whatever acts on the error.
+    """Base of all deliberate errors: a sentence for the user, and values for programs that handle the error.
 
     Parameters
     ----------
@@ -43,20 +43,21 @@ class OpinionSimError(Exception):
     place : str or tuple of str
         Where, from the outermost place inwards; the sentence begins with it.
     advice : str
-        Remedy, as a sentence of its own without its full stop.
+        Remedy, as a separate sentence without its full stop.
     code : str
-        Code of the cause where it tells all about it; by default that of the class, beside the sentence.
+        Code of the cause if it describes the cause completely; by default that of the class, in addition to the
+        sentence.
     **fields
-        Values that the sentence was made of, as JSON has them.
+        Values in the sentence, as JSON values.
 
     Attributes
     ----------
     exit_code : int
         Exit code of the command line: 1 some runs incomplete, 2 bad input, 3 budget.
     opening : str
-        What the problems of all errors of the class begin with.
+        Beginning of the problems of all errors of the class.
     anew : bool
-        Whether the run that it stopped can be begun anew with ``--fresh``, as its advice says.
+        Whether the stopped run can be restarted with ``--fresh``, as its advice says.
     """
 
     exit_code = 2
@@ -149,7 +150,7 @@ class ScheduleError(OpinionSimError):
 
 
 class ModelCallError(OpinionSimError):
-    """A chat model call failed for good; the message names run, step and agent."""
+    """A call of a chat model failed permanently; the message names run, step and agent."""
 
     exit_code = 1
 
@@ -169,13 +170,13 @@ class MeasurementError(OpinionSimError):
 
 
 class BudgetExceeded(OpinionSimError):
-    """The next call could exceed the stated budget."""
+    """The next call could exceed the budget."""
 
     exit_code = 3
 
 
 class StoreError(OpinionSimError):
-    """The store cannot be opened, is in use, is foreign, or disagrees with the run."""
+    """The store cannot be opened, is in use, belongs to another program, or does not match the run."""
 
 
 class DamagedError(StoreError):

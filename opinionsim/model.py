@@ -52,7 +52,8 @@ class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
 class PersonaAgent(mesa.Agent):
     """An agent as of the last committed step.
 
-    It is a view of committed time: assigning an attribute below, stepping it and removing it raise a SpecError.
+    It shows the last committed step: assigning an attribute below, stepping the agent and removing it raise a
+    SpecError.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class PersonaAgent(mesa.Agent):
     persona : Persona
         The persona it plays.
     assigned_opinion : int or None
-        The opinion it was told it holds at the start.
+        Its assigned opinion at the start.
     opinion : float
         Its last measured opinion; NaN until there is one.
     posts, reports : int
@@ -101,14 +102,14 @@ class PersonaAgent(mesa.Agent):
         super().__delattr__(name)
 
     def step(self) -> None:
-        """Refused: agents act when the schedule says so."""
+        """Raise an error, because the schedule decides when agents act."""
         raise SpecError(
             f"agent {self.index}: an agent cannot be stepped on its own; its turns follow the model's schedule, so "
             "call step() of the model"
         )
 
     def remove(self) -> None:
-        """Refused: nobody leaves a run."""
+        """Raise an error, because no agent can leave a run."""
         raise _fixed(f"agent {self.index} cannot be removed")
 
     def _show(self, **values: Any) -> None:
@@ -142,7 +143,7 @@ class _Everybody(AgentSet):
         raise _fixed("an agent cannot be added")
 
     def discard(self, agent: mesa.Agent) -> None:
-        """Refused: nobody leaves a run."""
+        """Raise an error, because no agent can leave a run."""
         raise _fixed("an agent cannot be removed")
 
     remove = discard
@@ -193,21 +194,21 @@ class OpinionModel(mesa.Model):
     Parameters
     ----------
     population : Population or str
-        The agents, or the name of a persona set, all of whose personas take part with their opinions.
+        The agents, or the name of a persona set. All personas of the set take part with their opinions.
     topic : Claim, str or None
-        What opinions are about: a claim, or the name of a topic, taken with `framing`; None for no claim, which
+        The claim that opinions are about, or the name of a topic, used with `framing`. None means no claim, which
         requires a `classifier` that needs none, or None.
     schedule : StaticSchedule, AdaptiveSchedule or int
-        Who does what when; a number of steps stands for that many random dyads on the complete graph.
+        Who does what when; a number means that many random dyads on the complete graph.
     chat_model : str or BaseChatModel
         ``"scripted"``, a ``provider:model`` name, or any LangChain chat model.
     classifier : str, Classifier or None
-        Classifier that codes stance; default ``lexicon``, which must be named where a model that is not scripted, or a
-        person, takes part. None measures nothing.
+        Classifier that codes stance; default ``lexicon``. You have to name it if a real model or a person takes part.
+        None measures nothing.
     seed : int
         Root seed, >= 0.
     framing : str, optional
-        Side of the topic where `topic` is a name; default ``falsehood``.
+        Side of the topic if `topic` is a name; default ``falsehood``.
     cognition : mapping
         Memory, with its `token_budget`, and the conditions of all prompts, by the names of :class:`Conditions`; by
         default the claim is masked as its topic says.
@@ -216,22 +217,22 @@ class OpinionModel(mesa.Model):
     scale : OpinionScale, optional
         Default -2..2.
     max_concurrency : int
-        Calls in flight at most.
+        Maximum number of calls in flight.
     timeout_s : float
         Longest wait for one call, seconds.
     lookahead : int, optional
-        Steps dispatched beyond the one asked for; default N. It is always bounded, so that a model that is
-        no longer stepped stops spending.
+        Number of steps dispatched in advance; default N. It is always bounded, so a model stops spending when you stop
+        stepping it.
     journal : Journal, optional
-        Where calls are recorded and answered from; in memory by default.
+        Journal that records and answers calls; in memory by default.
     others : mapping of str to str, BaseChatModel or Seat, optional
         Chat model, or person at a seat, that answers for each of the schedule's other roles; the role ``seat`` needs
         a person. Default `chat_model`. These roles have no persona and no memory.
     seats : mapping of int to Seat, optional
-        Persons who answer for participants, by number, in the place of `chat_model`. They are asked in words for
-        people, and shown no persona.
+        Persons who answer for participants, by number, instead of `chat_model`. Their questions use wording for people,
+        and they see no persona.
     task : str
-        What agents are asked to do, in free words, beside what their acts ask.
+        What agents should do, in free words, in addition to the requests of their acts.
 
     Raises
     ------
@@ -240,10 +241,10 @@ class OpinionModel(mesa.Model):
 
     Notes
     -----
-    ``step()`` waits until the next step is done and measured, updates the agents, then collects. If a call
-    fails or the step is interrupted, no further call is made, replies on their way are journalled, and
-    ``step()`` raises; it may be called again, and answered calls are not repeated. ``close()``, a
-    ``with`` block and garbage collection cancel what still runs.
+    ``step()`` waits until the next step is done and measured, updates the agents, and then collects data. If a call
+    fails or the step is interrupted, no further calls are made, replies under way are journalled, and ``step()`` raises
+    an error. You can call it again; answered calls are not repeated. ``close()``, a ``with`` block and garbage
+    collection cancel everything that still runs.
     """
 
     def __init__(
@@ -323,7 +324,7 @@ class OpinionModel(mesa.Model):
 
     @property
     def agents(self) -> AgentSet:
-        """All agents, in the order of the population; a new set each time, whose order may be changed."""
+        """All agents, in the order of the population; a new set each time, which you can reorder."""
         return _Everybody(self._members, self.random)
 
     @property
@@ -332,13 +333,13 @@ class OpinionModel(mesa.Model):
         return {PersonaAgent: self.agents}
 
     def register_agent(self, agent: mesa.Agent) -> None:
-        """Take up an agent of the population; called by Mesa. Others are refused."""
+        """Register an agent of the population; called by Mesa. Other agents are an error."""
         if hasattr(self, "_members"):
             raise _fixed("an agent cannot be added")
         super().register_agent(agent)
 
     def deregister_agent(self, agent: mesa.Agent) -> None:
-        """Refused: nobody leaves a run."""
+        """Raise an error, because no agent can leave a run."""
         raise _fixed("an agent cannot be removed")
 
     def step(self) -> None:
@@ -347,7 +348,7 @@ class OpinionModel(mesa.Model):
         Raises
         ------
         ModelCallError, MeasurementError, StoreError
-            The error that stopped the run; the step is not committed and may be tried again.
+            The error that stopped the run; the step is not committed, and you can try it again.
         ScheduleError
             If the schedule has no further step.
         """
@@ -377,7 +378,7 @@ class OpinionModel(mesa.Model):
             self.step()
 
     def close(self) -> None:
-        """Cancel what still runs; stepping on later starts it again from the journal."""
+        """Cancel everything that still runs; a later step restarts it from the journal."""
         if self._finalizer is not None:
             self._finalizer()
         self._simulation = None

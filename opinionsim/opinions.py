@@ -41,7 +41,7 @@ class OpinionScale:
     points : sequence of int
         The values, strictly increasing, at least two. Default -2, -1, 0, 1, 2.
     labels : sequence of str, optional
-        One distinct anchor a point, lowest first. Given by the package for 2, 3, 4, 5 and 7 points.
+        One distinct anchor per point, lowest first. The package provides them for 2, 3, 4, 5 and 7 points.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class OpinionScale:
 
     Notes
     -----
-    The default is the scale of Chuang et al. 2023, §3 (A1, A2). Any size is allowed, as the paper asks.
+    The default is the scale of Chuang et al. 2023, §3 (A1, A2). Any size is allowed, as the paper suggests.
     """
 
     points: tuple[int, ...] = (-2, -1, 0, 1, 2)
@@ -143,12 +143,12 @@ class OpinionEstimates:
     Attributes
     ----------
     scale : OpinionScale
-        The scale the columns of `probabilities` stand for.
+        The scale of the columns of `probabilities`.
     probabilities : ndarray (n, k)
         Distribution over the scale points given that the text answers at all; a row of NaN where it
         does not. Rows sum to 1.
     off_scale : ndarray (n,)
-        Probability in [0, 1] that the text is no answer: a refusal, another subject, nothing.
+        Probability in [0, 1] that the text is not an answer, but a refusal, off topic or empty.
     value : ndarray (n,)
         The most probable point (ties: nearer neutral, then lower); NaN where there is no answer.
     """

@@ -44,8 +44,8 @@ class Persona:
     background : str
         Free text about the person.
     record : mapping of str to str
-        What is known of the person and stands in no prompt: original values, for tables and queries. Its names are
-        none of the attributes', and not ``background``.
+        Information about the person that no prompt contains: original values, for tables and queries. Its names differ
+        from those of the attributes and from ``background``.
     """
 
     name: str
@@ -226,8 +226,8 @@ class Population:
     personas : tuple of Persona, length N
         Persona of agent i.
     opinions : tuple of int or None, length N
-        Assigned opinion of agent i, a scale point; None for an agent that is given none. An assigned
-        opinion is a condition of the run, never a measurement.
+        Assigned opinion of agent i, a scale point; None for an agent without one. An assigned opinion is a condition of
+        the run, never a measurement.
     """
 
     personas: tuple[Persona, ...]
@@ -245,7 +245,7 @@ class Population:
 
     @classmethod
     def bare(cls, size: int = 1) -> Population:
-        """Agents that play nobody and are assigned nothing (the no-role-play control, A12)."""
+        """Agents without a persona or an assigned opinion (the no-role-play control, A12)."""
         return cls((BARE,) * size, (None,) * size)
 
 

@@ -20,7 +20,7 @@ _DEFAULT = "falsehood"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One assertion that agents hold opinions about.
+    """An assertion that agents have opinions about.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Claim:
     accepted : str or None
         The side accepted as true; None when there is no ground truth.
     sensitive : bool
-        True where the claim should stay out of demonstrations and galleries.
+        True if the claim should stay out of demonstrations and galleries.
     masked : bool
-        True where agents know the claim as an unnamed theory ("Theory XYZ").
+        True if prompts call the claim an unnamed theory ("Theory XYZ").
     question : str
-        The question that its topic puts; empty for none.
+        The question of its topic; empty if there is none.
     """
 
     text: str

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         point_axes as point_axes,
         point_measures as point_measures,
         points_table as points_table,
+        spell as spell,
         spell_all as spell_all,
     )
     from opinionsim.analysis._units import (

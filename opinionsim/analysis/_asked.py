@@ -50,8 +50,8 @@ class Asked:
     def __post_init__(self) -> None:
         self.estimand = self.estimand or self.analysis.estimand
         if not self.results.swept:
-            self.kind = self.kind or _of_people(self.results)
             self._runs, self.opinions, self.agents, self.turns = self.results.counted()
+            self.kind = self.kind or _of_people(self.opinions)
 
     @property
     def analysis(self) -> AnalysisSpec:
@@ -110,7 +110,7 @@ class Asked:
         return made
 
 
-def _of_people(results: Results) -> str | None:
+def _of_people(opinions: pd.DataFrame) -> str | None:
     """The kind of the last ratings of people on record, by which their twins are measured too; None without people."""
-    kinds = results.opinions.loc[results.opinions["classifier"] == "recorded", "kind"]
+    kinds = opinions.loc[opinions["classifier"] == "recorded", "kind"]
     return None if kinds.empty else str(kinds.iloc[-1])

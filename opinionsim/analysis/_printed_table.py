@@ -50,7 +50,7 @@ class Table:
     title : str
         Begins with the kind of evidence.
     header : tuple of tuple of str
-        Heading lines, one text a column.
+        Heading lines, one text per column.
     rows : tuple of tuple of str
         Cells as printed.
     n_labels : int
@@ -60,7 +60,7 @@ class Table:
     notes : tuple of str
         Notes on how to read the numbers; the first states the evidence.
     name : str
-        What it adds to the tables of final opinions, which have none; part of the names of its files.
+        Name of the table and part of the names of its files; empty for the tables of final opinions.
     """
 
     title: str
@@ -75,12 +75,12 @@ class Table:
     def of(
         cls, heading: str, frame: pd.DataFrame, labels: Sequence[str] = (), notes: Sequence[str] = (), name: str = ""
     ) -> Table:
-        """A table of a frame, a row for each of its rows.
+        """A table made from a frame, with one row for each of its rows.
 
         Parameters
         ----------
         heading : str
-            What it shows; the kind of evidence is put before it.
+            What the table shows; the kind of evidence is added before it.
         frame : DataFrame
             Numbers, and a column ``evidence``, which is not printed. Numbers are printed with two decimals; a column
             NAME beside NAME_ci_low and NAME_ci_high with its interval.
@@ -113,8 +113,8 @@ class Table:
     def to_text(self, width: int = _WIDTH) -> str:
         """The whole table as plain text, at most `width` columns wide: title, aligned columns, notes.
 
-        Where the columns do not fit beside one another, long labels are folded, and further columns follow below with
-        the labels repeated.
+        If the columns do not fit next to each other, long labels are folded, and further columns follow below with
+        repeated labels.
         """
         lines: list[Sequence[str]] = [*self.header, *self.rows]
         head = len(self.header)

@@ -34,29 +34,31 @@ class Parameter:
     Attributes
     ----------
     default : number, bool, str or tuple
-        Its value when none is given. Its type is that of the parameter.
+        Its value if none is given. Its type is that of the parameter.
     meaning : str
         Meaning in a few words.
     symbol : str
         Symbol in the equation, in LaTeX.
     interval : str
-        The values that are valid, as mathematics writes them: ``(0, 1]`` leaves out 0.
+        The valid values in mathematical notation: ``(0, 1]`` excludes 0.
     choices : tuple of str
         Values of a parameter that names an option.
     per_agent : bool
-        Whether every agent may have a value of its own; options and switches are everybody's.
+        Whether each agent may have a separate value; options and switches apply to all agents.
     scaled : bool
-        Whether it is in units of opinion; its default then belongs to the model's default range, and grows and
-        shrinks with the range that is used.
+        Whether it is in units of opinion; its default is then for the model's default range and scales with the range
+        in use.
     reaches : str
-        Where distances of opinions are compared with it, which of those that are exactly as large are within it:
-        ``threshold`` if the option of that name says ``<=``, ``beyond`` if that option says ``<``. Empty otherwise.
+        If distances of opinions are compared with it, whether distances of exactly this size are within it:
+        ``threshold`` if they are when the option of that name is ``<=``, ``beyond`` if they are when it is ``<``. Empty
+        otherwise.
     opinions : bool
-        Whether it is any number of opinions in the range, the same for all agents; one number stands for one of them.
+        Whether it is any number of opinions in the range, the same for all agents; a single number means one opinion.
     idle : bool
-        Whether it does nothing where it is 0. Kernels are then made without it, and know the option of that name.
+        Whether it does nothing if it is 0. Kernels are then made without it, and have an option of that name.
     beside : str
-        The parameter without which, where it is neither given nor above 0 by default, it does nothing and is refused.
+        The parameter that it depends on: if that one is neither given nor above 0 by default, this one has no effect
+        and is an error.
     """
 
     default: float | int | bool | str | tuple[float, ...]
@@ -224,13 +226,13 @@ class ClassicModel:
     Attributes
     ----------
     name : str
-        Name by which it is called: lower case, words joined by hyphens.
+        Name of the model: lower case, words joined by hyphens.
     family : str
         Class of influence after Flache et al. 2017 (doi:10.18564/jasss.3521): ``assimilative``,
         ``similarity-biased``, ``repulsive`` or ``reinforcing``.
     parameters : type
         A NamedTuple, as kernels take the parameters, whose fields have a :class:`Parameter` each as their default. A
-        field `limits` beside them holds the range of opinions, for kernels that need it. Its docstring describes the
+        further field `limits` contains the range of opinions, for kernels that need it. Its docstring describes the
         model: see Notes.
     kernel, vector : callable
         Make the kernels that carry opinions (R, N), or (R, N, D), forward; see :func:`kernels.step_kernel`.
@@ -238,40 +240,41 @@ class ClassicModel:
         ``transition(received, p)``: the next opinions (T,) of receivers, or their distribution, a
         :class:`Transition`, in the model's units. It is written independently of the kernel.
     update : callable or None
-        One meeting, where agents meet in pairs: such a model runs on recorded pairs and on any schedule.
+        One meeting, if agents meet in pairs; such a model also runs on recorded pairs and on any schedule.
     range : (float, float)
         Default range of opinions.
     units : Units
         Units of the kernel and the transition.
     orders, picks, sides : tuple of str
-        Schemes that are possible, the default first: order of update, who is drawn first, who of a pair updates
-        (``one``, ``two``). Empty where the model leaves no choice.
+        Possible schemes, the default first: order of update, who is drawn first, who of a pair updates (``one``,
+        ``two``). Empty if the model leaves no choice.
     meets_itself : tuple of bool
-        Whether in the complete graph an agent may be drawn as its own partner, the default first.
+        Whether an agent may be drawn as its own partner on the complete graph, the default first.
     prepare : callable or None
-        Puts parameters into the form that the kernel takes: ``(p) -> p``.
+        Converts parameters to the form that the kernel takes: ``(p) -> p``.
     ties : callable or None
-        ``(network, states (N,), p) -> Ties``: the ties at the start of a run, where the network changes with opinions.
+        ``(network, states (N,), p) -> Ties``: the ties at the start of a run, if the network changes with opinions.
     frozen : callable or None
-        The criterion by which nothing can change any more: ``(variant) -> Stop``. It raises a SpecError where the
-        model, as it is set, never comes to rest.
+        The criterion by which nothing can change any more: ``(variant) -> Stop``. It raises a SpecError if the model
+        never comes to rest with these settings.
     at_rest : str
-        That criterion in words, or why there is none.
+        The same criterion in words, or the reason why there is none.
     shrinks : bool
-        Whether agents that stay within reach of each other, by the parameter `epsilon`, draw closer without end.
+        Whether agents within reach of each other, by the parameter `epsilon`, keep moving closer without end.
     carried : int
-        Numbers that an agent carries from step to step beside its opinion, such as a velocity, all 0 at first. Steps
-        find them below the initial opinions: their `start` is (1 + carried, N).
+        Number of values that an agent carries from step to step in addition to its opinion, such as a velocity, all 0
+        at first. Steps find them below the initial opinions: their `start` is (1 + carried, N).
     measures : tuple of str
-        Metrics that tell states of the model apart, given where none are asked for.
+        Metrics that distinguish states of the model, used if you ask for none.
     conserves : frozenset of str
-        What the default scheme conserves with one value of each parameter for all: the ``mean`` of opinions, or, of
+        What the default scheme conserves if all agents have the same parameters: the ``mean`` of opinions or, for
         single numbers on the complete graph, their ``order``.
     keeps_range, keeps_consensus : bool
         Whether opinions stay in their range, and consensus is a fixed point.
     states : str
         ``any`` number, ``copied`` (no value but those present at first), ``two`` (the ends of the range) or ``traits``:
-        as many whole numbers an agent as its parameter `features` says, each from 0 to its parameter `traits` - 1.
+        for each agent, as many whole numbers as the parameter `features` says, each from 0 to the parameter `traits` -
+        1.
     needs : frozenset of str
         ``partners``: the network must give every agent a partner. ``signs``: its weights may be negative. ``shares``:
         they must be at most 1. ``start``: the transition takes initial opinions.
@@ -280,10 +283,10 @@ class ClassicModel:
 
     Notes
     -----
-    What the model is stands in the docstring of its parameters: a line with its name in the literature, a paragraph
-    that says what happens in an event, and items ``- Equation: ...`` (the update, in LaTeX), ``- Behaviour: ...`` (its
-    limiting behaviour) and, for each publication, ``- Source: ...`` (author and year where
-    the bibliography of the package has it, such as ``Deffuant et al. 2000``; else the whole reference).
+    The docstring of the parameters describes the model: a line with its name in the literature, a paragraph about what
+    happens in an event, and items ``- Equation: ...`` (the update, in LaTeX), ``- Behaviour: ...`` (its limiting
+    behaviour) and, for each publication, ``- Source: ...`` (author and year where the bibliography of the package has
+    it, such as ``Deffuant et al. 2000``; else the whole reference).
     """
 
     part_kind: ClassVar[str] = "classic_model"

@@ -53,52 +53,52 @@ def simulate(
     Parameters
     ----------
     model : str or ClassicModel
-        Its name; :data:`opinionsim.classic.MODELS` holds them.
+        The model or its name; :data:`opinionsim.classic.MODELS` lists the names.
     network : Network, networkx graph, matrix, edge list, int, str or mapping, optional
-        Who hears whom. A number stands for the complete graph of so many agents; a name, or a mapping with ``kind``
-        and that kind's parameters, for a network of :func:`opinionsim.networks.build_network`, drawn once for all
+        Who hears whom. A number means the complete graph of that many agents. A name, or a mapping with ``kind`` and
+        that kind's parameters, means a network of :func:`opinionsim.networks.build_network`, drawn once for all
         replicates. Default: the complete graph.
     initial : array_like (N,), (N, D) or (R, N), or str or mapping
-        Initial opinions; (R, N) gives every replicate its own. A distribution is drawn for each replicate:
-        ``uniform`` over the range or, of discrete models, among its ends, ``normal``, ``beta``, ``share``, ``even``,
-        or a mapping as ``{kind: share, high: 0.3}``; with ``dimensions: D`` in it opinions are (N, D), for models that
-        take vectors. Traits are drawn ``uniform`` or from ``{kind: poisson, mean: m}``. See
-        :func:`opinionsim.classic.draw_initial`.
-        Discrete models take booleans: False for the lower end of the range, True for the upper.
+        Initial opinions; (R, N) gives each replicate separate ones. A distribution is drawn for each replicate:
+        ``uniform`` over the range (in discrete models, among its ends), ``normal``, ``beta``, ``share``, ``even``, or a
+        mapping such as ``{kind: share, high: 0.3}``. With ``dimensions: D`` in the mapping, opinions are (N, D), for
+        models that take vectors. Traits are drawn ``uniform`` or from ``{kind: poisson, mean: m}``. See
+        :func:`opinionsim.classic.draw_initial`. Discrete models take booleans: False for the lower end of the range,
+        True for the upper.
     steps : int, optional
-        How many, each of one elementary update for each agent; default 100. Left out with `pairs`, of which each
-        is a step.
+        Number of steps, each with one elementary update per agent; default 100. Leave it out with `pairs`, where each
+        pair is a step.
     seed : int
         Root of all randomness, >= 0.
     n : int, optional
-        Number of agents, where neither a network nor opinions say it; default 100.
+        Number of agents, if neither a network nor opinions determine it; default 100.
     replicates : int
-        Simulations R with random streams of their own.
+        Number of simulations R, each with a separate random stream.
     replicate : int
-        Number of the first of them; those of a sweep are numbered from 0.
+        Number of the first replicate; replicates of a sweep are numbered from 0.
     until : str or mapping
-        The event that ends a simulation before its last step, at the first step after which it holds: ``frozen`` (no
+        The event that ends a simulation before its last step, at the first step after which it is true: ``frozen`` (no
         cluster can change any more, by the exact criterion on the model's page), ``{frozen: width}`` (and none is
-        wider, of models whose clusters go on shrinking), ``consensus`` or ``{consensus: tolerance}``,
-        ``{change: tolerance}`` (no opinion has moved farther in a step; for models in which no random pairs meet).
+        wider, for models whose clusters keep shrinking), ``consensus`` or ``{consensus: tolerance}``, ``{change:
+        tolerance}`` (no opinion has moved farther in a step; for models without random pairs).
     record_every : int
         Steps between records. The last opinions are always recorded.
     pairs : array_like (T, 2) of int, optional
-        The (speaker, listener) of every step, as recorded from another run; the listener alone updates, whether or not
-        the network joins the two. For models whose agents meet in pairs.
+        The (speaker, listener) of every step, as recorded from another run. Only the listener updates, whether or not
+        the network connects the two. For models whose agents meet in pairs.
     range : (float, float), optional
-        Range of opinions; default that of the model. Defaults of parameters in units of opinion grow with it; values
-        that are given are taken as they are.
+        Range of opinions; default that of the model. Defaults of parameters in units of opinion scale with it; values
+        that you give are used unchanged.
     isolates : str
-        What becomes of agents without a partner: ``error``, or ``keep`` their opinions: they have no turn, in which
-        noise, media or information could reach them.
+        Treatment of agents without a partner: ``error``, or ``keep`` their opinions. They then have no turns, so noise,
+        media and information do not reach them.
     dtype : str
-        Type of the record: ``float64``, or ``float32``, which takes half the memory. Opinions are carried forward in
-        double precision either way.
+        Type of the record: ``float64``, or ``float32``, which takes half the memory. Simulations use double precision
+        in both cases.
     threads : int, optional
-        Replicates carried out at once; default one a processor. Changes no result.
+        Number of replicates that run at once; by default one per processor. It does not change results.
     machine : bool
-        Whether the kernel is compiled; the Python it is written in gives the same result, slowly.
+        Whether to compile the kernel; plain Python gives the same result, slowly.
     **settings
         Parameters and scheme options of the model.
 
@@ -110,7 +110,7 @@ def simulate(
     Raises
     ------
     SpecError
-        If anything is unknown, out of range, of the wrong size, or not possible on the network.
+        If anything is unknown, out of range, of the wrong size, or impossible on the network.
 
     Examples
     --------

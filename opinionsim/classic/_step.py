@@ -25,30 +25,30 @@ def transition(
     range: tuple[float, float] | None = None,
     **parameters: Any,
 ) -> Transition:
-    """The distribution of the next opinion of receivers, given what came before.
+    """The distribution of the next opinion of receivers, given their opinions and messages.
 
     Parameters
     ----------
     model : str or ClassicModel
         Its name.
     before : array_like (T,)
-        Opinion of each receiver before; (T, F) where opinions are traits of F features.
+        Previous opinion of each receiver; (T, F) if opinions are traits of F features.
     messages : array_like (T,) or (T, m)
-        Opinions received: one each, or m of them, as the model takes; NaN where there are fewer, which models whose
-        agents meet in pairs do not take. (T, F), one each, where opinions are traits.
+        Received opinions: one each, or m of them, as the model takes; NaN where there are fewer, which is not possible
+        in models whose agents meet in pairs. (T, F), one each, if opinions are traits.
     weights : array_like (T, m), optional
-        Weights of messages, for models that weigh them; default all 1.
+        Weights of messages, for models that use weights; by default all 1.
     start : array_like (T,), optional
-        Initial opinion of each receiver, for models that go back to it.
+        Initial opinion of each receiver, for models that use it.
     range : (float, float), optional
         Range of opinions; default that of the model.
     **parameters
-        Parameters of the model, those of the receivers: each a number or (T,).
+        Parameters of the model for the receivers: each a number or (T,).
 
     Returns
     -------
     Transition
-        The distribution of each of T receivers. It is written independently of the kernel, which tests compare it with.
+        The distribution of each of T receivers. Its code is independent of the kernel, and tests compare the two.
 
     Raises
     ------

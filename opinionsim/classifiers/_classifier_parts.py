@@ -20,7 +20,7 @@ def load_classifier(name: str, scale: OpinionScale | None = None, /, **options: 
         A built-in classifier (``opinionsim list classifiers``), or the import path of a user's classifier,
         ``package.module:Name``.
     scale : OpinionScale, optional
-        The scale to code on; default -2 to 2.
+        The scale for coding; default -2 to 2.
     **options : Any
         Keyword arguments of the classifier's constructor.
 
@@ -32,7 +32,7 @@ def load_classifier(name: str, scale: OpinionScale | None = None, /, **options: 
     Raises
     ------
     SpecError
-        If there is no such classifier, it does not take the options, or it lacks a method.
+        If there is no such classifier, it does not accept the options, or it lacks a method.
     MeasurementError
         If weights or packages that the classifier needs are missing.
     """

@@ -60,12 +60,12 @@ def abm(
     describe: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a classic opinion model once, or sweep it over every combination of values.
+    """Simulate a classic opinion model once, or sweep over every combination of values.
 
     Parameters
     ----------
     model : MODEL|SPEC
-        Name of the model (see: opinionsim list abm), import path of your own model, package.module:NAME, or path to the
+        Name of the model (see: opinionsim list abm), import path of your own model, package.module:NAME, or path of the
         specification of a sweep (.yaml).
     settings : NAME=VALUE
         A parameter or scheme option; range=[LOW,HIGH], the range of opinions; or isolates=keep, which accepts agents
@@ -77,38 +77,38 @@ def abm(
         list, epsilon=[0.1,0.2], or a range that includes both ends, epsilon=0.05:0.5:0.05. If you repeat the option,
         the sweep runs every combination.
     agents : N
-        Number of agents; default 100.
+        Number of agents. Default: 100.
     network : SPEC
         Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'. Default: complete.
     initial : SPEC
         Initial opinions: uniform, normal, beta, share, even, levels, {kind: share, high: 0.3}, or one number per agent.
     steps
-        Number of steps; a step has one update per agent. Default: 100.
+        Number of steps, each with one update per agent. Default: 100.
     until : SPEC
-        End a run early when it is frozen, in consensus, or changes too little: '{change: 1e-4}'.
+        End runs earlier: frozen, consensus or '{change: 1e-4}'.
     replicates
-        Number of simulations for each point. Default: 1.
+        Number of simulations of each point. Default: 1.
     seed
         Seed of all random draws. Default: 0.
     metrics : NAME
         Metric to compute. You can repeat the option. Default: those of the model, such as bias.
     store : STORE
-        Save the measures of each finished run in a store; repeat the command to resume. Default: no store; with a
-        specification, results/NAME.sqlite.
+        Store measures as runs complete; the same command continues later from there. Default: no store, or
+        results/NAME.sqlite for a specification.
     threads
-        Number of simulations at a time. Default: one per processor.
+        Number of parallel simulations. Default: one per processor.
     cluster : ADDRESS
-        Dask scheduler whose workers run the simulations, as in tcp://HOST:8786; this process saves the results.
+        Dask scheduler whose workers simulate, such as tcp://HOST:8786. This process stores their results.
     plan
-        Print the points, runs, time and memory of a sweep, and run only a pilot.
+        Print points, runs, time and memory of a sweep, and run only a pilot.
     yes
-        Start a sweep that takes more than a day without asking.
+        Start a sweep of more than a day without confirmation.
     csv : FILE
-        Save every opinion; of a sweep, every run.
+        Save every opinion, or for a sweep, every run.
     figure : FILE
         Draw a figure into this file.
     describe
-        Describe the model without simulating it.
+        Describe the model without a simulation.
     """
     from opinionsim.classic import check_names, find_model
     from opinionsim.classic.sweeps import default_sweep_store, load_sweep

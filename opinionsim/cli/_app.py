@@ -40,7 +40,8 @@ class _Group(TyperGroup):
     given: list[str]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Accept ``--debug`` at any position."""
+        """Accept ``--debug`` at any position, and the home folder in quotes."""
+        args = [os.path.expanduser(each) if each.startswith("~/") else each for each in args]
         self.given = rest = [argument for argument in args if argument != "--debug"]
         return super().parse_args(ctx, args if len(rest) == len(args) else ["--debug", *rest])
 
@@ -147,7 +148,7 @@ def _opinionsim(
 ) -> None:
     """Simulate opinion dynamics with language-model agents.
 
-    Begin with [bold]opinionsim demo[/bold]: it needs no key and no network.
+    Start with [bold]opinionsim demo[/bold], which needs no key and no network.
     """
     say_logged("opinionsim.foundation.tables")
 

@@ -25,14 +25,14 @@ def plan(
     noise: float = 0.3,
     points: int = 5,
 ) -> None:
-    """Print how many labels a condition needs.
+    """Print how many labels each condition needs.
 
     Parameters
     ----------
     half_width : W
         Half-width that the interval of a contrast should have, in scale points.
     noise
-        Share of readings that you allow to be pure chance.
+        Share of readings that can be pure chance.
     points
         Number of points on the scale.
     """
@@ -55,7 +55,7 @@ def instruments(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare readings of the same texts by instruments, self-reports and human labels."""
+    """Print the agreement between readings of the same texts: instruments, self-reports and people's labels."""
     from opinionsim.audit import instrument_tables
 
     require_table(csv, "evidence", force=force)
@@ -75,19 +75,18 @@ def sample(
     experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
-    """Draw texts for coders and write one file per coder; the key stays in the store.
+    """Draw texts for coders and write a file for each coder. The key stays in the store.
 
     Parameters
     ----------
     labels : N
-        Number of texts per condition.
+        Number of texts for each condition.
     coders : A,B
         Names of the people who label; each gets a file.
     out : DIR
         Folder for the files.
     by : A,B
-        Conditions to sample by, that of the primary contrast first. Default: those that the specification names, else
-        the first that varies.
+        Conditions, the primary contrast first. Default: those in the specification, otherwise the first that varies.
     """
     from opinionsim.audit import draw, write_files
 
@@ -115,12 +114,12 @@ def score(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Store labels and print how well the instrument agrees with them; without files, print the agreement again.
+    """Store labels and print how well the instrument agrees with them. Without files, print it again.
 
     Parameters
     ----------
     files : FILE...
-        Files that the coders filled in.
+        Completed files from the coders.
     coder : MODEL
         A chat model that also labels the texts, as a check of consistency.
     settings
@@ -161,7 +160,7 @@ def correct(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print mean opinions, contrasts and diversity, as read and as corrected by human labels.
+    """Print mean opinions, contrasts and diversity as read, and corrected with people's labels.
 
     Parameters
     ----------

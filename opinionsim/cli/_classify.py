@@ -47,25 +47,25 @@ def classify(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Code the opinion that each text expresses about a claim, and print CSV.
+    """Code the opinion that each text expresses of a claim, and print CSV.
 
     Parameters
     ----------
     source : FILE
-        File with one text per line, or a CSV with a header, which needs the option --text; - reads standard input.
+        Texts: one per line, or a CSV file with a header and the option --text. - reads standard input.
     claim : TEXT
-        The claim that the texts are about: a clause that can follow 'that'. If you repeat the option, each text is
-        coded once per claim.
+        The claim that the texts are about: a clause that can follow 'that'. You can repeat the option; each text is
+        then coded once per claim.
     text : COLUMN
-        Column of a CSV that contains the texts.
+        CSV column with the texts.
     claim_column : COLUMN
-        Column of a CSV that contains the claim of each text; use it instead of --claim.
+        CSV column with the claim of each text, instead of --claim.
     id_column : COLUMN
-        Column of a CSV that the output repeats as id. Default: the number of the row or line.
+        CSV column to use as id. Default: the number of the row or line.
     classifier : NAME
         Name of the classifier (see: opinionsim list classifiers).
     settings : NAME=VALUE
-        An option of the classifier, as in --set model=base. You can repeat the option.
+        An option of the classifier, such as --set model=base. You can repeat the option.
     output : FILE
         File to write instead of standard output.
     """

@@ -59,7 +59,7 @@ def compare(
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether classic models explain the runs, and whether that takes influence between agents.
+    """Test whether classic models explain the runs, and whether agents influence each other.
 
     Parameters
     ----------
@@ -67,18 +67,18 @@ def compare(
         Names of classic models (see: opinionsim list abm). Default: voter, degroot, friedkin-johnsen, deffuant,
         jager-amblard and lorenz.
     noise : RATE
-        Share of ratings that are wrong: RATE, RATE,LOW,HIGH with the ends of its interval, or audit to take it from
-        human labels. Default: it is fitted.
+        Share of wrong ratings as RATE,LOW,HIGH with the ends of its interval, or audit to take it from people's labels.
+        Default: fitted.
     margin : X
         Scale points moved per point of discrepancy; below this, influence counts as absent. Default: 0.05.
     cell : LABEL
-        Use only this condition. You can repeat the option.
+        Only this condition. You can repeat the option.
     seed
         Seed of all random draws.
     threads : N
-        Number of fits at a time. Default: the number of processors.
+        Number of parallel fits. Default: one per processor.
     csv : DIR
-        Also save the unrounded numbers, one file per frame, in this folder.
+        Also save the unrounded numbers in this folder, one file per frame.
     plot : FILE
         Also draw the figure into a file that ends in .png, .svg or .pdf.
     """

@@ -35,7 +35,7 @@ RunToPrint = Annotated[
     typer.Option(
         "--run",
         metavar="NAME|ID",
-        help=f"Run to print: its condition and replicate, or the start of its id. Default: the first {_MOST_PRINTED}.",
+        help=f"Run to print: condition and replicate, or the start of its id. Default: the first {_MOST_PRINTED}.",
     ),
 ]
 
@@ -48,7 +48,7 @@ def deliberate(
     changes: Changes = None,
     prompts: str | None = None,
 ) -> None:
-    """Carry out an experiment and print what was said. Repeating the command makes no stored call again."""
+    """Run an experiment and print its transcripts. If you repeat the command, it repeats no calls."""
     from opinionsim.watching import transcript
 
     print_runs(read_spec(spec, changes, prompts), store, run, max_concurrency, transcript)
@@ -83,7 +83,7 @@ def room(
     port: Annotated[int, typer.Option(min=0, max=65535)] = 0,
     no_browser: bool = False,
 ) -> None:
-    """Take part in an experiment that has a seat, in a browser or with --terminal.
+    """Take part in an experiment that has a seat, on a web page or with --terminal.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def room(
     terminal
         Take every seat yourself in this terminal.
     port : N
-        Port of the page; 0 takes a free one.
+        Port. 0 takes a free one.
     no_browser
         Print the link without opening a browser.
     """

@@ -32,12 +32,12 @@ def doctor(
     as_json: AsJson = False,
     full: bool = False,
 ) -> None:
-    """Check the installation: versions, extras, data, tracing, keys, hardware, and the folder for results.
+    """Check the installation: versions, extras, data, tracing, keys, hardware and the results folder.
 
     Parameters
     ----------
     full
-        Load torch to see which devices it can use; this takes a few seconds.
+        Load torch to see which devices it can use. This takes seconds.
     """
     packages: dict[str, dict[str, str | None]] = {}
     for extra, requirement in _required():

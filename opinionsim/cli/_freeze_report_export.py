@@ -19,13 +19,12 @@ from opinionsim.foundation.outputs import put, require_free
 def freeze(
     spec: str, out: Path | None = None, store: str | None = None, changes: Changes = None, prompts: str | None = None
 ) -> None:
-    """Freeze design, analysis, prompts and models before the runs, and write a preregistration form.
+    """Fix design, analysis, prompts and models before the runs, and write a manifest to run and a preregistration form.
 
     Parameters
     ----------
     out : FILE
-        File for the frozen design, as in STUDY.frozen.json; the form goes into the same folder. Default:
-        NAME.frozen.json.
+        File for the frozen study, such as STUDY.frozen.json. The form is written next to it. Default: NAME.frozen.json.
     """
     from opinionsim.report import freeze, preregistration
 
@@ -80,19 +79,19 @@ def export(
     design: DesignNumber = None,
     allow_parts: bool = False,
 ) -> None:
-    """Write all frames and the manifest into a folder, or an archive of a study for publication.
+    """Write all frames and the manifest to a folder, or write an archive of a study for publication.
 
     Parameters
     ----------
     folder : DIR
-        New or empty folder to write to; with --archive also a file that ends in .zip.
+        New or empty folder to write to. For an archive, it can also be a file that ends in .zip.
     kind
-        File format; parquet needs the extra of that name.
+        File format. parquet needs the extra of that name.
     archive
-        Add prompts, transcripts, tables, figures, report, documents and checksums, except data that you may not pass
+        Add prompts, transcripts, tables, figures, report, documents and checksums, without texts that may not be passed
         on.
     anonymous
-        Make an archive for blind review.
+        Prepare the archive for blind review.
     """
     from opinionsim.report import write_archive, write_export
 
@@ -110,12 +109,12 @@ def export(
 
 
 def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_json: AsJson = False) -> None:
-    """Check every file of an archive, and recompute its tables from its frames.
+    """Check every file of an archive, and rebuild its tables from its frames.
 
     Parameters
     ----------
     archive
-        Folder that `export --archive` wrote, or its zip file.
+        Folder or zip file that `export --archive` wrote.
     """
     from dataclasses import asdict
 

@@ -39,16 +39,16 @@ def list_names(
     mapping: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """List topics, personas, models, classic models (abm), metrics and other named parts.
+    """List topics, personas, models, classic models (abm), metrics and all other named parts.
 
     Parameters
     ----------
     name : NAME
-        Show only this one. For topics and personas, a name or the path to a file. For templates, NAME or SECTION.NAME,
-        which prints the whole text. For other parts, a name or the import path of your own part, package.module:NAME,
-        which is imported.
+        For topics and personas: one of them, or the path of a file, to show its content. For templates: NAME or
+        SECTION.NAME to show the whole text. For all other parts: its name, or the import path of your own,
+        package.module:NAME, which is imported.
     survey : FILE
-        With personas: a survey (.csv, .parquet, .dta, .sav); the list shows its variables, values and weighted shares.
+        For personas: a survey (.csv, .parquet, .dta, .sav), to list its variables, values and weighted shares.
     mapping : NAME
         Mapping of the survey: a name or the path to a .yaml file. Default: all columns of the file.
     """

@@ -23,14 +23,14 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 def new(name: str, origin: Annotated[str, typer.Option("--from")] = "dyads") -> None:
-    """Create a folder for your own study, which runs as it is and says what to change first.
+    """Create a folder for your own study. It runs unchanged, and comments say what to change first.
 
     Parameters
     ----------
     name : NAME
         Name of the study and of its new folder.
     origin : KIND
-        What the study starts from: dyads, structure, classic or people, or the name of a built-in experiment. Default:
+        What to start from: dyads, structure, classic or people, or the name of an experiment in the package. Default:
         dyads.
     """
     _check_name(name)

@@ -27,24 +27,25 @@ class SharedOptions:
     Parameters
     ----------
     spec : SPEC
-        Path to a YAML specification or a manifest, or the name of a built-in experiment (see: opinionsim list
+        Path of a YAML specification or a manifest, or the name of an experiment in the package (see: opinionsim list
         experiments).
     --set : A.B=VALUE
-        Replace a value of the specification, as in --set topic.framing=truth. You can repeat the option. Relative paths
-        start from the current folder.
+        Replace a value of the specification, such as --set topic.framing=truth. You can repeat the option. Relative
+        paths start from the current folder.
     --prompts : DIR
         Prompt pack to use: a name or a folder.
     --max-concurrency : N
-        Most model calls at a time, over all runs. Default: that of the specification.
+        Maximum number of parallel model calls, over all runs. Default: the value in the specification.
     --store : STORE
         Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME.sqlite.
     store : STORE
-        Path to a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
-    --experiment : NAME Name of the
-        experiment in the store. Default: the last one that ran.
+        Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
+    --experiment : NAME
+        Name of the experiment in the store. Default: the one that ran last.
     --design : N
-        Number of the design, if cells or instruments changed (see: opinionsim status). Default: the last one that ran.
+        Number of the design, if cells or instruments have changed (see: opinionsim status). Default: the one that ran
+        last.
     --kind
         Kind of text to read opinions from, such as report. Default: the first kind that was measured, in the order of
         the column texts of runs.
@@ -54,16 +55,16 @@ class SharedOptions:
     --estimand
         What the means describe. Default: topics like these if there are three or more topics.
     --audit : ID
-        Id of the audit to use. Default: the last one drawn.
+        Sample to use. Default: the one drawn last.
     --seed
         Seed of all random draws.
     --allow-key : NAME=HOST
-        Allow the specification to send the key in an environment variable to this host. You can repeat the option. The
-        environment variable OPINIONSIM_KEYS=NAME=HOST,... does the same.
+        Allow a specification to send the key in an environment variable to a host. You can repeat the option, or set
+        OPINIONSIM_KEYS=NAME=HOST,... in the environment.
     --csv : FILE
         Also save the unrounded numbers, one file per table.
     --force
-        Replace an existing file even if this command did not write it; stores are never replaced.
+        Replace an existing file even if this command did not make it. Stores are never replaced.
     --allow-parts
         Import metrics, tables, figures and models of your own; this runs their code.
     --json

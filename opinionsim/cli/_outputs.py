@@ -92,7 +92,7 @@ def table(
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print opinions by condition with intervals, contrasts, what is missing, further variables and metrics.
+    """Print opinions by condition with intervals, contrasts, missing values, other variables and metrics.
 
     Parameters
     ----------

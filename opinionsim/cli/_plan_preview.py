@@ -37,22 +37,22 @@ def plan(
     strict: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a specification and print its calls, tokens, cost, critical path and time, without any call.
+    """Check a specification and forecast its calls, tokens, money, critical path and time. Makes no calls.
 
     Parameters
     ----------
     latency : SECONDS
-        Duration of one model call in seconds. Default: as in --store, else 1.
+        Seconds that one model call takes. Default: as in --store, otherwise 1.
     reply_tokens : K
-        Tokens per reply. Default: as in --store, else 200.
+        Tokens in one reply. Default: as in --store, otherwise 200.
     store : STORE
-        Take lengths and latency from this experiment's calls in a store, and print how many runs are missing.
+        Take lengths and latency from this experiment's calls in a store, and forecast the remaining work.
     half_width : W
-        Half-width that the interval of the primary contrast should have.
+        Desired half-width of the interval of the primary contrast.
     pilot : STORE
-        Store of a pilot, from which --half-width takes the variance.
+        Store of a pilot that provides the variance for --half-width.
     strict
-        End with exit code 2 if a key, an extra or weights that the run needs are missing.
+        Exit with code 2 if the run needs a key, an extra or weights that are missing.
     """
     if (half_width is None) != (pilot is None):
         raise SpecError("--half-width needs --pilot for the variance, and --pilot needs --half-width; give both")
@@ -153,13 +153,13 @@ def preview(
     prompts: str | None = None,
     run: str | None = None,
 ) -> None:
-    """Print the first prompt of each kind of turn as a model would receive it, without any call.
+    """Print the first prompt of each kind of turn as a model would receive it. Makes no calls.
 
     Parameters
     ----------
     run : NAME|ID
-        Condition and replicate of the planned run, as in weak/3, or the start of its id. Default: the first run that is
-        not a record of people.
+        Condition and replicate of the planned run, such as weak/3, or the start of its id. Default: the first run that
+        is not a record of people.
     """
     from opinionsim.planning import preview as rendered
     from opinionsim.watching import row_of

@@ -44,18 +44,18 @@ def run(
     robustness: bool = False,
     cluster: str | None = None,
 ) -> None:
-    """Carry out an experiment. Repeating the command completes what is missing and repeats no call.
+    """Run an experiment. If you repeat the command, it completes what is missing and repeats no calls.
 
     Parameters
     ----------
     fresh
-        Start a run anew if its stored replies answer prompts that have changed since.
+        Restart runs whose prompts have changed since their replies were stored.
     pilot
-        Carry out one replicate of every cell; the full sweep continues from there.
+        Run only one replicate of every cell. The full run continues from there.
     robustness
-        After the runs, also carry out the variants that the specification lists.
+        Also run the variants of the specification, after its own runs.
     cluster : ADDRESS
-        Dask scheduler whose workers carry out the runs, as in tcp://HOST:8786; it needs a PostgreSQL store.
+        Dask scheduler whose workers carry out the runs, such as tcp://HOST:8786. Needs a PostgreSQL store.
     """
     from opinionsim.planning import counts_by_run, plan
     from opinionsim.running import Invocation
@@ -121,11 +121,11 @@ def measure(
     classifier : NAME
         Classifier (see: opinionsim list classifiers).
     variable : NAME
-        What it measures.
+        Variable that it measures.
     texts : A,B
         Kinds of text that it reads. Default: those that state an opinion.
     context
-        Also give it the messages that the author read, and the author's persona.
+        Also show it what the author had read, and who the author is.
     settings : NAME=VALUE
         An option of the classifier, such as model=NAME, or of its model, such as options.base_url=ADDRESS.
     """
@@ -175,16 +175,16 @@ def check_model(
     max_concurrency: Slots = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a chat model 100 questions and print a card of how it acts as an agent. Repeating the command resumes.
+    """Make 100 calls to a chat model and print a card that shows how it plays an agent. Repeat the command to resume.
 
     Parameters
     ----------
     model : MODEL
         Chat model, named as in a specification (see: opinionsim list models).
     store : STORE
-        Store for its replies; the card goes into the same folder. Default: results/check-MODEL.sqlite.
+        Store for the replies; the card is written next to it. Default: results/check-MODEL.sqlite.
     study : SPEC
-        Study whose price with this model the card states. Default: one with 100 agents and 100 steps.
+        Study whose price with this model the card shows. Default: 100 agents and 100 steps.
     """
     from opinionsim.audit import card_table, model_card
     from opinionsim.planning import card_file, plan, spell_seconds

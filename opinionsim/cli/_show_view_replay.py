@@ -30,19 +30,19 @@ def show(
     prompt: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what the agents of a run said, who read what, and how each text was coded.
+    """Print the transcript of a run, with what each agent read and how each text was coded.
 
     Parameters
     ----------
     run : NAME|ID
-        Condition and replicate of the run, as in weak/3, or the start of its id (see: status --runs). Default: the
+        Condition and replicate of the run, such as weak/3, or the start of its id (see: status --runs). Default: the
         first.
     agent : N|NAME
-        Show only this agent: its number, counted from 0, its name, or the start of its name.
+        Only this agent: a number from 0, or the name or its beginning.
     turn : N
-        Show only this turn, counted from 0.
+        Only this turn: a number from 0.
     shifts : N
-        Show only the N largest changes of opinion, and what the agents read before them.
+        Only the N largest changes of opinion, with what the agents had read.
     prompt
         Also print the literal prompt of each call.
     """
@@ -145,18 +145,18 @@ def view(
     export: Path | None = None,
     force: Force = False,
 ) -> None:
-    """View the experiments of a store in a browser, during the runs or later.
+    """Show the experiments of a store in a browser, during the runs or later.
 
     Parameters
     ----------
     port : N
-        Port of the page; 0 takes a free one. Default: 8710, if it is free.
+        Port. 0 takes a free one. Default: 8710, if it is free.
     no_browser
         Print the link without opening a browser.
     run : NAME|ID
         Run that --export writes (see: status --runs).
     export : FILE
-        Write one run into an HTML file that needs no server.
+        Write one run to an HTML file that opens without a server.
     """
     if (run is None) != (export is None):
         raise SpecError("--export needs --run, and --run needs --export; give a run and the file to write")
@@ -192,7 +192,7 @@ def copy(
     source: str,
     target: str,
 ) -> None:
-    """Copy a store into a new file; this is safe while runs write to it, or after a run was killed.
+    """Copy a store to a new file, at any time: even while a run writes to it, or after a run was killed.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def copy(
 
 @store.command()
 def check(store: str) -> None:
-    """Check a whole store; list what is damaged or missing and exit with code 1, or print that it is sound."""
+    """Check everything in a store. Print what is damaged or missing, with exit code 1, or that the store is sound."""
     from opinionsim.store import open_store
 
     with open_store(store, write=False) as opened:

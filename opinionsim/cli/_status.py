@@ -42,15 +42,15 @@ def status(
     follow: bool = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print how far the runs of each experiment are, what they have used, and why some are incomplete.
+    """Print the progress and the cost of each experiment, and why runs are not complete.
 
     Parameters
     ----------
     runs
         List every run with its name and id.
     follow
-        Print a line when a run begins, ends or fails, and the progress of each experiment at most every ten seconds,
-        until no run is under way. With --json, each line is a JSON object.
+        Print a line for each change until no run is under way: runs that begin, end or fail, and the progress of each
+        experiment at most every ten seconds. With --json, each line is a JSON object.
     """
     from opinionsim.cli import _follow
     from opinionsim.store import open_store

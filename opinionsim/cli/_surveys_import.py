@@ -45,27 +45,27 @@ def surveys(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a model answer as the respondents of a survey, and compare with their answers: surveys validate SURVEY.
+    """Ask survey respondents questions that they have already answered, and compare: surveys validate SURVEY.
 
     Parameters
     ----------
     action : ACTION
-        validate: draw respondents, ask the model their held-out items, and compare with their answers.
+        validate: ask a sample of respondents held-out items, and compare with their answers.
     survey : SURVEY
-        Path to a survey (.csv, .parquet, .dta, .sav), or the name of a built-in survey.
+        Path of a survey (.csv, .parquet, .dta, .sav), or the name of one in the package.
     mapping : NAME
         Mapping of the survey: a name, or the path to a .yaml file. Its columns with a question and options are the
         items.
     items : A,B
         Items to ask, by name. Default: all.
     size : N
-        Number of respondents to draw by weight.
+        Number of respondents to draw, by weight.
     model : NAME
         Chat model that plays the respondents.
     seed
         Seed of all random draws.
     cutoff : YYYY-MM-DD
-        Last day that the model's training data cover; they may include items asked until then.
+        Last day that the model's training data cover. The data may contain items asked before it.
     """
     from opinionsim.comparison import read_validation, validation_experiment
     from opinionsim.running import Invocation
@@ -131,19 +131,19 @@ def _table(measures: pd.DataFrame) -> str:
 def import_people(
     table: Path, mapping: str, name: str | None = None, store: str | None = None, twins: Path | None = None
 ) -> None:
-    """Import a table of people's opinions into a store, where agents can replace the people: import TABLE MAPPING.
+    """Import a table of people's opinions into a store, so that agents can replace the people: import TABLE MAPPING.
 
     Parameters
     ----------
     table : TABLE
         Path to a table (.csv, .parquet).
     mapping : MAPPING
-        What its columns mean: the path to a .yaml file, or debate, belief-updates, belief-updates-numeric.
+        Meaning of its columns: path of a .yaml file, or debate, belief-updates, belief-updates-numeric.
     name : NAME
-        Name for the record of people in the store. Default: that of the mapping.
+        Name of the record of people in the store. Default: the name in the mapping.
     twins : FILE
         YAML file that says who plays the people (name, model, cognition, prompts, measurement, execution). The command
-        also writes the specification of these agents into the current folder, under the name that FILE gives.
+        also writes the specification of these agents to NAME.yaml in the current folder, with the name in FILE.
     """
     from opinionsim.comparison import import_panel
 

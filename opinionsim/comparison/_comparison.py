@@ -64,38 +64,39 @@ def compare(
     threads: int | None = None,
     progress: Callable[[int, int, str], object] | None = None,
 ) -> Comparison:
-    """Ask whether classic models explain runs, and whether agents need to read each other to move as they do.
+    """Test whether classic models explain runs, and whether influence is needed to explain changes of opinion.
 
     Parameters
     ----------
     results : Results
         Loaded results; runs that are not complete are left out.
     models : iterable of str, or mapping of str to mapping, optional
-        Names of classic models, of your own by import path, or names with parameters that are given. Default: voter,
-        degroot, friedkin-johnsen, deffuant, jager-amblard and lorenz.
+        Names of classic models, import paths of your own, or names with fixed parameters. Default: voter, degroot,
+        friedkin-johnsen, deffuant, jager-amblard and lorenz.
     noise : float, (float, float, float), array_like (k, k) or (3, k, k), or "audit", optional
-        How ratings err: a rate of errors, four in five of which fall on a neighbouring point; a matrix of
-        misclassification, true by read; either with those at the ends of its interval; or what people's labels in the
-        audit drawn last show (:func:`opinionsim.audit.misreadings`). Default: rate and share of neighbours are fitted
-        with everything else, with densities of the beta family before (rate: 2 and 10, share: 4 and 2).
+        Error model of the ratings: a rate of errors, four in five of which fall on a neighbouring point; a matrix of
+        misclassification, true by read; either of these with its values at the ends of its interval; or ``audit``, the
+        errors that people's labels show in the last audit (:func:`opinionsim.audit.misreadings`). Default: rate and
+        share of neighbours are fitted with everything else, with prior densities of the beta family (rate: 2 and 10,
+        share: 4 and 2).
     margin : float
         Scale points moved for each point of discrepancy below which influence counts as absent, > 0.
     cells : str or sequence of str, optional
-        Conditions to explain; default all.
+        Conditions to explain; by default all.
     wording : str, optional
-        Prompt pack whose runs count; default that of the run begun last.
+        Prompt pack whose runs count; default that of the run that began last.
     seed : int
-        Of all that is drawn: the same seed gives the same results on any number of threads.
+        Seed of all random draws; the same seed gives the same results on any number of threads.
     threads : int, optional
-        Fits that are made side by side; default as many as there are processors.
+        Number of fits that run in parallel; by default one per processor.
     progress : callable, optional
-        Called with what is done, of how much, and a text, at every stage of every condition.
+        Called with the amount done, the total and a text, at every stage of every condition.
 
     Returns
     -------
     Comparison
-        Frames of events, fits, scores, findings and trust. Conditions of one block, and those that no model can have
-        produced, stand among the findings as not compared.
+        Frames of events, fits, scores, findings and trust. The findings list conditions with only one block, and those
+        that no model can have produced, as not compared.
 
     Raises
     ------
@@ -104,7 +105,7 @@ def compare(
     SpecError
         If a model, a parameter or a condition is unknown, or an argument is not valid.
     StoreError
-        If the noise is to be that of an audit, and there is none.
+        If `noise` is ``audit`` and there is no audit.
     """
     candidates = named(models)
     if not isinstance(margin, Real) or not 0 < margin < 1:

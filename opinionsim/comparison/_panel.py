@@ -118,36 +118,36 @@ def import_panel(
     store: str | Path | None = None,
     instruments: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
-    """Take a table of people's opinions into a store, as an experiment of evidence ``human``.
+    """Import a table of people's opinions into a store, as an experiment with evidence ``human``.
 
-    A run is a unit, a group or a person, on one topic. What people said and rated are entries of its journal of source
-    ``import``: they count in no budget, and replay needs no model. Runs of one unit are one block.
+    Each run is one unit (a group or a person) on one topic. Texts and ratings of people are entries of its journal with
+    source ``import``: they do not count in any budget, and a replay needs no model. Runs of one unit form one block.
 
     Parameters
     ----------
     table : DataFrame, str or Path
         The table, or the path of a .csv or .parquet file.
     mapping : PanelMapping, str or Path
-        What its columns mean, as for :func:`load_panel_mapping`.
+        The meaning of its columns, as for :func:`load_panel_mapping`.
     name : str, optional
         Name of the experiment; default that of the panel.
     store : str or Path, optional
         Address of the store; default ``sqlite:///results/NAME.sqlite``.
     instruments : sequence of mapping, optional
-        Instruments that code texts, as `measurement.instruments` of a specification lists them; default none, for
-        people's own ratings are their opinions.
+        Instruments that code texts, as in `measurement.instruments` of a specification. By default there are none,
+        because people's own ratings are their opinions.
 
     Returns
     -------
     Results
-        Ratings are opinions of the instrument `recorded`; the answers of models in people's places are further
-        variables, of the person's last rating.
+        Ratings are opinions of the instrument `recorded`; answers of models in people's places are additional variables
+        of the person's last rating.
 
     Raises
     ------
     SpecError
-        If the table lacks a column, two ratings are of one person and wave, waves do not grow, a rating is off the
-        scale, or a condition varies within a unit. Nothing has been written then.
+        If the table lacks a column, a person has two ratings in one wave, waves do not increase, a rating is off the
+        scale, or a condition varies within a unit. Nothing has been written in these cases.
     StoreError
         If the store cannot be written.
     """

@@ -46,7 +46,7 @@ def session(
     changes: Changes = None,
     prompts: str | None = None,
 ) -> None:
-    """Carry out sessions and print opinions, candidates with their support, winners and critiques."""
+    """Run sessions and print opinions, candidates with their support, winners and critiques."""
     from opinionsim.consensus import session_text
 
     experiment = read_spec(spec, changes, prompts)
@@ -55,20 +55,20 @@ def session(
     print_runs(experiment, store, run, max_concurrency, session_text)
 
 
-Data = Annotated[str, typer.Argument(metavar="DATA", help="A store with ratings, or a .csv or .parquet file.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="Store with ratings, or a .csv or .parquet file.")]
 Base = Annotated[str, typer.Option(metavar="MODEL", help="Folder or hub name of the model to train.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the weights.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting, as in --set epochs=2.")
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting, such as --set epochs=2.")
 ]
-AllRaters = Annotated[bool, typer.Option(help="Take raters too whose two passes disagree, or who rated once.")]
+AllRaters = Annotated[bool, typer.Option(help="Include raters whose two passes disagree, or who rated only once.")]
 
 
 @consensus.command("train-reward")
 def train_reward_model(
     data: Data, base: Base, out: Out, settings: Settings = None, all_raters: AllRaters = False
 ) -> None:
-    """Train a model that predicts how far a citizen agrees with a statement; prints its card."""
+    """Train a model that predicts how much a citizen agrees with a statement, and print its card."""
     from opinionsim.consensus import train_reward
 
     say_json(train_reward(_rated(data, all_raters), base, out, progress=True, **assignments(settings, "--set")))
@@ -78,7 +78,7 @@ def train_reward_model(
 def train_statement_model(
     data: Data, base: Base, out: Out, settings: Settings = None, all_raters: AllRaters = False
 ) -> None:
-    """Train adapters of a local model on statements of high quality; prints their card."""
+    """Train adapters of a local model on high-quality statements, and print their card."""
     from opinionsim.consensus import train_statements
 
     say_json(train_statements(_rated(data, all_raters), base, out, progress=True, **assignments(settings, "--set")))

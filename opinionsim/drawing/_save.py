@@ -16,6 +16,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from opinionsim.drawing._captions import caption_of, root
+from opinionsim.drawing._glyphs import find_glyphs
 from opinionsim.errors import SpecError
 from opinionsim.foundation.outputs import begins, put, require_free
 
@@ -125,7 +126,9 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150, *, caption: bo
     """
     check_suffix(path)
     target, whole = Path(path), root(figure)
-    for text in whole.findobj(Text):
+    texts: list[Text] = whole.findobj(Text)
+    find_glyphs(texts)
+    for text in texts:
         # Names of conditions and models are data: a "$" in them must start no formula.
         if "$" in text.get_text():
             text.set_parse_math(False)
@@ -135,6 +138,7 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150, *, caption: bo
     def write(part: Path) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", "constrained_layout not applied")
+            warnings.filterwarnings("ignore", "Glyph ")
             try:
                 whole.savefig(part, dpi=dpi, metadata=metadata)
                 lacking = _without_room(whole)

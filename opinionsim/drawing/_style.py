@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -358,7 +359,9 @@ def set_heading(ax: Axes, lines: Iterable[str]) -> None:
     """Set the title of axes, broken to their width; a legend beside the only axes of a figure leaves room above it."""
     figure: Any = ax.get_figure(root=True)
     if figure.get_layout_engine() is not None:
-        figure.get_layout_engine().execute(figure)  # the width that ticks and legend leave
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph ")  # saving says which are missing
+            figure.get_layout_engine().execute(figure)  # the width that ticks and legend leave
     place = ax.get_position()
     shown = keep_caption(ax, lines)
     size = 7 if is_narrow() else 9

@@ -31,8 +31,8 @@ _KNOWN = ((0, 60), (0, 68))
 def inlined(function: _Function, *, allocates: bool = False) -> _Function:
     """Mark a function that kernels call: plain Python when Python calls it, compiled when a compiled kernel does.
 
-    References to arrays are not counted in it, which would take time to compile and to run. A function that makes
-    arrays, or hands on those that another made, is marked :data:`allocating` instead.
+    The compiled code does not count references to arrays, which would take time to compile and to run. Mark a function
+    that makes arrays, or passes on arrays made by another, with :data:`allocating` instead.
     """
     if function.__closure__:
         function.__qualname__ += f"-{_content(function)}"

@@ -25,8 +25,8 @@ class GivenReplies(BaseChatModel):
     Parameters
     ----------
     replies : sequence of str or AIMessage, or callable
-        Replies in the order of the calls; only with ``max_concurrency=1`` does each go to the same turn every time. Or
-        a function of the prompt, a list of :class:`opinionsim.messages.ChatMessage`, which makes a run reproducible at
+        Replies in the order of the calls; each goes to the same turn every time only with ``max_concurrency=1``. Or a
+        function of the prompt, a list of :class:`opinionsim.messages.ChatMessage`, which makes a run reproducible at
         any concurrency.
 
     Attributes
@@ -41,7 +41,7 @@ class GivenReplies(BaseChatModel):
 
     Notes
     -----
-    Its replies are no evidence: runs carry the evidence ``scripted``.
+    Its replies count as scripted: runs have the evidence ``scripted``.
     """
 
     _replies: Replies = PrivateAttr()

@@ -64,31 +64,31 @@ def load_chat_model(
     Parameters
     ----------
     name : str
-        ``scripted`` (in the package, no key, no network); ``provider:model`` as LangChain's ``init_chat_model``
-        takes it, for instance ``openai:gpt-4o-mini`` (extra ``llm``); ``hf:NAME_OR_PATH``, a causal model of
-        Hugging Face in this process (extra ``local``); ``gguf:PATH``, one in a GGUF file (extra ``small``); or the
-        import path of a chat model of the user's own, ``package.module:Name``.
+        ``scripted`` (in the package, no key, no network); ``provider:model`` as LangChain's ``init_chat_model`` takes
+        it, for instance ``openai:gpt-4o-mini`` (extra ``llm``); ``hf:NAME_OR_PATH``, a causal model of Hugging Face in
+        this process (extra ``local``); ``gguf:PATH``, one in a GGUF file (extra ``small``); or the import path of your
+        own chat model, ``package.module:Name``.
     temperature : float, optional
-        In [0, 2]; None leaves it to the model. A temperature that the model does not take is an error.
+        In [0, 2]; None uses the model's own value. A temperature that the model does not accept is an error.
     max_tokens : int, optional
-        Longest reply, tokens, >= 1; reasoning counts with most providers.
+        Maximum length of a reply in tokens, >= 1; with most providers, reasoning counts too.
     **options
-        Further arguments of the model: parameters of :class:`ScriptedChatModel`, or those of the provider's
-        LangChain class, such as ``base_url`` of a local server or ``reasoning_effort``. ``api_key_env`` names the
-        environment variable of the key where it is not the provider's usual one; keys themselves are refused.
-        ``roles="alternate"`` joins consecutive messages of one role, and the system message with the user's first, for
-        servers whose chat template demands it.
+        Further arguments of the model: parameters of :class:`ScriptedChatModel`, or those of the provider's LangChain
+        class, such as ``base_url`` of a local server or ``reasoning_effort``. ``api_key_env`` names the environment
+        variable of the key if it is not the provider's usual one; keys themselves are an error. ``roles="alternate"``
+        joins consecutive messages of one role, and the system message with the user's first, for servers whose chat
+        template requires this.
 
     Returns
     -------
     langchain_core.language_models.BaseChatModel
-        With client-side retries and caching off: the caller owns both.
+        The model, with client-side retries and caching off, because the caller handles both.
 
     Raises
     ------
     SpecError
-        If name, temperature or an option is not valid, a package or a key is missing, or a key would be sent to
-        a host that is not the provider's. Nothing has been sent by then.
+        If name, temperature or an option is not valid, a package or a key is missing, or a key would be sent to a host
+        that is not the provider's. Nothing has been sent in these cases.
     """
     _check_numbers(temperature, max_tokens)
     provider, _, model = name.partition(":")

@@ -77,14 +77,14 @@ class KeptMessages:
     prompts : AgentPrompts
         Wording.
     token_budget : int or None
-        Most estimated tokens (:func:`estimated_tokens`) of remembered messages in a prompt, >= 1. The
-        oldest are left out first, so that a newest message over the budget leaves nothing. None is no limit.
+        Maximum number of estimated tokens (:func:`estimated_tokens`) of remembered messages in a prompt, >= 1. The
+        oldest are left out first; if the newest message alone exceeds the budget, nothing is left. None means no limit.
     start : Prompt
         Beginning of all the agent's prompts.
     past : Past
         What the agent has done so far.
     kept : Prompt
-        The start, then all remembered messages, oldest first; by default the start alone.
+        The start, then all remembered messages, oldest first; by default only the start.
     leads : bool
         Whether the agent carries out the run's first memory-keeping turn, the one with the lowest index; set only
         where `treats_first`.

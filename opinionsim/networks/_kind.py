@@ -36,8 +36,8 @@ def _spelled(value: Any) -> Any:
 class NetworkKind(KindModel):
     """Base of the kinds of networks.
 
-    A user's kind inherits this class. Its annotated attributes are its parameters. :meth:`pairs` returns the pairs it
-    joins, and :meth:`problem` states for which numbers of agents it has none.
+    Your own kind inherits from this class. Its annotated attributes are its parameters. :meth:`pairs` returns the pairs
+    it connects, and :meth:`problem` says which numbers of agents it cannot connect.
     """
 
     part_kind = "network"
@@ -53,19 +53,19 @@ class NetworkKind(KindModel):
         return super().form_of(_spelled(value))
 
     def problem(self, size: int) -> str:
-        """Why a network of this kind cannot join `size` agents, at least 2; empty when it can.
+        """Why a network of this kind cannot connect `size` agents, at least 2; empty if it can.
 
-        Contents of files and edges written out are left to :meth:`check`.
+        :meth:`check` checks the contents of files and listed edges.
         """
         return ""
 
     def check(self, size: int, read: Reader | None = None, names: Sequence[str] | None = None) -> None:
-        """Raise a SpecError if it is known beforehand that the network is not possible for `size` agents."""
+        """Raise a SpecError if the network is known in advance to be impossible for `size` agents."""
         if problem := self.problem(size):
             refuse(problem)
 
     def pairs(self, size: int, rng: np.random.Generator) -> Any:
-        """Who is joined to whom.
+        """Who is connected to whom.
 
         Parameters
         ----------
@@ -93,14 +93,14 @@ class NetworkKind(KindModel):
         Parameters
         ----------
         size : int or None
-            Number of agents N, >= 2. None is possible for networks from a file or edges written out.
+            Number of agents N, >= 2. None is possible for networks from a file or listed edges.
         rng : numpy.random.Generator
-            Draws what is random; equal generators give equal networks.
+            Source of all random draws; equal generators give equal networks.
         read : callable, optional
             Returns the network in the file of a name, read with options; by default the name is a path.
         names : sequence of str, optional
-            Names of the agents, to which nodes with names are matched as in :meth:`Network.of`. Without them names are
-            numbered in the order in which they come.
+            Names of the agents, to which named nodes are matched as in :meth:`Network.of`. Without them, names are
+            numbered in order of appearance.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class NetworkKind(KindModel):
         Raises
         ------
         SpecError
-            If :meth:`check` raises it; if the network has no edge or another size; or if a user's kind fails.
+            If :meth:`check` raises it, if the network has no edges or another size, or if your own kind fails.
         """
         if size is None:
             refuse(f"{self.kind!r} needs the number of agents n")
@@ -127,7 +127,7 @@ class NetworkKind(KindModel):
     def identity(self, size: int, read: Reader | None = None, names: Sequence[str] | None = None) -> dict[str, Any]:
         """Part of a run's identity, as JSON values: fields that differ from their defaults.
 
-        Networks from a file or edges written out enter by their edges.
+        Networks from a file or listed edges are identified by their edges.
         """
         return self.stated()
 
@@ -142,7 +142,7 @@ class NetworkKind(KindModel):
 
     @classmethod
     def stands_alone(cls) -> bool:
-        """Whether the kind needs no parameters, so that its name is enough."""
+        """Whether the kind needs no parameters, so its name is enough."""
         try:
             return bool(cls())
         except ValidationError:

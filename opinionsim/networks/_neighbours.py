@@ -15,13 +15,13 @@ class Neighbours:
     Parameters
     ----------
     network : Network, networkx graph or int
-        As :meth:`Network.of` takes it; a number stands for the complete graph. Weights have no effect.
+        As :meth:`Network.of` takes it; a number means the complete graph. Weights have no effect.
 
     Raises
     ------
     SpecError
-        If there are fewer than two agents, there is no edge, `network` is no network, or its nodes are names that were
-        not matched to agents.
+        If there are fewer than two agents or no edges, `network` is not a network, or its nodes are names that were not
+        matched to agents.
 
     Attributes
     ----------

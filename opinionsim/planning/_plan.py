@@ -57,48 +57,48 @@ def plan(
     store: str | None = None,
     loaded: LoadedParts | None = None,
 ) -> Forecast:
-    """Forecast calls, tokens, money, time and attainable concurrency; makes no call.
+    """Forecast calls, tokens, money, time and attainable concurrency without making calls.
 
-    One run of every condition is acted out, with its drawn schedule, real prompts and memories, and placeholders for
-    replies. The length of prompts of other runs follows from the number of turns that their agents remember in each
-    call. In an experiment with many conditions or very long runs, only the first turns of some agents are acted out;
-    `acted_out` of the forecast is the number of calls acted out.
+    The forecast acts out one run of every condition, with its random schedule, real prompts and memories, and
+    placeholders for replies. It derives the length of prompts in other runs from the number of turns that their agents
+    remember in each call. In an experiment with many conditions or very long runs, it acts out only the first turns of
+    some agents; `acted_out` is the number of calls acted out.
 
     Parameters
     ----------
     experiment : Experiment
         From :func:`opinionsim.load_experiment`.
     max_concurrency : int, optional
-        Calls in flight at most; default that of the specification.
+        Maximum number of calls in flight; default that of the specification.
     only : collection of str, optional
         Ids of the runs to forecast; default all.
     reply_tokens : float, optional
-        Length of every reply of an agent, >= 1, four characters a token. Default the mean in `store`, else 1.4 tokens
-        for each word that the prompt asks for, 6 where the question is closed, and 200 where it states no length. A
-        reply is never longer than the model's `max_tokens`. A judge's replies have the mean length in `store`, else
-        200 or its `max_tokens`, whichever is less.
+        Length of every reply of an agent in tokens of four characters, >= 1. Default: the mean in `store`; otherwise
+        1.4 tokens for each word that the prompt asks for, 6 for a closed question, and 200 if the prompt states no
+        length. A reply is never longer than the model's `max_tokens`. Replies of a judge have the mean length in
+        `store`, or otherwise 200 or its `max_tokens`, whichever is less.
     latency : float, optional
-        Seconds of a call, >= 0. Default the mean in `store`, else 1.
+        Duration of a call in seconds, >= 0. Default: the mean in `store`, otherwise 1.
     calls_per_reply : float, optional
-        Calls of an agent for each reply that is kept, >= 1: 1 where none is rejected. Default the mean in `store`,
-        else 1.
+        Calls of an agent for each reply that is kept, >= 1; 1 means that no reply is rejected. Default: the mean in
+        `store`, otherwise 1.
     store : str, optional
-        Address of a store. Length of replies, tokens a character and latency are those of the experiment's calls in
-        it, if there are any; the forecast includes the work that the store lacks.
+        Address of a store. If it contains calls of the experiment, the forecast takes the length of replies, tokens per
+        character and latency from them. The forecast includes the work that the store lacks.
     loaded : LoadedParts, optional
         Models and classifiers of the experiment; default they are loaded to plan.
 
     Returns
     -------
     Forecast
-        Calls are exact for static schedules, and an upper bound for adaptive ones. A run with an unusable draw, such
-        as a random network without an edge, counts no call.
+        Calls are exact for static schedules, and an upper bound for adaptive ones. A run with an unusable draw, such as
+        a random network without an edge, counts no calls.
 
     Raises
     ------
     SpecError, MeasurementError
-        If `experiment` is no Experiment, `only` names other runs, a number is out of range, or a model or classifier
-        cannot be loaded.
+        If `experiment` is not an Experiment, `only` contains ids of other runs, a number is out of range, or a model or
+        classifier cannot be loaded.
     StoreError
         If the store cannot be read.
     """

@@ -140,7 +140,7 @@ def final_distribution(
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
     ddof : int
-        Correction of the standard deviation, stated in the title.
+        Correction of the standard deviation, stated in the caption.
 
     Returns
     -------

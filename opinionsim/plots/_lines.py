@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
 
 from opinionsim.drawing import opinion_map, pt, time_axis
 from opinionsim.errors import whole_number
@@ -15,7 +16,7 @@ from opinionsim.plots._inputs import FigureNumbers
 from opinionsim.plots._over_time import Source, one_trajectory
 
 #: Most agents drawn by default.
-_MOST_LINES = 300
+_MOST_LINES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,20 +86,22 @@ def line_data(
     return LineData(frame, drawn.evidence, notes, drawn.span)
 
 
-def draw_lines(data: LineData, ax: Axes) -> None:
-    """Draw a line for each agent, coloured by its initial opinion; lines are thinner if there are many."""
+def draw_lines(data: LineData, ax: Axes) -> LineCollection:
+    """Draw a line for each agent, coloured by its initial opinion, and return them; many are thinner."""
     times = data.frame["step"].unique().astype(float)
     values = data.frame["value"].to_numpy(float).reshape(-1, len(times))
     low, high = data.span
     if not np.isfinite([low, high]).all():
         widest = float(np.abs(values).max()) or 1.0
         low, high = -widest, widest
-    colours = opinion_map()((values[:, 0] - low) / (high - low))
     paths = np.stack([np.broadcast_to(times, values.shape), values], axis=2)
     many = len(values)
     width, alpha = float(np.clip(40 / many, 0.5, 1.4)), float(np.clip(60 / many, 0.35, 0.9))
-    ax.add_collection(LineCollection(list(paths), colors=list(colours), linewidths=width, alpha=alpha))
+    lines = LineCollection(list(paths), cmap=opinion_map(), norm=Normalize(low, high), linewidths=width, alpha=alpha)
+    lines.set_array(values[:, 0])
+    ax.add_collection(lines)
     margin = 0.03 * (high - low)
     ax.set(xlim=(times[0], max(times[-1], times[0] + 1)), ylim=(low - margin, high + margin))
     ax.set_ylabel("opinion", fontsize=pt(9))
     time_axis(ax)
+    return lines

@@ -91,9 +91,11 @@ class _Panel:
 
     @property
     def stamp(self) -> str:
-        """What says inside the frame that authors are or may be scripted."""
-        maybe = "MAYBE A " * ("scripted" not in self.evidence)
-        return f"{maybe}SCRIPTED STAND-IN" * any(each in WITHOUT_FINDING for each in self.evidence)
+        """What says inside the frame that authors are or may be scripted; empty where none is."""
+        if {*self.evidence} == {"scripted"}:
+            return "SCRIPTED STAND-IN"
+        partly = "PARTLY SCRIPTED" if "scripted" in self.evidence else "MAYBE SCRIPTED"
+        return partly if {*self.evidence} & {*WITHOUT_FINDING} else ""
 
     @property
     def height(self) -> float:

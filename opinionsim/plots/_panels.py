@@ -247,7 +247,7 @@ def panels(
     Returns
     -------
     Figure
-        The title states the evidence, the settings that all panels share, the replicate, the instrument and its
+        The caption states the settings that all panels share, the replicate, the instrument and its
         validation.
 
     Raises

@@ -239,12 +239,12 @@ def ribbons(
         Where to draw all lines; default a new figure (``ax.figure``), of several panels where the conditions have
         several factors.
     legend : bool
-        Name the lines and the band, to the right of a single panel or below several.
+        Name the lines, the band and the lines of single runs, to the right of a single panel or below several.
 
     Returns
     -------
     Axes
-        The first panel; all have the same axes. The title states the evidence and the settings that all runs share.
+        The first panel; all have the same axes. The caption states the settings that all runs share.
 
     Raises
     ------

@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 from opinionsim import metrics
 from opinionsim.drawing import (
     UNASSIGNED,
+    colour_bar,
     draw_marks,
     is_narrow,
     legend_beside,
@@ -144,7 +145,7 @@ def trajectory_data(
         Frames of a store.
     run : str or int, optional
         Identity of a run, or its position in ``results.runs``; default the first complete run of the lowest
-        replicate, named in the title.
+        replicate, named in the caption.
     kind : str, optional
         Kind of text the opinions were coded from; default the first that was measured, in the order of the column
         `texts` of runs.
@@ -338,7 +339,8 @@ def trajectories(
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
     legend : bool
-        Explain the colours to the right of the axes; continuous opinions of a classic model have no legend.
+        Explain the colours to the right of the axes; continuous opinions of a classic model have a colour bar, and
+        only on a new figure.
     color_by : {"opinion", "model"}
         Whether a line of a store's run has the colour of the opinion its agent was assigned, or of the chat model
         that plays it.
@@ -346,8 +348,8 @@ def trajectories(
     Returns
     -------
     Axes
-        The title states run, instrument, its validation, and evidence. Of a classic model with more than 300 agents a
-        sample is drawn, which the title states.
+        The caption states run, instrument and its validation. Of a classic model with more than 100 agents a sample is
+        drawn, which the caption states.
 
     Raises
     ------
@@ -363,14 +365,16 @@ def trajectories(
             raise SpecError(
                 "kind and color_by choose texts and chat models of a store; agents of a classic model have none"
             )
-        ax = new_axes(7.2, 3.9) if ax is None else ax
+        own, ax = ax is None, new_axes(7.2, 3.9) if ax is None else ax
         found: ShareData | LineData
         if has_discrete_opinions(results):
             found = share_data(results, run)
             draw_shares(found, ax, legend=legend)
         else:
             found = line_data(results, run)
-            draw_lines(found, ax)
+            lines = draw_lines(found, ax)
+            if legend and own:
+                colour_bar(lines, ax, "opinion at the start")
         set_heading(ax, [found.evidence, found.what, *found.notes])
         return ax
     data = trajectory_data(results, run, kind)

@@ -12,32 +12,33 @@ Labelling = Literal["anonymous", "numbered", "named", "you-other"]
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An act as far as its prompts go; :class:`opinionsim.schedules.ActSpec` says the rest.
+    """An act as far as prompts are concerned; :class:`opinionsim.schedules.ActSpec` adds the rest.
 
     Attributes
     ----------
     name : str
         Name that turns use.
     template : str
-        Template of the prompt pack that states the task; empty for an act that asks nobody.
+        Template of the prompt pack that states the task; empty for an act without a call.
     kind : str
-        Kind of text it produces, in lower case: one of the package's, such as ``post``, or one of its own.
+        Kind of text it produces, in lower case: one of the package's, such as ``post``, or a new one.
     text : str or None
-        The template itself, used where the prompt pack has none of that name; None where the pack must have it.
+        The template itself, used if the prompt pack has none of that name; None if the pack must have it.
     variables : tuple of str or None
-        Names the template may use; any other is an error when the template is loaded. None for all task variables.
+        Names that the template may use; any other is an error when the template is loaded. None means all task
+        variables.
     values : mapping of str to str
         Further variables of this act, with their texts.
     labelling : str
         How received messages are introduced: ``anonymous``, ``numbered``, ``named`` by author, or ``you-other``,
         which distinguishes the reader's own messages from those of others.
     audience : str
-        Who hears its texts: ``readers``, the turns that read them; ``room``, everybody present; or ``nobody``.
+        Who hears its texts: ``readers``, the turns that read them; ``room``, everyone present; or ``nobody``.
     answers : bool
-        Whether its texts answer what was read; a post, which its author writes of its own accord, does not.
+        Whether its texts respond to what the author read; a post does not, because its author writes it unprompted.
     scripted : str
-        The part of kind ``scripted`` with which the scripted model answers: a name or an import path. Empty takes that
-        of the template's name, and where there is none a report.
+        The part of kind ``scripted`` with which the scripted model answers: a name or an import path. If empty, the
+        part with the template's name is used or, if there is none, a report.
     """
 
     name: str

@@ -23,7 +23,7 @@ Case = Literal["write", "review", "report", "response"]
 
 
 class Frame(NamedTuple):
-    """A template that a memory brings along; used where the prompt pack has none of that name."""
+    """A template that a memory provides; used if the prompt pack has none of that name."""
 
     name: str
     """Name of the template."""
@@ -46,11 +46,11 @@ class Past:
     Attributes
     ----------
     previous : {"", "write", "review", "report", "response"}
-        The previous act: a text that others hear is a response, or a write where it answers nothing; one that nobody
-        hears is a review when the agent read something, else a report. Empty before the first. Of refused and empty
-        replies only those of reviews count, since the agent has seen the messages.
+        The previous act. A text that others hear is a response, or a write if it answers nothing. A text that no one
+        hears is a review if the agent read something, and otherwise a report. Empty before the first act. Refused and
+        empty replies count only for reviews, because the agent has seen the messages.
     previous_reads : int
-        Messages shown in the previous act.
+        Number of messages that the agent read in the previous act.
     posts_written, posts_seen, reports_given : int
         Counts, >= 0. An answer to a post (a review) is not counted as a report, and a refused or empty reply is
         neither post nor report.
@@ -70,7 +70,7 @@ class Past:
         act : Act
             What was done.
         received : sequence of Message
-            What was shown for it.
+            The messages that the agent read for it.
         status : ReplyStatus
             Whether the agent said anything.
         """

@@ -215,20 +215,20 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
     Parameters
     ----------
     kind : str
-        What it is for: one of :data:`KINDS`.
+        The kind of part: one of :data:`KINDS`.
     name : str
-        Name of a part that no other process can import: one in a notebook, in a script that is run, or inside a
-        function. Any other part is named by its import path.
+        Name of a part that no other process can import, because it is in a notebook, in a script or inside a function.
+        All other parts are named by their import path.
     version : int or str
-        Raise it when the behaviour of the part changes: it distinguishes runs and opinions.
+        Raise it when you change the part's behaviour; it distinguishes runs and opinions.
     **declared
-        What the part declares of itself. A scripted answer: `states`, whether the task states the position held instead
-        of being an occasion to change it. A figure: `numbers`, a function that takes settings of the figure and returns
-        the frame of its numbers, or an object with that `frame`; and `shown`, a function of results that yields a
-        :class:`opinionsim.plots.Shown` for each time that a report shows the figure. A table: `fits`, a function of
-        what is asked that says whether the table is of such results. Both: `points`, whether it is of the frame of
-        points of a classic sweep in the place of results; and `metrics`, whether it shows metrics that a specification
-        names, or contrasts of these.
+        Declarations of the part. A scripted answer: `states`, whether the task states the position instead of giving an
+        occasion to change it. A figure: `numbers`, a function that takes settings of the figure and returns the frame
+        of its numbers, or an object with that `frame`; and `shown`, a function of results that yields one
+        :class:`opinionsim.plots.Shown` for each time that a report shows the figure. A table: `fits`, a function of the
+        request that says whether the table applies to such results. Both: `points`, whether it uses the frame of points
+        of a classic sweep instead of results; and `metrics`, whether it shows metrics that a specification names, or
+        contrasts of these.
 
     Returns
     -------
@@ -238,10 +238,10 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
     Raises
     ------
     SpecError
-        If the kind is unknown, or declares no such thing, or one of another type; what is marked is neither a class nor
-        a function nor an object with `name` and `home`, or is marked as another kind; the name is that of a built-in
-        part or no word; a part that cannot be imported lacks a name or a version, or a part that can be imported has a
-        name.
+        If the kind is unknown, has no such declaration, or has one of another type; if the marked object is not a
+        class, a function or an object with `name` and `home`, or is marked as another kind; if the name is not a word
+        or belongs to a built-in part; if a part that cannot be imported lacks a name or a version, or a part that can
+        be imported has a name.
 
     Examples
     --------

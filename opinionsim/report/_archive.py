@@ -110,6 +110,7 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         write_json(shown.manifest, place / "manifest.json")
         write_json(_about(shown, tables, empty, anonymous=anonymous), place / "archive.json")
         _write(place / "odd.md", odd(told))
+        _write(place / "checklist.md", filled("checklist.md", study=told))
         _write(place / "references.bib", bibtex(shown, told.tables))
         _write(place / "rebuild.py", filled("rebuild.py.j2", main=_main(told.tables, tables)))
         _write(place / "README.md", filled("readme.md", study=told, parts=parts, anonymous=anonymous))

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import mimetypes
-import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from opinionsim.analysis import Table
 from opinionsim.foundation.bibliography import Publication, bibliography, cited
 from opinionsim.foundation.provenance import docstring
-from opinionsim.registry import described, find, installed, is_path, places
-from opinionsim.report._page_templates import WORDS, filled
-from opinionsim.report._released import nodes
-from opinionsim.report._study_words import contents_of, is_on_record, is_recorded
+from opinionsim.registry import find, installed, is_path, places
+from opinionsim.report._page_templates import WORDS, filled, spelled
+from opinionsim.report._study_words import DataFile, about_part, contents_of, files_in, is_on_record, is_recorded
 from opinionsim.specification import json_schema
 from opinionsim.store import Results
 
@@ -25,43 +23,15 @@ if TYPE_CHECKING:
     from opinionsim.classic import ClassicModel
     from opinionsim.report._study import Study
 
-#: Parts that the registry knows, which are columns of the runs; and a reference to Python in what it says of them.
-_PARTS, _ROLE = ("interaction", "network", "memory"), re.compile(r":\w+:`~?([^`]+)`")
-#: What data files hold, by the field that holds it.
-_HELD = {"personas": "persona", "claims": "claim", "messages": "message", "rows": "respondent", "edges": "tie"}
-
-
-class DataFile(NamedTuple):
-    """Data that a study took in: a name, how much of what they hold, where they come from, and their licence."""
-
-    name: str
-    number: int
-    one: str
-    source: str
-    licence: str
-
-    @property
-    def held(self) -> str:
-        """What the data hold, as in ``5 personas``; without a number where they may not be passed on."""
-        return f"{f'{self.number} ' if self.number else ''}{self.one}{'s' * (self.number != 1)}"
+#: Parts that the registry knows, which are columns of the runs.
+_PARTS = ("interaction", "network", "memory")
 
 
 def data_files(results: Results) -> list[DataFile]:
     """The data that a study took in, in the order of its manifest."""
-    stated = nodes({**results.manifest, "contents": contents_of(results)}, skip=("prompts", "environment"))
-    found = {}
-    for key, node in stated:
-        field = next((each for each in _HELD if isinstance(node, Mapping) and each in node), "")
-        about = node.get("mapping", node) if field else {}
-        if not (isinstance(about.get("source"), str) or field in ("rows", "edges")):
-            continue
-        number, one = len(node[field]) if isinstance(node[field], Mapping | list | tuple) else 0, _HELD[field]
-        if field == "claims" and is_on_record(results):
-            number, one = int((results.agents["evidence"] == "human").sum()), "record"
-        name = Path(key).name if Path(key).suffix else str(about.get("name") or key)
-        source, licence = (" ".join(str(about.get(each) or "").split()) for each in ("source", "licence"))
-        found[name, one] = DataFile(name, number, one, source, licence)
-    return list(found.values())
+    found = files_in({**results.manifest, "contents": contents_of(results)})
+    people = int((results.agents["evidence"] == "human").sum()) if is_on_record(results) else 0
+    return [each._replace(number=people, one="record") if people and each.one == "claim" else each for each in found]
 
 
 def works(results: Results, tables: Iterable[Table]) -> list[Publication]:
@@ -124,12 +94,13 @@ def odd(study: Study) -> str:
         "odd.md",
         study=study,
         results=results,
-        runs=None if results.swept else results.runs.drop_duplicates("run_id"),
+        told=defaultdict(str, study.design),
+        agents=0 if results.swept else len(results.agents.drop_duplicates(["run_id", "agent"])),
         recorded=is_recorded(results),
         apart=results.spec.get("independent_over"),
         parts=list(_parts(results)),
         models=list(_equations(results, models)),
-        fields=list(_fields(results.spec, json_schema())),
+        fields=list(_fields(_stated(results), json_schema())),
         data=data_files(results),
     )
 
@@ -139,14 +110,28 @@ def _parts(results: Results) -> Iterator[tuple[str, str]]:
     for kind in () if results.swept else _PARTS:
         for name in results.ordered_runs[kind].dropna().unique():
             if not is_path(name):
-                about = (
-                    described(find(kind, name).target)[:2] if installed(kind, name) else ("It is not installed here.",)
-                )
-                told = " ".join(filter(None, about))
-                yield f"{kind.capitalize()} {name}", _ROLE.sub(r"`\1`", told)
+                told = about_part(kind, name) if installed(kind, name) else ("It is not installed here.",)
+                yield f"{kind.capitalize()} `{name}`", " ".join(filter(None, told))
 
 
-def _fields(value: Any, schema: Mapping[str, Any], path: str = "", told: str = "") -> Iterator[tuple[str, str, str]]:
+def _stated(results: Results) -> dict[str, Any]:
+    """The specification with all values of what varies in the place of one."""
+    spec: dict[str, Any] = json.loads(json.dumps(results.manifest.get("spec", results.spec)))
+    grids = spec["sweep"] if isinstance(spec.get("sweep"), list) else [spec.get("sweep") or {}]
+    varied: dict[str, list[Any]] = {}
+    for axis, values in ((axis, values) for grid in grids for axis, values in grid.items()):
+        varied.setdefault(axis, []).extend(values)
+    for axis, values in varied.items():
+        *folders, last = axis.split(".")
+        node = spec
+        for name in folders:
+            node = node.setdefault(name, {}) if isinstance(node, dict) else None
+        if isinstance(node, dict):
+            node[last] = f"varied: {spelled(values)}"
+    return spec
+
+
+def _fields(value: Any, schema: Mapping[str, Any], path: str = "", told: str = "") -> Iterator[tuple[str, Any, str]]:
     """Path, value and meaning of each field of a specification that says something."""
     own = [schema, *schema.get("anyOf", ())]
     known = [schema["$defs"].get(str(each.get("$ref", "")).rpartition("/")[2], each) for each in own]
@@ -155,8 +140,8 @@ def _fields(value: Any, schema: Mapping[str, Any], path: str = "", told: str = "
         for name, each in value.items():
             within = {**fields.get(name, {}), "$defs": schema["$defs"]}
             yield from _fields(each, within, f"{path}.{name}".lstrip("."), within.get("description", ""))
-    elif value not in (None, "", [], {}):
-        yield path, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), told
+    elif value not in (None, "", [], {}) and path != "sweep":
+        yield path, value, told
 
 
 def crate(study: Study, files: Iterable[tuple[str, int]], published: str) -> str:

@@ -23,6 +23,7 @@ from opinionsim.foundation.streams import canonical_json
 from opinionsim.llm import in_process, module_of
 from opinionsim.registry import find
 from opinionsim.report._page_templates import TEMPLATES, sentences
+from opinionsim.report._study_words import files_in
 from opinionsim.specification import Experiment, ExperimentSpec, analysis_of, consent_of, manifest, wording_of
 from opinionsim.store import AbsentError, DesignRow, Results, find_design, open_store
 
@@ -132,7 +133,8 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
             known = _counts(_Designs(store, name))
     # Not strict: a specification leaves out what does not apply to it.
     form, contrasts = TEMPLATES.overlay(undefined=Undefined), analysis_of(frozen["spec"]).contrasts
-    return form.get_template("preregistration.md").render(**frozen, known=known, contrasts=contrasts)
+    told = {"known": known, "contrasts": contrasts, "data": files_in(frozen["contents"])}
+    return form.get_template("preregistration.md").render(**frozen, **told)
 
 
 # -- after the runs ----------------------------------------------------------------------------------------------------

@@ -15,11 +15,10 @@ from opinionsim.foundation.templates import filled as of_package, sentences as s
 #: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures;
 #: the parts of an archive, folders with a slash behind them.
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-#: What BibTeX reads as commands.
-_BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_{}"} | {
-    ord("\\"): r"\textbackslash{}",
-    ord("~"): r"\textasciitilde{}",
-    ord("^"): r"\textasciicircum{}",
+#: What LaTeX reads as commands. BibTeX counts braces behind a backslash, too.
+_BIBTEX = {ord(sign): f"\\{sign}" for sign in "&%$#_"} | {
+    ord(sign): f"\\text{name}{{}}"
+    for sign, name in zip("{}\\~^", ["braceleft", "braceright", "backslash", "asciitilde", "asciicircum"], strict=True)
 }
 #: Accents as Unicode combines them and as LaTeX has them, and letters without parts.
 _ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327\u0328\u030b", "`'^~\"rvckH", strict=True))
@@ -35,19 +34,19 @@ def _ascii(text: str) -> str:
 
 def _printed(value: str) -> str:
     """A value of the bibliography as BibTeX reads it; its braces keep capitals."""
-    return re.sub(r"(?<=\d)-(?=\d)", "--", _ascii(value).replace("&", r"\&"))
+    return re.sub(r"(?<=\d)-(?=\d)", "--", _ascii(re.sub(r"[&%$#_]", r"\\\g<0>", value)))
 
 
-def _fields(value: Any) -> str:
+def spelled(value: Any) -> str:
     """Fields with their values, as in ``steps: 40; network (kind: ring)``, without those that say nothing."""
     if isinstance(value, Mapping):
         told = {name: each for name, each in value.items() if each not in (None, "", [], {})}
         return "; ".join(
-            f"{name} ({_fields(each)})" if isinstance(each, Mapping) else f"{name}: {_fields(each)}"
+            f"{name} ({spelled(each)})" if isinstance(each, Mapping) else f"{name}: {spelled(each)}"
             for name, each in told.items()
         )
     if isinstance(value, list | tuple):
-        return ", ".join(f"({_fields(each)})" if isinstance(each, Mapping) else _fields(each) for each in value)
+        return ", ".join(f"({spelled(each)})" if isinstance(each, Mapping) else spelled(each) for each in value)
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else " ".join(str(value).split())
 
 
@@ -57,7 +56,7 @@ TEMPLATES.filters["cell"] = lambda value: " ".join(str(value).split()).replace("
 TEMPLATES.filters["bib"] = lambda text: _ascii(" ".join(text.split()).translate(_BIBTEX))
 TEMPLATES.filters["printed"] = _printed
 TEMPLATES.filters["slug"] = lambda text: re.sub(r"[^a-z0-9]+", "-", text).strip("-")
-TEMPLATES.filters["fields"] = lambda value: _fields(value).replace("|", r"\|")
+TEMPLATES.filters["fields"] = lambda value: spelled(value).replace("|", r"\|")
 TEMPLATES.tests["known"] = lambda value: value is not None and value == value
 
 filled, sentences = partial(of_package, "opinionsim.report"), partial(sentences_of_package, "opinionsim.report")

@@ -11,6 +11,7 @@ import pandas as pd
 from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.metrics import BY_MODELS, WITHOUT_FINDING, evidence_statement
+from opinionsim.report._checklist import checklist
 from opinionsim.report._describing import references
 from opinionsim.report._fitting_figures import Drawn, figures_of
 from opinionsim.report._freeze import History, history
@@ -61,6 +62,8 @@ class Study:
         What a reader must keep in mind.
     history : History
         What was frozen, deviations from it, and how much was tried under the name.
+    checklist : tuple of (str, str)
+        What a paper must report of a study with language models, and what the record says of it.
     """
 
     results: Results
@@ -80,6 +83,7 @@ class Study:
     references: tuple[str, ...]
     caveats: tuple[str, ...]
     history: History
+    checklist: tuple[tuple[str, str], ...] = ()
 
 
 def study(results: Results) -> Study:
@@ -108,7 +112,7 @@ def study(results: Results) -> Study:
     own, past = [] if results.own_parts else results.own, history(results)
     # Only what is found of language models can hang on one family of them, or on one wording of the prompts.
     reach = past.reach if not swept and BY_MODELS & set(results.runs["evidence"]) else ()
-    return Study(
+    made = Study(
         results=results,
         title=f"{results.name}: {stated}",
         stamp="; ".join(_stamps(results)),
@@ -133,6 +137,7 @@ def study(results: Results) -> Study:
         ),
         history=replace(past, deviations=tuple(results.shown("", past.deviations)), reach=reach),
     )
+    return replace(made, checklist=checklist(made))
 
 
 def _tables(results: Results) -> tuple[list[Table], list[str]]:

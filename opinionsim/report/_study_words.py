@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell_all
+from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell
 from opinionsim.metrics import (
-    BY_MODELS,
     SELF_REPORT,
     WITHOUT_FINDING,
     condition_axes,
     order_levels,
-    played_by,
     validation_statement,
 )
 from opinionsim.planning import card_of
+from opinionsim.registry import described, find, names
 from opinionsim.report._page_templates import WORDS, filled, sentences
+from opinionsim.report._released import nodes
 from opinionsim.specification import axes_of
 from opinionsim.store import Results
 
@@ -30,8 +31,46 @@ _LISTED, _TOLD = 16, 24
 _WORDING, _TEXTS = "Wording of the prompts", re.compile(r"(\+[^+@,]+)+(?=@)")
 #: Labels of what is texts, in which there are commas.
 _TEXTUAL = ("Question of the topic", "Claim", "Task")
+#: Fields that name what has the parameters, or are told elsewhere; and columns whose levels may have parameters.
+_NAMING = frozenset(("kind", "classic", "name", "label", "steps", "exposures"))
+_DETAILED = ("interaction", "network", "memory", "model")
+#: What docstrings say to readers of code: references to Python, and to the list of requirements.
+_INNER = re.compile(r":\w+:`~?([^`]+)`| \([A-D]\d+[^)]*\)|; [A-D]\d+[^)]*(?=\))")
 #: How labels of what varies begin.
 VARIED = "Varied: "
+
+#: What data files hold, by the field that holds it.
+_HELD = {"personas": "persona", "claims": "claim", "messages": "message", "rows": "respondent", "edges": "tie"}
+
+
+class DataFile(NamedTuple):
+    """Data that a study took in: a name, how much of what they hold, where they come from, and their licence."""
+
+    name: str
+    number: int
+    one: str
+    source: str
+    licence: str
+
+    @property
+    def held(self) -> str:
+        """What the data hold, as in ``5 personas``; without a number where they may not be passed on."""
+        return f"{f'{self.number} ' if self.number else ''}{self.one}{'s' * (self.number != 1)}"
+
+
+def files_in(manifest: Mapping[str, Any]) -> list[DataFile]:
+    """The data files in a manifest or its contents."""
+    found = {}
+    for key, node in nodes(manifest, skip=("prompts", "environment")):
+        field = next((each for each in _HELD if isinstance(node, Mapping) and each in node), "")
+        about = node.get("mapping", node) if field else {}
+        if not (isinstance(about.get("source"), str) or field in ("rows", "edges")):
+            continue
+        number, one = len(node[field]) if isinstance(node[field], Mapping | list | tuple) else 0, _HELD[field]
+        name = Path(key).name if Path(key).suffix else " ".join(str(about.get("name", "")).split()) or key
+        source, licence = (" ".join(str(about.get(each) or "").split()) for each in ("source", "licence"))
+        found[name, one] = DataFile(name, number, one, source, licence)
+    return list(found.values())
 
 
 def design(results: Results) -> dict[str, str]:
@@ -46,20 +85,25 @@ def design(results: Results) -> dict[str, str]:
     if len(results.designs) > 1:
         told["Design"] = f"number {results.design} of {len(results.designs)} under this name"
     axes = point_axes(frame) if swept else condition_axes(frame)
+    # Some ways of interacting tell their parameters in sentences of their own.
+    own = any(each.get("methods") for each in results.declared.values())
+    details = _details(results.manifest.get("spec", spec), of_interaction=not own)
     for axis, name in zip(axes, headings(axes), strict=True):
-        levels = order_levels(frame[axis])
-        told[f"{VARIED}{name}"] = listed(levels if len(levels) > 1 else [*levels, "not set"])
+        levels = [_with(each, axis, details) for each in order_levels(frame[axis])]
+        told[f"{VARIED}{name}"] = listed(levels if len(levels) > 1 else [*levels, "not set"], _between(levels))
     if swept:
         attrs = frame.attrs
         told |= {"Model": attrs["model"], "Steps": str(attrs["steps"])}
-        told |= {name.capitalize(): spell_all(attrs.get(name, {})) for name in ("parameters", "scheme")}
+        told |= {name.capitalize(): ", ".join(_parameters(attrs.get(name, {}))) for name in ("parameters", "scheme")}
     else:
-        told |= {
-            label: listed((each for each in order_levels(frame[name]) if each), "; " if label in _TEXTUAL else ", ")
-            for label, name in WORDS["columns"].items()
-            if name not in axes
-        }
-        told |= {part.capitalize(): listed(contents_of(results).get(part, ())) for part in ("personas", "surveys")}
+        for label, name in WORDS["columns"].items():
+            if name not in axes:
+                levels = [_with(each, name, details) for each in order_levels(frame[name]) if each]
+                told[label] = listed(levels, "; " if label in _TEXTUAL else _between(levels))
+        files = files_in(contents_of(results))
+        for label, one in (("Personas", "persona"), ("Surveys", "respondent")):
+            read = (each for each in files if each.one == one)
+            told[label] = listed(f"{each.name} (n = {each.number})" if each.number else each.name for each in read)
         people = results.agents.query("evidence == 'human'")
         if len(people) and not is_on_record(results):
             published = people["publishes"].sum()
@@ -80,8 +124,60 @@ def design(results: Results) -> dict[str, str]:
         for name in path.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
         if node is not None and not told.get(label):
-            told[label] = spell_all({"": node}).removeprefix("=")
+            is_part = isinstance(node, Mapping) and "kind" in node
+            told[label] = _with(node["kind"], label.lower(), details) if is_part else spell(node)
     return {label: what for label, what in told.items() if what}
+
+
+def _with(level: Any, axis: str, details: Mapping[str, str]) -> Any:
+    """A level with its parameters, if it has any; a network that is only named has its defaults."""
+    if axis.rpartition(".")[2] not in _DETAILED:
+        return level
+    told = details.get(level) or (", ".join(_parameters({"kind": level})) if level in names("network") else "")
+    return f"{level} ({told})" if told else level
+
+
+def _between(levels: Iterable[Any]) -> str:
+    """What stands between levels: a semicolon where commas stand within them."""
+    return "; " if any("," in str(each) for each in levels) else ", "
+
+
+def _details(spec: Mapping[str, Any], *, of_interaction: bool) -> dict[str, str]:
+    """The parameters of all networks, interactions, memories and classic models of a specification, by their names."""
+    grids = spec["sweep"] if isinstance(spec.get("sweep"), list) else [spec.get("sweep") or {}]
+    interaction, model = dict(spec.get("interaction") or {}), spec.get("model")
+    stated = [value for grid in grids for values in grid.values() for value in values]
+    stated += [{name: each for name, each in interaction.items() if name != "network"}] if of_interaction else []
+    stated += [interaction.get("network"), model if isinstance(model, Mapping) and "classic" in model else None]
+    found: dict[str, str] = {}
+    for each in stated:
+        # Of people on record and their twins, these are hashes.
+        if not isinstance(each, Mapping) or each.get("kind") in ("recorded", "twins"):
+            continue
+        # A level of one word that has a label is its value.
+        each = {"kind": each["value"], "label": each["label"]} if isinstance(each.get("value"), str) else each
+        kind = str(next((each[name] for name in ("kind", "classic", "name") if each.get(name)), ""))
+        told = ", ".join(_parameters(each))
+        name = str(each.get("label") or kind)
+        found.setdefault(name, told if name == kind else ", ".join(filter(None, (kind, told))))
+    return found
+
+
+def _parameters(stated: Mapping[str, Any]) -> Iterator[str]:
+    """Parameters with their values, as in ``k = 4``: numbers, and what is not as by default."""
+    kind = str(stated.get("kind"))
+    of = next((each for each in ("network", "interaction") if kind in names(each)), "")
+    known = find(of, kind).target.model_fields if of else {}
+    defaults = {name: each.default for name, each in known.items() if not each.is_required()}
+    fields = {**(defaults if of == "network" else {}), **stated}
+    for name, value in fields.items():
+        usual = name in defaults and value == defaults[name] and type(value) not in (int, float)
+        if usual or name in _NAMING or value in (None, "", [], {}):
+            continue
+        if name in ("parameters", "scheme", "options") and isinstance(value, Mapping):
+            yield from _parameters(value)
+        else:
+            yield f"{name.replace('_', ' ')} = {spell(value)}"
 
 
 def _is_swept(path: str, spec: Mapping[str, Any]) -> bool:
@@ -110,12 +206,14 @@ def is_on_record(results: Results) -> bool:
 def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
     """What each instrument measures, how, of which texts and on which scale."""
     columns = ["variable", "classifier", "scale"]
-    for names, own in opinions[[*columns, "kind"]].drop_duplicates().groupby(columns, sort=False):
-        variable, classifier, scale = map(str, names)
+    for key, own in opinions[[*columns, "kind"]].drop_duplicates().groupby(columns, sort=False):
+        variable, classifier, scale = map(str, key)
         points = scale.replace(",", ", ").replace("-", "\N{MINUS SIGN}")
         coded = [kind for kind in own["kind"] if kind != SELF_REPORT or classifier in WORDS["read"]]
         stated = ["as each self-report states it"] * (len(coded) < len(own))
-        read = [f"{WORDS['read'].get(classifier, f'coded by {classifier}')} (in texts of kind {listed(coded)})"]
+        read = [
+            f"{WORDS['read'].get(classifier, f'coded by {classifier}')} (in texts of kind {listed(coded, ' and ')})"
+        ]
         ways = " and ".join([*(read if coded else []), *stated])
         yield f"{variable.replace('_', ' ')}, {ways}, on the points {points}"
 
@@ -168,21 +266,34 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
         "methods.txt",
         name=results.name,
         told=defaultdict(str, told),
-        varied={label.removeprefix(VARIED): what for label, what in told.items() if label.startswith(VARIED)},
+        varied=defaultdict(str, {name[len(VARIED) :]: what for name, what in told.items() if name.startswith(VARIED)}),
         made=results.manifest["environment"],
         swept=results.swept,
         recorded=is_recorded(results),
         beside=is_on_record(results),
-        asked=bool(BY_MODELS & set(runs["evidence"])),
         redraws=results.spec.get("redraws", 1),
+        about=_about(kinds.pop()) if len(kinds := set(runs["interaction"])) == 1 else "",
         contrasted=bool((results.spec.get("analysis") or {}).get("contrasts")),
+        smallest=(results.spec.get("analysis") or {}).get("smallest"),
         own=list(dict.fromkeys(each for told in results.declared.values() for each in told.get("methods", ()))),
         stance=bool(runs["instrument_id"].notna().any()),
-        scripted="scripted" in set(runs["evidence"]),
-        players=played_by(runs["model"].astype(str), runs["evidence"]),
+        players={kind: sorted(set(own["model"].astype(str))) for kind, own in results.agents.groupby("evidence")},
         validation=validation_statement(runs["validation"]),
     )
     return " ".join(text.split())
+
+
+def _about(interaction: str) -> str:
+    """What happens in an interaction of the package, as the end of a sentence."""
+    first = about_part("interaction", interaction)[0] if interaction in names("interaction") else ""
+    return re.sub(r"^[A-Z](?=[a-z ])", lambda found: found[0].lower(), first)
+
+
+def about_part(kind: str, name: str) -> tuple[str, str]:
+    """What the documentation of a part says of it, as readers of a paper take it: its first line, and the rest."""
+    first, rest, _ = described(find(kind, name).target)
+    plain = lambda found: f"`{found[1]}`" if found[1] else ""  # noqa: E731
+    return _INNER.sub(plain, first), _INNER.sub(plain, rest)
 
 
 def caveats(results: Results) -> list[str]:

@@ -82,7 +82,7 @@ def _with_fields(
 
 @_with_fields(Invocation)
 def run(invocation: Invocation) -> Results:
-    """Carry out an experiment and read its results; running again finishes what is missing.
+    """Carry out an experiment and read its results; running it again completes what is missing.
 
     Parameters
     ----------
@@ -91,16 +91,16 @@ def run(invocation: Invocation) -> Results:
     store : str or Path, optional
         Path or address of the store; default ``sqlite:///results/NAME.sqlite``.
     max_concurrency : int, optional
-        Calls in flight at most; default that of the specification.
+        Maximum number of calls in flight; default that of the specification.
     fresh : bool
-        Whether to start a run anew when its stored replies answer other prompts than today's, as after an edit of a
-        template, or its record is damaged. Other runs stay as they are.
+        Whether to restart a run if its stored replies answer prompts that have changed since, for example because you
+        edited a template, or if its record is damaged. Other runs stay unchanged.
     chat_model : BaseChatModel, optional
         A LangChain chat model to use instead of the one the experiment names.
     seats : mapping of int or str to Seat, optional
         Persons at seats of the specification, in this process: participants by number, other members by role.
     people : Person, optional
-        Answers at every other seat of the specification, in this process; one person may also be several.
+        Answers at every other seat of the specification, in this process; one person may take several seats.
     only : collection of str, optional
         Ids of the runs to carry out, for instance ``experiment.pilot``; the others stay as they are. Default all.
     cluster : str, optional
@@ -109,23 +109,23 @@ def run(invocation: Invocation) -> Results:
     records : mapping of str to sequence of Entry, optional
         Entries of records of people by run id, as :func:`opinionsim.import_panel` gives them.
     loaded, ready : optional
-        As of :class:`opinionsim.running.Invocation`, for programs that load models or seat persons themselves.
+        See :class:`opinionsim.running.Invocation`, for programs that load models or seat persons themselves.
 
     Returns
     -------
     Results
         Tidy frames; failed runs have the status ``incomplete`` and their error. A finished run whose stored replies
-        answer other prompts than today's stays ``complete``, with an error.
+        answer prompts that have changed since stays ``complete``, with an error.
 
     Raises
     ------
     SpecError
-        If a model or classifier cannot be loaded, nobody answers at a seat, or the cluster cannot be used. Nothing has
-        been written then, unless the error is a worker's.
+        If a model or classifier cannot be loaded, no one answers at a seat, or the cluster cannot be used. Nothing has
+        been written in these cases, unless the error comes from a worker.
     StoreError
         If the store cannot be opened, or is in use by another run.
     KeyboardInterrupt
-        After an interrupt, once calls in flight have ended and all is on record.
+        After an interrupt, once calls in flight have ended and everything is on record.
     """
     with under_way(invocation) as (runner, future):
         try:

@@ -54,21 +54,21 @@ def _as_given(messages: str | Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Setting:
-    """The settings of a run from which its interaction makes turns; :meth:`of` has them from Python.
+    """The settings of a run from which its interaction makes turns; :meth:`of` creates them in Python.
 
     Attributes
     ----------
     size : int
-        Participants N.
+        Number of participants N.
     draws : callable
         Returns a new generator at the beginning of a random stream of the run, by purpose and further keys; default
         that of its schedule.
     network : Network or None
-        Who can speak to whom; None where everybody can speak to everybody.
+        Who can speak to whom; None if everyone can speak to everyone.
     opinions : sequence of float or None, length N
-        Opinions that participants are assigned at the start; by default none.
+        Assigned opinions of participants at the start; by default none.
     messages : callable
-        Returns the messages that a specification writes out, or those in the file it names.
+        Returns the messages that a specification contains, or those in the file it names.
     names : sequence of str, length N
         Names of participants; by default none.
     replicate : int
@@ -76,11 +76,11 @@ class Setting:
     given : mapping of int to str
         Texts of participants that were written beforehand; by default none.
     position : str
-        The position statement: the claim that opinions are about; empty where there is none.
+        The position statement: the claim that opinions are about; empty if there is none.
     question : str
-        The question that participants answer; empty where there is none.
+        The question that participants answer; empty if there is none.
     block : str
-        Name of the set of runs that share random draws; empty outside of experiments.
+        Name of the set of runs that share random draws; empty outside experiments.
     questioned : bool
         Whether participants are asked anything after the last step.
     questions : sequence of (str, int, int)
@@ -91,13 +91,13 @@ class Setting:
     read : sequence of (int, int, sequence of str)
         What :meth:`Interaction.takes` took over from other runs; by default nothing.
     record : sequence
-        Of a record of people: step, agent, kind and reads of each turn, then messages from outside by name; by default
+        For a record of people: step, agent, kind and reads of each turn, then messages from outside by name; by default
         nothing.
 
     Raises
     ------
     SpecError
-        If there are opinions of some participants only.
+        If only some participants have opinions.
     """
 
     size: int
@@ -131,7 +131,8 @@ class Setting:
         Parameters
         ----------
         network : Network, networkx graph, int or other
-            Who can speak to whom, as :meth:`Network.of` takes it; a number is that of agents who all can.
+            Who can speak to whom, as :meth:`Network.of` takes it; a number means that many agents who can all speak to
+            each other.
         seed : int
             Root seed >= 0 of the random stream.
         **others
@@ -145,25 +146,25 @@ class Setting:
         return cls(joined.n, draws, None if joined.complete else joined, **others)
 
     def begun(self) -> Setting:
-        """The same settings with all random streams at their beginnings, for a pass over the turns."""
+        """The same settings with all random streams at their start, for one pass over the turns."""
         anew = copy(self)
         object.__setattr__(anew, "_streams", {})
         return anew
 
     @property
     def rng(self) -> np.random.Generator:
-        """The random stream of the run's turns: asked for again, it goes on."""
+        """The random stream of the run's turns; repeated use continues it."""
         return self.stream("schedule")
 
     def stream(self, purpose: str, *keys: int) -> np.random.Generator:
-        """A random stream of the run, which begins with each pass over the turns; asked for again, it goes on.
+        """A random stream of the run, which restarts with each pass over the turns; repeated use continues it.
 
         Parameters
         ----------
         purpose : str
-            What the numbers are for. Streams of two purposes are independent.
+            Purpose of the numbers. Streams for two purposes are independent.
         *keys : int
-            Numbers that separate streams of one purpose, such as those of a round and an agent.
+            Numbers that separate streams of one purpose, such as the round and the agent.
         """
         name = (purpose, *keys)
         if name not in self._streams:
@@ -172,7 +173,7 @@ class Setting:
 
     @property
     def seed(self) -> int:
-        """The first draw of the stream of :attr:`rng`, for generators of one's own."""
+        """The first draw of the stream of :attr:`rng`, for your own generators."""
         return int(self.draws().integers(2**32))
 
     @cached_property
@@ -196,10 +197,10 @@ class Setting:
 class Interaction(KindModel):
     """Base of the ways of interacting.
 
-    A way of interacting, a user's too, is one class that inherits this one, :class:`SteppedInteraction` or
-    :class:`NetworkedInteraction`. Its annotated attributes are its fields. It declares `acts`, and yields turns by
-    :meth:`turns`; or, where later turns depend on messages, by :meth:`decide`, with :meth:`outline` for the turns there
-    can be at most.
+    A way of interacting is one class that inherits from this one, :class:`SteppedInteraction` or
+    :class:`NetworkedInteraction`. Its annotated attributes are its fields. It declares `acts` and yields turns from
+    :meth:`turns`. If later turns depend on messages, it uses :meth:`decide` instead, and :meth:`outline` for the
+    largest possible set of turns.
     """
 
     part_kind: ClassVar[str] = "interaction"
@@ -232,25 +233,25 @@ class Interaction(KindModel):
 
     @property
     def shows(self) -> bool:
-        """Whether agents are ever shown messages of others, beside which they could read something else."""
+        """Whether agents ever read messages of others, for which something else could be substituted."""
         return True
 
     @property
     def public(self) -> frozenset[str]:
-        """Kinds of text that everybody in the room hears; without any, people at seats see what their turns read."""
+        """Kinds of text that everyone in the room hears; without any, people at seats see what their turns read."""
         return frozenset(act.kind for act in self.acts.values() if act.audience == "room")
 
     @property
     def private(self) -> frozenset[str]:
-        """Kinds of text that stand in no dialogue: they are between their author and the record."""
+        """Kinds of text that no dialogue contains: only their author and the record have them."""
         acts = (*self.acts.values(), PROBE, SELF_REPORT)
         return frozenset(act.kind for act in acts if not act.heard and act.opinion != "states")
 
     @property
     def texts(self) -> list[str]:
-        """Kinds of text that can be coded, in order: the first that is measured is the one that tables read.
+        """Kinds of text that can be coded, in order; tables read the first one that is measured.
 
-        Later acts come first, and what states an opinion in the dialogue before answers to off-record questions.
+        Later acts come first, and opinions in the dialogue come before answers to off-record questions.
         """
         acts = list(self.acts.values())[::-1]
         states, may = ([act.kind for act in acts if act.opinion == how] for how in ("states", "may"))
@@ -271,9 +272,9 @@ class Interaction(KindModel):
 
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
-        """Variables that replies say in numbers of messages (:class:`opinionsim.messages.Said`), by default none.
+        """Variables that replies state with numbers of messages (:class:`opinionsim.messages.Said`), by default none.
 
-        By variable, the points of its scale and the kinds of text that say it.
+        By variable, the points of its scale and the kinds of text that state it.
         """
         return {}
 
@@ -299,31 +300,31 @@ class Interaction(KindModel):
 
     @property
     def asks(self) -> bool:
-        """Whether agents have any turn, off-record questions apart."""
+        """Whether agents have any turns other than off-record questions."""
         return True
 
     @property
     def contacts(self) -> NetworkKind | None:
-        """Who can speak to whom; None where no network says so."""
+        """Who can speak to whom; None if there is no network."""
         return None
 
     @property
     def sources(self) -> Mapping[str, SourceCell]:
-        """Other cells from which it takes something over, by field."""
+        """Other cells from which it takes texts, by field."""
         return {name: value for name, value in self if isinstance(value, SourceCell)}
 
     @property
     def rating_steps(self) -> Sequence[int]:
-        """Steps at which people on record rated, 0 before anything was read; by default none."""
+        """Steps at which recorded people gave ratings, with 0 before they read anything; by default none."""
         return ()
 
     @property
     def rated_kinds(self) -> Mapping[str, tuple[str, ...]]:
-        """Variables that people on record rated, each with the kinds of text that have a rating; by default none."""
+        """Variables that recorded people rated, each with the kinds of text that have a rating; by default none."""
         return {}
 
     def replicates(self, n: int) -> Sequence[int]:
-        """Numbers of its replicates, of which a specification wants `n`."""
+        """Numbers of its replicates, if a specification asks for `n`."""
         return range(n)
 
     def counterparts(self, replicate: int, n: int) -> Sequence[int]:
@@ -336,11 +337,11 @@ class Interaction(KindModel):
 
     @property
     def guidance(self) -> str | None:
-        """Instructions to agents that are shown messages, where they have none of their own; None without any."""
+        """Default instructions for agents that read messages; None if there are none."""
         return None
 
     def notes(self, size: int, replicates: int) -> Iterator[str]:
-        """Sentences on what a reader of the specification may not expect."""
+        """Sentences about anything that a reader of the specification may not expect."""
         yield from ()
 
     methods: ClassVar[Sequence[str]] = ()
@@ -356,12 +357,12 @@ class Interaction(KindModel):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Its fields that a reader of a store must know, as JSON values; by default none."""
+        """Its fields that readers of a store need, as JSON values; by default none."""
         return {}
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What whoever reads a store is told of it, as JSON values: nobody has to import it."""
+        """Its description for readers of a store, as JSON values, so they need not import it."""
         found = {
             "texts": self.texts,
             # Nobody is asked for these: they stand in the specification, whoever puts them before the others.
@@ -377,7 +378,7 @@ class Interaction(KindModel):
 
     @property
     def needs(self) -> Sequence[str]:
-        """Variables on whose opinions it acts; their instruments become part of a run's identity."""
+        """Variables whose opinions it uses; their instruments become part of a run's identity."""
         return ()
 
     @property
@@ -386,7 +387,7 @@ class Interaction(KindModel):
         return type(self).decide is not Interaction.decide
 
     def turns_a_step(self, size: int) -> int:
-        """Estimate of the most turns of a step."""
+        """Estimate of the maximum number of turns per step."""
         return 1
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
@@ -411,7 +412,7 @@ class Interaction(KindModel):
     def identity(self, setting: Setting) -> dict[str, Any]:
         """Part of a run's identity, as JSON values: fields that differ from their defaults, files by content.
 
-        The network is left out: it enters the identity by itself.
+        The network is left out, because it enters the identity separately.
         """
         return {**self.stated("steps", "exposures", "network"), "steps": self.steps_for(setting.size)}
 
@@ -442,12 +443,12 @@ class Interaction(KindModel):
     def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | TieChange | Closing]:
         """Turns in order, which may depend on the outcomes of turns already yielded.
 
-        Changes of ties may stand among them, and last what questions show after the last step.
+        It may also yield changes of ties and, last, the messages that questions show after the last step.
         """
         raise ScheduleError(f"{type(self).__name__} has no decide(setting, outcomes)")
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """The most turns that :meth:`decide` can yield; forecasts count them."""
+        """The largest set of turns that :meth:`decide` can yield; forecasts count them."""
         raise ScheduleError(f"{type(self).__name__} has no outline(setting), so that its turns cannot be forecast")
 
     def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
@@ -506,7 +507,7 @@ class _Decided(_Made):
 
 
 class SteppedInteraction(Interaction):
-    """Base of interactions whose length is given in steps, or in steps an agent."""
+    """Base of interactions whose length is given in steps, or in steps per agent."""
 
     steps: int | None = Field(None, ge=0, le=MAX_STEPS)
     """Number of steps T. Give either this or `exposures`."""

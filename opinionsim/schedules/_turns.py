@@ -36,8 +36,8 @@ Ref = int | External
 class Turn:
     """One act by one agent.
 
-    A turn depends on the turns it reads and, when its act uses memory, on the previous memory-keeping
-    turn of the same agent, and on nothing else.
+    A turn depends only on the turns it reads and, if its act uses memory, on the previous memory-keeping turn of the
+    same agent.
     """
 
     index: int
@@ -82,37 +82,37 @@ class ActSpec(Act):
         ``keep`` reads the agent's memory and adds to it; ``fork`` reads it and leaves no trace; ``none``
         does neither.
     draws : int
-        Replies drawn per turn (calls ``reply``, ``reply.2``, ...). With 0 nobody is asked: the turn passes on the one
-        message that it reads as its own, such as a text that was written beforehand.
+        Replies drawn per turn (calls ``reply``, ``reply.2``, ...). With 0 there is no call: the turn passes on the one
+        message that it reads as its own, such as a text written beforehand.
     selector : callable, AskingSelector or None
-        Picks one of the drawn texts: returns its position or the text, or has the model asked
-        (:class:`opinionsim.schedules.AskingSelector`); None takes the first. Replies that are no answers are left out,
-        unless all are.
+        Picks one of the drawn texts: returns its position or the text, or asks the model
+        (:class:`opinionsim.schedules.AskingSelector`); None takes the first. Replies that are not answers are left out,
+        unless none is an answer.
     parse : Parse or None
-        Makes a decision of every reply that is an answer, or raises :class:`opinionsim.errors.Rejected`; None
-        accepts every reply and makes no decision.
+        Makes a decision from every reply that is an answer, or raises :class:`opinionsim.errors.Rejected`; None accepts
+        every reply and makes no decision.
     attempts : int
         Number of rejected replies to one call after which `after` applies, at least 1.
     after : str
         ``stop`` ends the run with an error; ``none`` publishes the last reply with the decision None.
     formal : bool
-        Whether replies have a form that no refusal has, such as a verdict on a line of its own: one that `parse`
-        accepts is an answer, although its words may read like a refusal.
+        Whether replies have a form that no refusal has, such as a verdict on a separate line. A reply that `parse`
+        accepts is then an answer, even if its words read like a refusal.
     unread : str
         Treatment of a turn all of whose messages are refused, empty, skipped or silent: ``skip`` publishes a skipped
         message without a call; ``ask`` asks without the messages.
     background : bool
-        Whether a step counts as over while the act's turns are still under way.
+        Whether a step can end while the act's turns are still in progress.
     form : Form or callable
-        How a person at a seat answers; a callable makes it of the messages received.
+        How a person at a seat answers; a callable makes the form from the messages received.
     person : str
-        The template's text for a person at a seat, who is not shown the model's; the pack's template ``person-NAME`` of
-        the act's template goes before it.
+        The template's text for a person at a seat, who does not see the model's; the pack's template ``person-NAME`` of
+        the act's template takes precedence.
     opinion : str
-        Whether its texts state an opinion. Those of an act that ``states`` are coded where a specification names no
-        kinds of text, those of one that ``may`` where it names theirs, and ``none`` is never coded.
+        Whether its texts state an opinion. With ``states``, they are coded if a specification names no kinds of text;
+        with ``may``, if it names theirs; with ``none``, never.
     written : Parse or None
-        Reads what a person wrote, where it is written in another way than a model's reply; None takes `parse`.
+        Reads a person's text if its form differs from a model's reply; None uses `parse`.
     """
 
     memory: Literal["keep", "fork", "none"] = "keep"

@@ -227,8 +227,8 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
     Parameters
     ----------
     source : str, Path or mapping
-        Path of a specification or manifest, name of an experiment of the package
-        (``chuang2024/tables``), or a specification itself. Relative paths inside it start from its own folder.
+        Path of a specification or manifest, name of an experiment of the package (``chuang2024/tables``), or a
+        specification itself. Relative paths inside it start from the folder that contains it.
     overrides : mapping or iterable of str
         Replacements: dotted paths with values, or texts like ``a.b=value`` whose value is YAML. Relative paths of
         files and folders in them start from the current folder.
@@ -241,7 +241,7 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
     Raises
     ------
     SpecError
-        If there are problems: one line each, with file, line, field, and what would be valid.
+        If there are problems: one line each, with file, line, field, and valid values.
     """
     if not isinstance(source, (str, Path, Mapping)):
         raise SpecError(

@@ -147,24 +147,24 @@ def follow(
     run : str
         Run id, or as much of its start as no other run has.
     after : int
-        Number of the last row that is known already; 0 begins at the start of the run.
+        Number of the last row that you already know; 0 begins at the start of the run.
     generation : int, optional
-        The `generation` of the event that had that number: where the run was begun anew since, everything is yielded
-        from the start. Default: the present one.
+        The `generation` of the event with that number. If the run has been restarted since, everything is yielded from
+        the start. Default: the present one.
     timeout_s : float, optional
-        Ends after this long without a new row, seconds. Default: waits without end, also for a run that was cut off,
-        which goes on when it is resumed.
+        Seconds without a new row after which the iteration ends. Default: wait without end, even for an interrupted
+        run, which continues when it is resumed.
 
     Yields
     ------
     NewRow
-        Each turn, opinion and tie that moved once, in order, without a gap. A run that is begun anew starts again
-        from number 1, with a higher `generation`.
+        Each turn, opinion and moved tie once, in order, without gaps. A restarted run begins again at number 1, with a
+        higher `generation`.
 
     Raises
     ------
     StoreError
-        If the store cannot be read (once it is open, for a minute), has no such run or no row of that number, or is
+        If the store cannot be read (after opening, for a minute), has no such run or no row with that number, or is
         damaged.
     """
     from opinionsim.store._sql import open_store

@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
 
 def load(store: str, experiment: str | None = None, *, design: int | None = None, own_parts: bool = False) -> Results:
-    """Open the results of one experiment, which may be under way in another process.
+    """Open the results of one experiment, which may still be running in another process.
 
     Parameters
     ----------
     store : str
         Store address, as for :func:`opinionsim.store.open_store`; opened for reading only.
     experiment : str, optional
-        Name or id. Default: the most recently run of all.
+        Name or id. Default: the experiment that ran most recently.
     design : int, optional
-        Number of a design of the experiment, from 1: a specification whose cells or instruments were changed under
-        the same name has several. Default: the one run last.
+        Number of a design of the experiment, from 1. An experiment has several designs if its cells or instruments were
+        changed under the same name. Default: the design that ran last.
     own_parts : bool
-        Whether metrics, tables and figures of the user's own that it names are imported, which runs their code.
+        Whether to import the user's own metrics, tables and figures that it names, which runs their code.
 
     Returns
     -------
     Results
-        Frames are read from the store on first use; of an experiment that is under way, all at once.
+        Frames are read from the store on first use, and all at once if the experiment is still running.
 
     Raises
     ------
     StoreError
-        If the store cannot be read, or holds no such experiment or design.
+        If the store cannot be read, or contains no such experiment or design.
     """
     with open_store(store, write=False) as opened:
         found, numbers = find_design(opened, experiment, design)
@@ -85,38 +85,38 @@ def find_design(
 class Results:
     """One experiment's frames.
 
-    Every frame is tidy, sorted by its key, and carries ``evidence``: ``scripted``, ``model``, ``equation`` or
-    ``human``, in ``runs`` and ``edges`` ``human+model``, ``equation+model`` or ``mixed`` where agents of one run
-    differ in it; elsewhere it is that of the author. Frames are read once, those of an experiment that is under way
-    all in one state of the store; load again to see what has been added. ``runs`` lists each registered cell and
-    replicate; cells that differ only in how they are measured share a run, so ``run_id`` repeats there and in
-    ``opinions``, told apart by ``cell``, and nowhere else. Every column is told in docs/frames.md, by
-    :func:`opinionsim.store.documented_columns`, and in the codebook of an export.
+    Every frame is tidy, sorted by its key, and has a column ``evidence``: ``scripted``, ``model``, ``equation`` or
+    ``human``. If agents of one run differ in their evidence, it is ``human+model``, ``equation+model`` or ``mixed`` in
+    ``runs`` and ``edges``, and that of the author in other frames. Frames are read once, and those of a running
+    experiment all in one state of the store; load again to see later rows. ``runs`` lists each registered cell and
+    replicate. Cells that differ only in how they are measured share a run, so ``run_id`` repeats in ``runs`` and
+    ``opinions``, distinguished by ``cell``, and nowhere else. docs/frames.md,
+    :func:`opinionsim.store.documented_columns` and the codebook of an export describe every column.
 
     Attributes
     ----------
     url : str
-        Address of the store; it shows no password.
+        Address of the store, without a password.
     name : str
         Name of the experiment.
     spec, manifest : dict
         The resolved specification and the manifest.
     design : int
-        Number of the design these are results of.
+        Number of the design of these results.
     designs : tuple of int
         Numbers of all designs of the experiment.
     under_way : int
-        Runs that were being carried out when the results were loaded.
+        Number of runs in progress when the results were loaded.
     own_parts : bool
-        Whether metrics, tables and figures of the user's own are imported, which runs their code. Otherwise they are
-        left out (`left_out`), and the rest is there.
+        Whether to import the user's own metrics, tables and figures, which runs their code. Otherwise they are left out
+        (`left_out`), and everything else is available.
     failed : dict of str to str
-        Metrics, tables and figures that were left out of what was made of the results, since they failed, by name;
-        each with a sentence that says how.
+        Metrics, tables and figures that failed and were left out, by name, each with a sentence that describes the
+        failure.
     design_row : DesignRow
         The design as the store keeps it.
     withheld : tuple of str
-        A sentence for each thing that is left out of what is shown; empty for results as they were loaded.
+        One sentence for each item that is withheld from display; empty for results as loaded.
 
     Notes
     -----
@@ -149,7 +149,7 @@ class Results:
 
     @classmethod
     def of_frames(cls, design: DesignRow, frames: Mapping[str, pd.DataFrame], answered: Mapping[str, Any]) -> Results:
-        """Results made of frames alone: what is in none of them is not there.
+        """Results made only of frames, without anything that the frames do not contain.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Results:
 
     @property
     def swept(self) -> bool:
-        """Whether these are results of a classic sweep, which are in `points`, and in no other frame."""
+        """Whether these are results of a classic sweep, which are in `points` and in no other frame."""
         return "points" in self.design_row.manifest
 
     @property
@@ -227,7 +227,7 @@ class Results:
 
     @property
     def entries(self) -> pd.DataFrame:
-        """What elections are held again from: calls, answers of persons, and opinions that a schedule awaited.
+        """The entries that repeat elections: calls, answers of persons, and opinions that a schedule waited for.
 
         Key and columns are those of `calls`, without the texts: ``reply`` has the number of an awaited opinion alone.
         """
@@ -261,12 +261,12 @@ class Results:
 
     @property
     def own_metrics(self) -> list[str]:
-        """The metrics among them; none of a classic sweep, which has its measures on record."""
+        """The metrics among them; empty for a classic sweep, whose measures are on record."""
         return [] if self.swept else list(dict.fromkeys(filter(is_path, map(_name, self._named))))
 
     @property
     def left_out(self) -> list[str]:
-        """Those of them that are not shown, since `own_parts` is false; and what failed."""
+        """The parts that are not shown because `own_parts` is false, and those that failed."""
         return [*(() if self.own_parts else self.own), *self.failed]
 
     def leave_out(self, kind: str, name: str, error: OpinionSimError) -> str:
@@ -282,7 +282,7 @@ class Results:
         Returns
         -------
         str
-            Name of what is left out from now on (`failed`).
+            Name of the part that is left out from now on (`failed`).
         """
         cause = error.fields.get("part", name)
         part: str = name if cause in self.failed else cause
@@ -354,9 +354,9 @@ class Results:
             return named_models(store.models(self.run_ids))
 
     def counted(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """Runs, opinions, agents and turns, all that tables count, read together.
+        """Runs, opinions, agents and turns: everything that tables count, read together.
 
-        The turns have the identity of each text in the place of the message: counting them needs no text.
+        The turns have the identity of each text instead of the message, because counting needs no texts.
         """
         runs, opinions, agents, turns = self._read("runs", "opinions", "agents", "acts")
         return runs, opinions, agents, turns
@@ -374,7 +374,7 @@ class Results:
         Raises
         ------
         StoreError
-            If there is no such row or entry, or the entry answers no prompt.
+            If there is no such row or entry, or the entry does not answer a prompt.
         """
         if not isinstance(run, str):
             if not 0 <= run < len(self.runs):

@@ -44,7 +44,7 @@ class ClassifierContract(ABC):
     """Tests every text classifier passes; inherit, build one in :meth:`classifier`, and pytest runs them.
 
     The suite checks form, not quality: shapes, distributions, determinism, independence of the batch, odd texts, and
-    that items are read as far as the classifier says it reads them.
+    whether the classifier reads exactly the parts of items that it declares.
     """
 
     second: str | None = None

@@ -172,8 +172,8 @@ class _OneByOne:
 class ScheduleContract(ABC):
     """Tests every schedule passes; inherit, build one in :meth:`schedule`, and pytest runs them.
 
-    Adaptive schedules are given opinions that follow from the texts, some of them NaN, and decisions that their acts
-    read from texts without a meaning; schedules that need other texts override :meth:`says`.
+    Adaptive schedules receive opinions that follow from the texts, some of them NaN, and decisions that their acts read
+    from meaningless texts. Schedules that need other texts override :meth:`says`.
     """
 
     @abstractmethod

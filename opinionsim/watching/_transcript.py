@@ -27,10 +27,10 @@ def transcript(
 ) -> str:
     """The messages of one run, in order, with what each agent read and how its text was coded.
 
-    All agents are shown; those that are not participants are named with their role. A text that is not an answer is
-    marked with its status: refused, empty, truncated or skipped. Of many messages that an agent read, the last ones
-    are named; all of them where a single turn is asked for. Codes are those of the run's own instrument of stance for
-    each text by itself. Where agents differ in model or kind of evidence, each is named with its own.
+    The transcript shows all agents; those that are not participants appear with their role. A text that is not an
+    answer is marked with its status: refused, empty, truncated or skipped. If an agent read many messages, only the
+    last ones are named, unless you ask for a single turn. Codes come from the run's own instrument of stance, applied
+    to each text separately. If agents differ in model or kind of evidence, each is shown with its own.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ def transcript(
     turn : int, optional
         Only the turn of this index.
     shifts : int, optional
-        Only so many turns: those with the largest changes of opinion, the largest first, each with the change from
-        its author's opinion before, and the messages read just before in full.
+        Only this many turns: those with the largest changes of opinion, largest first, each with the change from its
+        author's previous opinion and the full messages read just before.
 
     Returns
     -------
     str
-        One paragraph a turn.
+        One paragraph per turn.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def transcript(
 
     Notes
     -----
-    The run is read from the store at the time of the call; a run under way is shown as far as it is on record.
+    The run is read from the store at the time of the call; a run in progress is shown up to its last recorded turn.
     """
     about, agents, told = _told(results, run, agent, turn, shifts)
     whole = turn is not None or shifts is not None

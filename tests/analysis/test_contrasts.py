@@ -224,7 +224,7 @@ def test_the_table_as_printed() -> None:
     assert made.rows[0][:3] == ("D rises", "primary", f"{values.mean():.2f} [{low:.2f}, {high:.2f}]")
     assert made.rows[0][5:] == ("0.062", "larger")
     assert made.notes[1] == (
-        "Interval: 95% confidence, about topics like these, of which those studied are a sample. Independent unit: "
+        "Interval: 95% confidence, about topics like these, from which the studied topics are a sample. Independent unit: "
         "topic (5 topics). Method: t over topic means."
     )
 

@@ -131,7 +131,7 @@ def test_counts_of_what_is_missing_stand_in_the_notes() -> None:
     made = table1(frames.runs, _metrics(frames))
     notes = "\n".join(made.notes)
     assert "Agents never measured: 3 of 4. Texts without an opinion: 3 of 4 (3 off scale)." in notes
-    assert "Runs without a mean and a diversity: 1 of 2, in which opinions of less than 50 % of the agents" in notes
+    assert "1 of 2 runs have no mean and no diversity, because fewer than 50 % of the agents" in notes
     assert made.rows[1][2:] == ("\N{EN DASH}", "\N{EN DASH}")
 
 
@@ -189,7 +189,7 @@ def test_self_reports_are_the_last_choice() -> None:
 def test_complete_runs_without_such_texts_are_counted() -> None:
     frames = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=10)
     frames.opinions.loc[frames.opinions["run_id"] == "r1", "kind"] = "post"
-    assert "Complete runs without a text of kind report, not used: 1." in table1(frames.runs, _metrics(frames)).notes
+    assert "Complete runs left out because they have no text of kind report: 1." in table1(frames.runs, _metrics(frames)).notes
 
 
 def test_text_is_aligned_and_begins_with_the_evidence() -> None:
@@ -301,7 +301,7 @@ def test_start_is_what_agents_were_assigned_and_the_end_has_an_interval() -> Non
         [1.2 - 0.6572, 1.2 + 0.6572], abs=1e-4
     )
     assert (
-        "Interval: 95% confidence, about these topics alone. Independent unit: block (3 blocks). Method: t over blocks."
+        "Interval: 95% confidence, about these topics only. Independent unit: block (3 blocks). Method: t over blocks."
         in made.notes
     )
     published = table(*_of(frames), as_published=True)
@@ -526,7 +526,7 @@ def test_cells_without_an_instrument_of_stance_are_counted_and_make_no_condition
     (made,) = tables(frames.runs, _metrics(frames))
     assert _cells(made, "framing") == ["falsehood", "truth"]
     assert "Runs used: 2 complete. Excluded as not complete: none." in made.notes
-    assert "Complete runs without a text of kind report, not used: 1." in made.notes
+    assert "Complete runs left out because they have no text of kind report: 1." in made.notes
     general = table(frames.runs, _metrics(frames))
     assert general.n_labels == 1
     frames.runs["instrument_id"] = None
@@ -552,7 +552,7 @@ def test_a_run_counts_as_read_by_the_instrument_that_its_cell_names() -> None:
     made = table(frames.runs, _metrics(frames))
     assert _ends(made) == ["1.00"]
     assert any(
-        note.startswith("Readings of these runs by further instruments of stance, not used: 1.") for note in made.notes
+        note.startswith("These runs also have readings by other instruments of stance: 1.") for note in made.notes
     )
     assert "Instrument: texts of kind report, coded by lexicon." in made.notes
     # Where its own instrument reads no such texts, another one of the cell does.

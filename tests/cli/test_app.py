@@ -46,6 +46,12 @@ def test_a_switch_that_is_off_has_no_form_that_turns_it_off(invoke: Invoke) -> N
     assert "--no-diversity" in invoke("audit", "correct", "--help").stdout
 
 
+def test_a_quoted_home_folder_is_the_home_folder(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(Path("home").absolute()))
+    assert invoke("abm", "voter", "--steps", "1", "--csv", "~/voter.csv").exit_code == 0
+    assert [*map(str, Path().rglob("*.csv"))] == ["home/voter.csv"]
+
+
 def test_module_runs_as_the_command(checkout: Path) -> None:
     done = _python(checkout, "-m", "opinionsim", "--version")
     assert (done.returncode, done.stdout) == (0, f"opinionsim {opinionsim.__version__}\n")

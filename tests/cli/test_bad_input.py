@@ -296,7 +296,7 @@ def test_asking_a_store_for_what_it_does_not_have(
 
 @pytest.mark.parametrize(("command", "sole"), [("plot", "ribbons"), ("plot", "own:x"), ("table", "metricks")])
 def test_a_sole_argument_of_plot_and_table_is_a_store(invoke: Invoke, command: str, sole: str) -> None:
-    kind, valid = ("figure", " panels, ") if command == "plot" else ("table", " verdicts, ")
+    kind, valid = ("figure", " outcome, ") if command == "plot" else ("table", " verdicts, ")
     message = f"there is no store at {sole}; give the path of a store, or a {kind} and then a store; valid {kind}s: "
     _is_one_clear_error(invoke(command, sole), [message, valid, "package.module:NAME"])
 

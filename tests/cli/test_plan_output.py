@@ -100,7 +100,7 @@ def test_a_budget_that_will_not_do(invoke: Invoke, spec: Path) -> None:
 
 def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
     changed = ("--set", "interaction.kind=similarity")
-    assert "Later turns depend on what is said before" in invoke("plan", spec, *changed).stdout
+    assert "Later turns depend on what agents say" in invoke("plan", spec, *changed).stdout
     assert "more do not lower the least time" in invoke("plan", spec).stdout
     assert "more do not lower the least time" not in invoke("plan", spec, *changed).stdout
     lines = dict(line.split(None, 1) for line in invoke("plan", spec, *changed).stdout.splitlines() if " " in line)

@@ -84,6 +84,9 @@ def test_scripted_runs_have_a_stamp_and_no_finding_and_others_the_reverse(result
     stamped = {ax: [each.get_text() for each in ax.texts] for ax in _draw(data).axes}
     assert all("SCRIPTED STAND-IN" in each for each in stamped.values())
     assert not any(word in str(_said(ax)) for ax in stamped for word in ("larger", "undecided", "equivalent", "p "))
+    for kinds, said in ((["scripted", "human"], "PARTLY SCRIPTED"), (["mixed"] * 2, "MAYBE SCRIPTED")):
+        drawn = _draw(replace(data, conditions=data.conditions.assign(evidence=kinds * 2)))
+        assert said in [each.get_text() for each in drawn.axes[0].texts]
     found = replace(
         data,
         conditions=data.conditions.assign(evidence="model"),

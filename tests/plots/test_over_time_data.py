@@ -381,7 +381,8 @@ def test_lines_of_many_agents_are_a_sample_over_initial_opinions() -> None:
     assert data.frame["agent"].unique().tolist() == [0, 25, 50, 75, 100]
     np.testing.assert_allclose(data.frame["value"][::2], [1, 0.75, 0.5, 0.25, 0])
     assert data.notes[-1] == "5 of 101 agents drawn, evenly over initial opinions"
-    assert len(plots.line_data(found).frame) == 202
+    assert len(plots.line_data(found, most=101).frame) == 202
+    assert len(plots.line_data(found).frame) == 200
 
 
 def test_conditions_are_in_the_order_of_their_levels_and_by_pools_the_rest() -> None:

@@ -145,6 +145,7 @@ def test_lines_of_a_classic_model_start_in_the_colour_of_their_opinion() -> None
     (lines,) = ax.collections
     np.testing.assert_allclose(lines.get_segments()[0], [[0, 0], [10, 0.5]])
     expected = [to_rgba(colour)[:3] for colour in ("#E60000", "#999999", "#0066FF")]
+    lines.update_scalarmappable()
     np.testing.assert_allclose(lines.get_colors()[:, :3], expected, atol=0.01)
     assert ax.get_xlabel() == "step"
     assert stated(ax).startswith(EVIDENCE["equation"])

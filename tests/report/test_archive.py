@@ -86,6 +86,13 @@ def test_the_archived_specification_runs_and_gives_the_tables(tmp_path: Path) ->
     }
     results = carried_out(spec, tmp_path)
     write_archive(results, tmp_path / "archive")
+    odd, page = ((tmp_path / "archive" / name).read_text() for name in ("odd.md", "report.html"))
+    # Parameters of levels, data with their number, and every value of what varies.
+    for text in (odd, page):
+        assert "round (ring, k = 2); all (complete)" in text
+        assert "mine.yaml (n = 3)" in text
+    assert "- `mine.yaml`: 3 personas. No source is stated. No licence is stated." in odd
+    assert re.search(r"`interaction` \| .*network: varied: .*k: 2.*complete", odd)
     file.unlink()
     again = osim.load_experiment(tmp_path / "archive" / "specification.yaml")
     made = osim.run(again, f"sqlite:///{tmp_path / 'again.sqlite'}")

@@ -125,7 +125,9 @@ def test_the_form_is_filled_and_says_what_only_its_author_can() -> None:
     frozen = _frozen(changed(STUDY, analysis=contrast, replicates=4))
     form = preregistration(frozen, "pilot.sqlite")
     assert "`strength`" in form
-    assert "8 runs: 4 of every cell" in form
+    assert "8 runs, 4 in every cell" in form
+    assert "`opinionsim plan SPEC --half-width W --pilot STORE`" in form
+    assert "chuang2024: 10 personas" in form
     assert "2 runs begun" in form
     assert frozen["frozen"]["hash"] in form
     assert str(frozen["spec"]["seed"]) in form
@@ -133,7 +135,7 @@ def test_the_form_is_filled_and_says_what_only_its_author_can() -> None:
     assert "| Conditions | cognition.confirmation_bias: none, strong |" in form
     assert '{"' not in form
     bare = preregistration(_frozen(STUDY), "sqlite:///none.sqlite")
-    assert "no contrast is declared" in bare
+    assert "declares no contrast" in bare
     assert "none.sqlite holds no run" in bare
     assert not Path("none.sqlite").exists()
 

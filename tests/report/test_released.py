@@ -133,7 +133,7 @@ def test_words_of_a_person_who_consents_are_passed_on(tmp_path: Path) -> None:
             store.change_seat(run_id, 1, lambda _, seat=seat: seat)
     shown = released(osim.load(results.url))
     assert dict(study(shown).design)["People"] == "2 of 6 in the cast; words of 1 may be published"
-    assert "People were 2 of 6 in the cast" in study(shown).methods
+    assert "2 of 6 in the cast" in study(shown).methods
     said = shown.turns[shown.turns["agent"] == 1].set_index("run_id")["message"]
     assert said[first] == f"I am for it, as in {first}."
     assert said[second].startswith("[withheld sha256:")

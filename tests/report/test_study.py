@@ -176,7 +176,7 @@ def test_without_a_complete_run_a_study_says_so(tmp_path: Path) -> None:
     assert (told.tables, told.figures, told.samples) == ((), (), ())
     assert told.caveats[0].startswith("There is no table of results: no run is complete")
     assert "incomplete" in dict(told.design)["Runs"]
-    assert f"Not all of its runs are complete: {dict(told.design)['Runs']}." in told.methods
+    assert f"Not all runs are complete: {dict(told.design)['Runs']}." in told.methods
 
 
 def test_a_classic_sweep_has_its_figure_and_its_table(tmp_path: Path) -> None:
@@ -208,9 +208,9 @@ def test_what_people_said_is_told_as_theirs(tmp_path: Path) -> None:
     write_archive(results, tmp_path / "archive")
     told, odd = study(results), (tmp_path / "archive" / "odd.md").read_text()
     said = " ".join((told.methods, *told.references, *told.caveats, *(what for _, what in told.design), odd))
-    assert "taken in from a table" in told.methods
+    assert "imported from a table" in told.methods
     assert "Nothing was simulated" in said
-    before_fields = said.partition("Every field of the specification")[0]
+    before_fields = said.partition("The table lists every field")[0]
     assert [word for word in ("chuang", "Chuang", "0.7", "replicate", "agents of") if word in before_fields] == []
 
 
@@ -257,3 +257,14 @@ def test_runs_that_nobody_carries_out_any_more_are_cut_off(scripted: Results) ->
     assert design(dead)["Runs"] == "6 (6 cut off)"
     dead.under_way = 6
     assert design(dead)["Runs"] == "6 (6 running)"
+
+
+def test_the_checklist_says_what_is_on_record_and_what_is_missing(of_model: Study, of_script: Study) -> None:
+    told = dict(of_model.checklist)
+    assert "openai:stub answered as stub-1" in told["Models as returned"]
+    assert re.search(r"\d{4}-\d\d-\d\d", told["Dates of the calls"])
+    assert f"{len(of_model.results.calls)} calls" in told["Seeds"] + told["Calls, tokens and cost"]
+    assert "scripted (a stand-in, which is not a language model)" in dict(of_script.checklist)["Models as specified"]
+    missing = {label for label, what in of_script.checklist if "MISSING" in what}
+    assert missing == {"Audit of the instruments", "Preregistration", "Primary outcome and smallest effect of interest"}
+    assert {label for label, _ in of_script.checklist} < {*told}, "a provider's model has weights to be stated"

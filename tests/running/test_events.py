@@ -371,7 +371,7 @@ def test_preview_transcript_and_table_tell_of_events() -> None:
     assert "after reading the message event-0" in told
     dropped = results.runs["dropped_turns"].mean()
     made = tables(results.runs, results.metrics)
-    assert f"Events in 2 of 2 runs; turns that dropped out because of them: {dropped:.1f} a run." in made[0].to_text()
+    assert f"Events in 2 of 2 runs; they dropped {dropped:.1f} turns per run." in made[0].to_text()
 
 
 def test_figures_over_time_mark_events() -> None:

@@ -356,12 +356,12 @@ def test_the_numbers_of_a_model_too_small_for_the_task_are_withheld() -> None:
     made = tables_of(results)
     ends = [made[0].rows[0][column] for column, name in enumerate(made[0].header[-1]) if name.startswith("end")]
     assert ends == ["\N{EN DASH}"] * 2
-    assert [note for note in made[0].notes if "Runs without a mean and a diversity: 1 of 1" in note]
+    assert [note for note in made[0].notes if "1 of 1 runs have no mean and no diversity" in note]
     gathered = study(results)
     assert f"1 of the {reports['n_with_turn']} agents that had a turn" in gathered.usable
     assert "0 of 1 runs have a mean" in gathered.usable
     final = final_data(results, kind="report")
-    assert final.moments == ("B \N{EN DASH}", "D \N{EN DASH}")
+    assert final.moments == ("mean \N{EN DASH}", "diversity \N{EN DASH}")
     with pytest.raises(SpecError, match="no run has a number"):
         phase_data(results, "n_agents", value="bias", kind="report")
     # Another share changes no run.

@@ -34,6 +34,7 @@ def _braced(text: str, start: int) -> tuple[str, int]:
     """The value that begins behind a brace, and the place behind its end."""
     depth, place = 1, start
     while depth:
-        depth += {"{": 1, "}": -1}.get(text[place], 0) if text[place - 1] != "\\" else 0
+        # Those behind a backslash count, too.
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
         place += 1
     return text[start : place - 1], place

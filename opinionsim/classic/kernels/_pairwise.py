@@ -107,9 +107,9 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discre
     Parameters
     ----------
     update : callable
-        ``update(i, j, own, other, start, p, word, spare) -> float``: the opinion of agent i after it has met
-        agent j. `own` and `other` are their opinions before, `start` is i's initial opinion, `p` the parameters,
-        `word` a random word and `spare` the state of a generator for what is seldom drawn.
+        ``update(i, j, own, other, start, p, word, spare) -> float``: the opinion of agent i after it has met agent j.
+        `own` and `other` are their opinions before, `start` is i's initial opinion, `p` the parameters, `word` a random
+        word and `spare` the state of a generator for rare draws.
     draws : bool
         Whether `word` is used.
     discrete : bool
@@ -118,8 +118,8 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discre
     Returns
     -------
     callable
-        As :func:`step_kernel` returns it. Where pairs are given, (speaker, listener) in rows of `pairs` (T, 2), each
-        is a step, and the listener alone updates.
+        As :func:`step_kernel` returns it. If pairs are given, (speaker, listener) in rows of `pairs` (T, 2), each is a
+        step, and only the listener updates.
     """
 
     def make(variant: Variant) -> tuple[Callable[..., None], Callable[..., object]]:

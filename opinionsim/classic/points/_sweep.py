@@ -46,23 +46,24 @@ def sweep(
     model : str or ClassicModel
         Its name.
     over : mapping
-        Values of each axis: a parameter or scheme option, ``n``, ``network``, ``network.FIELD`` of a network given by
-        a mapping, ``initial``, ``initial.FIELD`` of a distribution, or ``range``. Values are a list; a range as text
-        that includes its ends, ``0.05:0.5:0.05``; or ``{"from": 10, "to": 10000, "number": 7, "scale": "log"}``.
+        Values of each axis: a parameter or scheme option, ``n``, ``network``, ``network.FIELD`` of a network given by a
+        mapping, ``initial``, ``initial.FIELD`` of a distribution, or ``range``. Give values as a list; as a text range
+        that includes its ends, ``0.05:0.5:0.05``; or as ``{"from": 10, "to": 10000, "number": 7, "scale": "log"}``.
     network, initial, steps, seed, n, range, isolates, threads
-        As in :func:`opinionsim.classic.simulate`; initial opinions are (N,) or (N, D). A network with chance in it is
-        drawn for each replicate. Replicate r has the same network, start and random stream at every point with equal
-        network and N, so that contrasts between points are paired.
+        As in :func:`opinionsim.classic.simulate`; initial opinions are (N,) or (N, D). A random network is drawn for
+        each replicate. Replicate r has the same network, initial opinions and random stream at every point with equal
+        network and N, so contrasts between points are paired.
     replicates : int
         Runs of each point.
     metrics : sequence of str, or mapping of str to callable
         Names in :data:`opinionsim.metrics.METRICS`, or functions of opinions (N,) or (N, D).
     until : str or mapping, optional
-        What ends a run before its limit of `steps`: ``frozen``, ``consensus`` or ``{"change": 1e-4}``.
+        Event that ends a run before its limit of `steps`: ``frozen``, ``consensus`` or ``{"change": 1e-4}``.
     at : sequence of int, range or mapping
-        Steps after which metrics are computed besides the end; ``{"log": 20}`` for 20 logarithmically spaced ones.
+        Steps after which metrics are computed in addition to the end; ``{"log": 20}`` for 20 logarithmically spaced
+        ones.
     progress : callable, optional
-        Called with the number of runs done, and of all.
+        Called with the number of finished runs and the total.
     **settings
         Parameters and scheme options that do not vary.
 
@@ -82,8 +83,8 @@ def sweep(
 
     Notes
     -----
-    Opinions are kept no longer than their run: memory grows with the number of metrics alone. Larger sweeps, into a
-    store and resumable, are specifications: ``opinionsim abm SPEC.yaml``.
+    Opinions are discarded after each run, so memory grows only with the number of metrics. For larger, resumable sweeps
+    in a store, write a specification: ``opinionsim abm SPEC.yaml``.
     """
     threads = processors() if threads is None else whole_number("threads", threads, 1)
     points = points_of(

@@ -74,7 +74,7 @@ export async function experimentView([id], { design, colour, columns: wanted }, 
 
 // The figure of the outcome, drawn when it is opened.
 function outcome(id, design) {
-  const none = ({ target }) => target.replaceWith(small("There is no outcome to draw yet."));
+  const none = ({ target }) => target.replaceWith(small("There is nothing to draw here; `opinionsim plot` says why."));
   return el("details", { class: "card" }, el("summary", {}, "Outcome by condition, contrasts and change"),
     el("img", { class: "outcome", loading: "lazy", src: `/outcome/${encodeURIComponent(id)}?design=${design}`, error: none,
       alt: "The outcome of each condition, contrasts, and how agents changed" }));

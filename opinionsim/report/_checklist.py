@@ -1,0 +1,46 @@
+"""A checklist of what a paper must report of a study with language models in the place of people, from the record."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from opinionsim.report._describing import data_files
+from opinionsim.report._page_templates import sentences
+
+if TYPE_CHECKING:
+    from opinionsim.report._study import Study
+
+
+def checklist(study: Study) -> tuple[tuple[str, str], ...]:
+    """What to report and what the record says of it; empty for a study without language models.
+
+    What is missing begins with ``MISSING``, and what only the authors know with ``AUTHOR``.
+    """
+    results = study.results
+    if results.swept or not set(results.agents["evidence"]) & {"model", "scripted"}:
+        return ()
+    calls = results.calls
+    agents = results.agents.drop_duplicates(["run_id", "agent"])
+    measured = results.opinions.dropna(subset="value")[["run_id", "agent"]].drop_duplicates()
+    days = sorted({datetime.fromtimestamp(at, UTC).date().isoformat() for at in calls["arrived_at"].dropna()})
+    frozen = results.manifest.get("frozen") or {}
+    lines = sentences(
+        "checklist.txt",
+        study=study,
+        results=results,
+        told=defaultdict(str, study.design),
+        specified=sorted(set(agents.loc[agents["evidence"] != "human", "model"].dropna())),
+        asked="model" in set(agents["evidence"]),
+        weights=[f"{name} {told}" for name, told in frozen.get("fixed", {}).items() if name != "opinionsim"],
+        dates=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
+        calls=calls,
+        agents=agents,
+        unmeasured=len(agents) - len(agents.merge(measured)),
+        audits=[each.name for each in study.tables if each.name.startswith("audit-")],
+        analysis=defaultdict(str, results.spec.get("analysis") or {}),
+        anonymous=getattr(results, "_anonymous", False),
+        data=data_files(results),
+    )
+    return tuple((label, what) for label, _, what in (line.partition(" :: ") for line in lines))
