@@ -198,8 +198,8 @@ def copy(
     ----------
     source : STORE
         Path to a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
-    target : COPY Path for the copy;
-        it must not exist yet.
+    target : COPY
+        Path for the copy; it must not exist yet.
     """
     from opinionsim.store import copy_store, shown
 

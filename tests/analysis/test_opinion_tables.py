@@ -189,7 +189,10 @@ def test_self_reports_are_the_last_choice() -> None:
 def test_complete_runs_without_such_texts_are_counted() -> None:
     frames = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=10)
     frames.opinions.loc[frames.opinions["run_id"] == "r1", "kind"] = "post"
-    assert "Complete runs left out because they have no text of kind report: 1." in table1(frames.runs, _metrics(frames)).notes
+    assert (
+        "Complete runs left out because they have no text of kind report: 1."
+        in table1(frames.runs, _metrics(frames)).notes
+    )
 
 
 def test_text_is_aligned_and_begins_with_the_evidence() -> None:
