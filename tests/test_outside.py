@@ -276,7 +276,7 @@ class Unmarked(SteppedInteraction):
         ("interaction.kind", "nowhere.at_all:Thing", "cannot import 'nowhere.at_all': ModuleNotFoundError"),
         ("interaction.kind", "breaks:Thing", r"cannot import 'breaks': ZeroDivisionError: .* \(in .*breaks\.py:1\)"),
         ("interaction.kind", "bad:Unmarked", "is not marked as a part"),
-        ("interaction.kind", "bad:picks", "is marked as a part of kind 'selector'; one of kind 'interaction'"),
+        ("interaction.kind", "bad:picks", "is a part of kind 'selector'; expected one of kind 'interaction'"),
         ("interaction.kind", "bad:Missing", "the module 'bad' has no Missing"),
         ("interaction.kind", "dyadik", r"unknown interaction 'dyadik' \(did you mean dyadic\?\)"),
         ("interaction.shift", "far", "must be a whole number"),
@@ -752,7 +752,7 @@ class TestObjects:
         assert [turn.agent for turn in _schedule(experiment).turns()][:4] == [0, 2, 1, 3]
 
     def test_what_cannot_be_imported_needs_a_name_and_a_version(self) -> None:
-        with pytest.raises(SpecError, match="cannot be imported by another process; give it a name and a version"):
+        with pytest.raises(SpecError, match="is not importable by other processes; give it a name and a version"):
             osim.part("selector")(lambda texts: 0)
         last = osim.part("selector", name="last-one", version=1)(lambda texts: len(texts) - 1)
         spec = changed(SMALL, cognition={"draws": 2, "selector": last})
@@ -778,7 +778,7 @@ class TestObjects:
             osim.part("interaction", name="dyadic", version=1)(Mine)
 
     def test_what_can_be_imported_is_named_by_its_path(self) -> None:
-        with pytest.raises(SpecError, match="test_outside:_schedule is named by its import path"):
+        with pytest.raises(SpecError, match="test_outside:_schedule takes its name from its import path"):
             osim.part("selector", name="mine")(_schedule)
 
     @pytest.mark.parametrize(
@@ -804,7 +804,7 @@ class TestObjects:
         first, second = (osim.part("selector", name="nth", version=1)(lambda texts, n=n: n) for n in (0, 1))
         spec = changed(SMALL, cognition={"draws": 2, "selector": second})
         assert osim.load_experiment(spec).spec.cognition.selector.name == "nth"
-        with pytest.raises(SpecError, match="nth is the name of another part by now"):
+        with pytest.raises(SpecError, match="nth is now the name of another part"):
             osim.load_experiment(changed(SMALL, cognition={"draws": 2, "selector": first}))
 
     def test_an_object_that_is_not_marked_is_refused(self) -> None:

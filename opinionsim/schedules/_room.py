@@ -152,7 +152,7 @@ class RoomInteraction(Interaction):
         }
         for field, value in wanted.items():
             if value and not setting.seats:
-                raise SpecError("needs a person; give a member of the cast a seat", f"interaction.{field}")
+                raise SpecError("needs a person; give a seat to a member of the cast", f"interaction.{field}")
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """Notes to those who take part, on names and on the rules; how the room can end; and the debriefing."""

@@ -109,7 +109,7 @@ def test_signs_take_a_second_token_where_a_begun_answer_is_continued() -> None:
     assert found.off_scale[0] == pytest.approx(0.3)
     assert [prompt[-1].content for prompt in asked[1:]] == ["one two three", "-"]
     tested = json.dumps({"temperature": 1, "top": list(NO_SIGN.items())})
-    with pytest.raises(MeasurementError, match=r"does not go on with a begun answer.*letters"):
+    with pytest.raises(MeasurementError, match=r"does not continue a started answer.*letters"):
         _read([_text(first), tested, _text(after)], labels="numbers")
     # A sign that is one token with its number, or is not among the likeliest, takes one call.
     whole = _read([_text({"-2": 0.5, "1": 0.5})], labels="numbers")[0]
@@ -142,7 +142,7 @@ def test_it_codes_no_text_outside_a_run() -> None:
     assert asks(classifier)
     assert (asks_author(classifier), asks_author(load_classifier("lexicon"))) == (True, False)
     assert len(classifier.classify([])) == 0
-    with pytest.raises(MeasurementError, match="codes no other text"):
+    with pytest.raises(MeasurementError, match="codes only texts of runs"):
         classifier.classify([Item("Hi.", CLAIM)])
 
 

@@ -508,7 +508,7 @@ def test_ranges_that_are_none(name: str, limits: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: compute_metrics(POLES, "charm"), "no metric 'charm'; valid are bias"),
+        (lambda: compute_metrics(POLES, "charm"), "unknown metric 'charm'; valid: bias"),
         (lambda: compute_metrics(POLES, "coverage"), "coverage needs range"),
         (lambda: compute_metrics(POLES, "ei_index"), "needs network and range"),
         (lambda: compute_metrics(POLES, "spread", alpha=1), "'alpha' is of none"),

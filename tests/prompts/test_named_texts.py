@@ -225,7 +225,7 @@ def test_in_a_text_of_ones_own_the_placeholder_needs_no_braces() -> None:
         ("personas", "Play this person.", "must hold ${persona}"),
         ("instructions", "Build on these.", "must hold ${previous_responses}"),
         ("moderation", "Build on {previous_responses}.", "must hold ${previous_responses}"),
-        ("moderators", "Keep to these:\n${ideals}", "${ideals} stands for nothing in a text of one's own"),
+        ("moderators", "Keep to these:\n${ideals}", "${ideals} has no meaning in your own text"),
         ("personas", " ", "must be a name or a text that holds ${persona}; got ' '"),
         ("personas", True, "must be a name or a text that holds ${persona}; got true"),
         ("moderators", "", "must be a name or a text; got ''"),
@@ -240,8 +240,8 @@ def test_a_name_or_text_that_is_not_valid(section: str, given: Any, said: str) -
     [
         ("personas", "second_wave", ["reasons"], "persona template 'second_wave': ideal: unknown name 'reasons'"),
         ("personas", "second_wave", "empaty", "did you mean empathy?); valid: respect, empathy, considerations,"),
-        ("personas", "anes", ["respect"], "persona template 'anes': has no ideals that could be left out"),
-        ("instructions", "Use ${previous_responses}", ["respect"], "has no ideals that could be left out"),
+        ("personas", "anes", ["respect"], "persona template 'anes': has no ideals to leave out"),
+        ("instructions", "Use ${previous_responses}", ["respect"], "has no ideals to leave out"),
     ],
 )
 def test_an_ideal_that_cannot_be_left_out(section: str, given: str, without: Any, said: str) -> None:

@@ -252,7 +252,7 @@ def test_whole_replies_are_coded_during_a_run_and_after_it_where_an_instrument_s
     # What readers got counts for them, and no identity changes by the new field.
     assert later.runs["classifier"].unique().tolist() == ["lexicon"]
     belief = _noting("strip", measurement={"instruments": [{**whole, "classifier": "decided"}]})
-    with pytest.raises(SpecError, match="takes no heed of whole replies"):
+    with pytest.raises(SpecError, match="does not use whole replies"):
         carry_out(belief, "b.sqlite", GivenReplies(_noted))
 
 

@@ -216,7 +216,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
                     {"kind": "stochastic-block-model", "shares": [1, 1], "p": [[1, 0], [1, 1]]},
                     "p must be a symmetric matrix with a row and a column for each of 2 blocks",
                 ),
-                ({"edges": [[0, 1]], "weights": [1, 2]}, "weights must be as many as edges, 1; got 2"),
+                ({"edges": [[0, 1]], "weights": [1, 2]}, "the number of weights must be that of edges, 1; got 2"),
             )
         ),
         ("interaction.network", {"edges": [[0, 1, 2]]}, "interaction.network.edges[0]: must have at most 2 entries"),

@@ -164,7 +164,7 @@ def test_it_only_reads(shown: Shown, method: str) -> None:
         ("/data/experiments/small?design=2", 404, "no design 2"),
         ("/data/experiments/small?design=-1", 400, "design must be a whole number"),
         ("/data/experiments/small?design=99999999999999999999", 400, "at most 9 digits"),
-        ("/data/experiments/small/colours", 400, "no metric ''"),
+        ("/data/experiments/small/colours", 400, "unknown metric ''"),
         ("/data/experiments/small/colours?metric=%27%3B--", 400, "no metric"),
         ("/data/runs/nowhere", 404, "no run 'nowhere'"),
         ("/data/runs/%00%ff%F0%9F%90%8C", 404, "no run"),
