@@ -141,7 +141,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
 
     named = ("own:share_above", "own:texts_by_kind", "own:lengths")
     without, with_own = found["table o.sqlite"], found["table o.sqlite --allow-parts"]
-    assert f"which --allow-parts imports: {', '.join(named)}" in without.stderr
+    assert f"which need --allow-parts: {', '.join(named)}" in without.stderr
     assert "convinced" not in without.stdout
     assert "mean " in without.stdout
     assert "convinced: own:share_above" in with_own.stdout
@@ -795,9 +795,9 @@ class TestObjects:
             osim.part(kind, **given)(lambda texts: 0)
 
     def test_only_classes_and_functions_are_marked_and_of_one_kind(self) -> None:
-        with pytest.raises(SpecError, match="only a class or a function can be marked"):
+        with pytest.raises(SpecError, match="only a class or a function can be a part"):
             osim.part("chat_model", name="mine", version=1)(object())
-        with pytest.raises(SpecError, match="is marked as a part of kind 'interaction' already"):
+        with pytest.raises(SpecError, match="is already marked as a part of kind 'interaction'"):
             osim.part("network")(Turnwise)
 
     def test_an_object_whose_name_another_took_is_refused(self) -> None:

@@ -179,6 +179,6 @@ def test_the_list_of_given_replies_may_end() -> None:
     schedule = _listed((0, "write", ()), (1, "write", ()), acts=named(WRITE))
     with (
         _model(schedule, ["Once."], max_concurrency=1) as model,
-        pytest.raises(ModelCallError, match="the list of 1 given replies is used up"),
+        pytest.raises(ModelCallError, match="the list of 1 given replies is too short"),
     ):
         model.run()

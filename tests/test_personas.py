@@ -90,7 +90,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ("  - name: Bob\n", "  - name: Ann\n", 12, r"personas\[1\]\.name: duplicate 'Ann'; names must be distinct"),
         ("  - name: Bob\n", "  - name: ''\n", 12, r"personas\[1\]\.name: "),
         ("  - name: Bob\n    opinion: 0\n", "  - opinion: 1\n", 12, r"personas\[1\].*name"),
-        ("  - name: Bob\n    opinion: 0\n", "  - name: Bob\n", 12, r"personas\[1\]: has no opinion, and 'Ann' has one"),
+        ("  - name: Bob\n    opinion: 0\n", "  - name: Bob\n", 12, r"personas\[1\]: has no opinion, but 'Ann' has one"),
         ("  - name: Bob\n    opinion: 0\n", "  - Bob\n", 12, r"personas\[1\]: "),
         ("licence: CC0", "license: CC0", 3, r"license: .*licence"),
     ],

@@ -149,7 +149,7 @@ def test_it_codes_no_text_outside_a_run() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
     [
-        ("scripted", {}, "computes none"),
+        ("scripted", {}, "has none"),
         ("anthropic:claude", {}, "returns none"),
         ("openai:o3-mini", {}, "reasons before it answers"),
         ("openai:gpt-5-mini", {}, "reasons before it answers"),

@@ -41,7 +41,7 @@ def test_from_a_plan_to_corrected_numbers(copied: Path, invoke: Invoke) -> None:
         _label(path, "0")
     scored = invoke("audit", "score", copied, *files, "--csv", "scores.csv")
     assert scored.exit_code == 0, scored.output
-    assert "Tables now say: audited by labels of 2 people on 6 texts of kind report" in scored.stderr
+    assert "Tables now state: audited by labels of 2 people on 6 texts of kind report" in scored.stderr
     assert "audited by labels of 2 people" in invoke("table", copied).stdout.replace("\n  ", " ")
     assert {path.name for path in Path().glob("scores*")} == {
         f"scores-{n}.csv" for n in ("agreement", "confusion", "errors")

@@ -465,7 +465,7 @@ def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path:
     assert (first.exit_code, second.exit_code) == (0, 0), first.stderr + second.stderr
     assert first.stdout == second.stdout
     assert first.stdout.startswith("SCRIPTED STAND-IN")
-    assert "nothing here is evidence" in first.stdout
+    assert "say nothing about people" in first.stdout
     listed = {line.strip() for line in first.stdout.splitlines() if line.startswith("  shown/")}
     assert listed == {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert {Path(name).suffix for name in listed} == {".sqlite", ".txt", ".csv", ".png", ".html"}

@@ -127,7 +127,7 @@ def test_an_edited_template_stops_the_run_until_fresh(invoke: Invoke, spec: Path
     assert "0 of 4 runs complete" in result.stderr
     assert result.stderr.count("--fresh") == 1
     assert "  4 runs, for instance run " in result.stderr
-    assert "the same command again" not in result.stderr
+    assert "repeat the command" not in result.stderr
     assert invoke("run", spec, "--prompts", "pack", "--fresh").exit_code == 0
 
 

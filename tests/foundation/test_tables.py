@@ -276,6 +276,6 @@ def test_attributes_that_are_unlike_known_headings_are_none(tmp_path: Path) -> N
 
 
 def test_an_opinion_that_is_missing_is_an_error_with_its_row(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"t\.csv:3: personas\[1\]: has no opinion, and 'Ann' has one"):
+    with pytest.raises(SpecError, match=r"t\.csv:3: personas\[1\]: has no opinion, but 'Ann' has one"):
         load_personas(_written(tmp_path, "name,opinion\nAnn,1\nBob,N/A\nCy,0\n"))
     assert {each.opinion for each in load_personas(_written(tmp_path, "name,opinion\nAnn,\nBob,\n")).personas} == {None}

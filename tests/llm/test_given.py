@@ -114,7 +114,7 @@ def test_a_run_is_answered_from_the_list_attempt_by_attempt() -> None:
 
 def test_a_run_whose_list_is_used_up_says_where() -> None:
     caller, _ = desk(["far too long"])
-    words = "SpecError: the list of 1 given replies is used up; call 2 has none$"
+    words = "SpecError: the list of 1 given replies is too short; call 2 has no reply$"
     fails(caller, ModelCallError, rf"^run run-1, step 3, turn 7, agent 2 \(write\): {words}", PICKY)
     assert caller.attempts == [(0, "far too long", "rejected")]
 

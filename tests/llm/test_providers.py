@@ -224,7 +224,7 @@ def test_a_gateway_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatc
         ("openai:m", {"base_url": "https://example.org\\.openai.com"}, r"base_url must be an address such as"),
         ("openai:m", {"max_retries": 3}, r"max_retries: retries belong to execution\.retry"),
         ("openai:m", {"timeout": 3}, r"timeout: time-outs are execution\.timeout_s"),
-        ("openai:m", {"cache": True}, r"cache: replies are kept by call"),
+        ("openai:m", {"cache": True}, r"cache: replies kept by prompt"),
         ("openai:m", {"seed": 3}, r"seed: every call has its own seed"),
         ("openai:m", {**SERVER, "extra_body": {"seed": 3}}, r"seed: every call has its own seed"),
         ("openai:m", {**SERVER, "extra_body": {"temperature": 1}}, r"temperature: write it as model\.temperature"),
@@ -327,7 +327,7 @@ def test_messages_of_one_role_in_a_row_are_joined_where_the_options_say_so(serve
 )
 def test_a_template_that_is_known_to_need_it_is_warned_of(name: str, needed: bool) -> None:
     found = warnings_for(name, SERVER)
-    assert ["model.options.roles: alternate joins them" in each for each in found] == [True] * needed
+    assert ["set model.options.roles: alternate" in each for each in found] == [True] * needed
     assert warnings_for(name, {**SERVER, "roles": "alternate"}) == []
 
 
@@ -390,7 +390,7 @@ def test_a_packed_reply_within_its_bound_is_read(encoding: str) -> None:
 def test_a_reply_packed_in_a_way_without_a_bound_is_not_unpacked() -> None:
     with pytest.raises(Exception, match=r"packed as|Connection error") as caught:
         asyncio.run(_packed(gzip.compress(gzip.compress(REPLY)), "gzip, gzip", 1_000_000))
-    assert "packed as 'gzip, gzip'" in "".join(traceback.format_exception(caught.value))
+    assert "has the encoding 'gzip, gzip'" in "".join(traceback.format_exception(caught.value))
 
 
 def test_no_model_gives_a_longer_reply_than_its_bound() -> None:

@@ -450,7 +450,7 @@ def test_an_error_of_our_own_reaches_the_run_in_its_own_words(error: Exception) 
 
 @pytest.mark.parametrize("person", [None, "Ann", object()])
 def test_nobody_can_take_no_seat(person: Any) -> None:
-    with pytest.raises(SpecError, match=f"needs somebody to answer: .*got {type(person).__name__}$"):
+    with pytest.raises(SpecError, match=f"needs a person, .*got {type(person).__name__}$"):
         Seat(person)
 
 

@@ -173,7 +173,7 @@ def test_values_may_not_hide_a_variable(pack: PromptPack) -> None:
     message = _refusal(pack, replace(_PICK, values={"options": "a", "claim": "b"}))
     assert message.startswith("act 'pick': values must not contain 'claim'")
     # Nor one that the act does not declare.
-    assert "may not hold 'claim'" in _refusal(pack, replace(_PICK, variables=("task",), values={"claim": "b"}))
+    assert "must not contain 'claim'" in _refusal(pack, replace(_PICK, variables=("task",), values={"claim": "b"}))
     assert "must be texts by name" in _refusal(pack, replace(_PICK, values={"options": 3}))  # type: ignore[dict-item]
 
 

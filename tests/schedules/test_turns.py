@@ -299,7 +299,7 @@ def test_the_first_dyad_of_an_adaptive_schedule_rests_on_assigned_opinions() -> 
 def test_what_depends_on_what_is_said_is_not_known_beforehand(what: str) -> None:
     turns = _acts("probe", "probe", "write")
     words = "Decided: the order of memory-keeping turns depends on earlier messages"
-    with pytest.raises(ScheduleError, match=f"^{words}; memory 'reflective-as-run'"):
+    with pytest.raises(ScheduleError, match=f"^{words}, but memory 'reflective-as-run'"):
         first_keeper(Decided(*turns, waits={2: what}))
 
 
@@ -310,7 +310,7 @@ def test_it_is_known_as_long_as_nothing_is_waited_for_before(names: list[str], w
     late = waits is not None and waits < len(turns) and (keeping is None or waits <= keeping.index)
     schedule = Decided(*turns, waits={} if waits is None else {waits: "reply"})
     if late:
-        with pytest.raises(ScheduleError, match="depends on what is said before"):
+        with pytest.raises(ScheduleError, match="depends on earlier messages"):
             first_keeper(schedule)
     else:
         assert first_keeper(schedule) == (None if keeping is None else keeping.agent)
@@ -324,7 +324,7 @@ def test_a_schedule_that_waits_for_something_else_is_not_known_beforehand() -> N
             await asyncio.sleep(0)
             yield Turn(0, 1, 0, "write")
 
-    with pytest.raises(ScheduleError, match=r"^Slow: whose memory-keeping turn comes first"):
+    with pytest.raises(ScheduleError, match=r"^Slow: the order of memory-keeping turns"):
         first_keeper(Slow())
 
 

@@ -257,7 +257,7 @@ def test_a_copy_made_at_any_time_is_whole_and_one_file(dead: Path, tmp_path: Pat
         log = _log(dead).read_bytes()
     for copy in copies:
         _log(copy).write_bytes(log)
-        with pytest.raises(StoreError, match="is the log of another state"):
+        with pytest.raises(StoreError, match="belongs to another state"):
             open_store(str(copy), write=False)
 
 

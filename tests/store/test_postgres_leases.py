@@ -162,7 +162,7 @@ def test_whoever_takes_a_run_over_waits_for_what_is_being_written_of_it(url: str
         heir = taken.result()
         assert heir.epoch == 2
         add(record, turn_row(1, text="too late"))
-        with pytest.raises(StoreError, match="leased by somebody else"):
+        with pytest.raises(StoreError, match="leased by another worker"):
             record.flush()
         for turn in range(2):
             add(heir, turn_row(turn))
@@ -183,7 +183,7 @@ def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> Non
         assert ask("SELECT status, owner, held FROM runs") == [("pending", "", 0)] * 2
         assert two.entries("r1") == []
         record.append(call(1))
-        with pytest.raises(StoreError, match="leased by somebody else"):
+        with pytest.raises(StoreError, match="leased by another worker"):
             record.flush()
 
 

@@ -153,11 +153,11 @@ def test_a_failing_write_is_told_to_every_later_append(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other:
         other.execute("DROP TABLE texts")
     record.append(call(0))
-    with pytest.raises(StoreError, match="could not keep 1 or more entries: no such table: texts"):
+    with pytest.raises(StoreError, match="could not save 1 or more entries: no such table: texts"):
         record.flush()
-    with pytest.raises(StoreError, match="could not keep"):
+    with pytest.raises(StoreError, match="could not save"):
         record.append(call(1))
-    with pytest.raises(StoreError, match="could not keep"):
+    with pytest.raises(StoreError, match="could not save"):
         store.flush()
     store.close()
 

@@ -20,7 +20,7 @@ def _state_version(url: str, version: int) -> None:
     ("version", "advice"),
     [
         (1, "schema version 1, but this version of opinionsim reads version 14; read it with the version"),
-        (15, "schema version 15, this version of opinionsim knows version 14; install the version"),
+        (15, "schema version 15, but this version of opinionsim reads version 14; install the version"),
     ],
 )
 def test_a_store_of_another_version_is_neither_read_nor_written(each_url: str, version: int, advice: str) -> None:

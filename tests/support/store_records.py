@@ -241,7 +241,9 @@ class RecordContract(StoreCase):
         record = begun(store)
         record.add_turn(turn_row(1))
         for change in changes:
-            with pytest.raises(StoreError, match=r"turn 0 is not what the journal leads to; start .* with --fresh"):
+            with pytest.raises(
+                StoreError, match=r"turn 0 differs from what the journal leads to; start .* with --fresh"
+            ):
                 record.add_turn(replace(turn_row(0), **change))
         record.add_turn(turn_row(0))
         assert {**tables(store), "runs": []} == {**before, "runs": []}
@@ -437,7 +439,7 @@ class WritingContract(StoreCase):
             lambda: store.finish("r1", records[0].epoch, "complete"),
             lambda: store.record("r1", records[0].epoch),
         ):
-            with pytest.raises(StoreError, match="could not keep"):
+            with pytest.raises(StoreError, match="could not save"):
                 tell()
         # No later row may be kept in the place of a lost one.
         faults.left = 0

@@ -107,7 +107,7 @@ def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing
         # The first tab sends for the same question.
         answer = sent(page, served, **{**held, "text": "From the first tab."})
         assert answer.status == 409
-        assert "the first answer stands" in answer.text()
+        assert "The first answer counts" in answer.text()
         assert sent(page, served, **{**held, "text": "From the other tab."}).json() == {"sent": "already"}
         assert texts(tmp_path)[:1] == ["From the other tab."]
         assert "From the first tab." not in texts(tmp_path)
@@ -312,7 +312,7 @@ def test_an_answer_that_comes_too_late_is_not_called_sent(
         page.wait_for_selector("#seat .notice:text('counts as not answered')")
         page.wait_for_selector("#seat :text('ran out of time')")
         late = sent(page, server, **{**held, "text": "Late."})
-        assert (late.status, "time was over" in late.text()) == (409, True)
+        assert (late.status, "has run out" in late.text()) == (409, True)
         assert texts(tmp_path)[0] == ""
 
 

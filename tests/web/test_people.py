@@ -101,7 +101,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             sent = person.request.post(f"{run}/consent", form={"agree": "yes"}, headers={"origin": server.address})
             assert sent.status == 400
             _agree(person, "[name=check-0][value=people]")
-            assert "answered rightly" in person.locator(".problem").inner_text()
+            assert "Some answers" in person.locator(".problem").inner_text()
             _agree(person, "[name=check-0][value='language models']")
             code = person.locator(".code").inner_text()
             accessible(person)
@@ -122,7 +122,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             accessible(person)
             person.goto(f"{server.address}/withdrawal")
             _withdraw(person, "abcd-efgh-ijkl-mnop")
-            assert "nobody's code" in person.locator(".problem").inner_text()
+            assert "Nobody has this code" in person.locator(".problem").inner_text()
             _withdraw(person, code.upper().replace("-", ""))
             assert "deleted" in person.locator(".notice").inner_text()
             accessible(person)
@@ -206,7 +206,7 @@ def test_who_declines_frees_the_seat_and_who_read_another_text_is_asked_again(
                                        headers={"origin": server.address})  # fmt: skip
             assert (sent.status, "was changed" in sent.text()) == (400, True)
             person.get_by_role("button", name="I do not want to take part").click()
-            assert "nothing of you is kept" in person.locator(".notice").inner_text()
+            assert "no data of yours is kept" in person.locator(".notice").inner_text()
         _invite(owner)
         assert owner.locator(".link code").count() == 1
 
