@@ -10,8 +10,8 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.foundation.bibliography import bibliography
+from opinionsim.foundation.templates import filled
 from opinionsim.report import write_archive
-from opinionsim.report._page_templates import filled
 
 _PROGRAMS = ("bibtex", "pdflatex", "pandoc")
 _PAPER = r"""\documentclass{article}
@@ -59,7 +59,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("whole", [False, True], ids=["of a study", "whole"])
 def test_references_compile(study: Path, tmp_path: Path, style: str, *, whole: bool) -> None:
     works = [(each.kind, each.key, each.printed) for each in bibliography().values()]
-    text = filled("references.bib", entries=works, data=[], version="1")
+    text = filled("opinionsim.report", "references.bib", entries=works, data=[], version="1")
     (tmp_path / "references.bib").write_text(text if whole else (study / "references.bib").read_text())
     (tmp_path / "paper.tex").write_text(_PAPER % style)
     latex = "pdflatex -interaction=nonstopmode -halt-on-error paper"

@@ -31,7 +31,7 @@ def metrics_of_runs(
     delta: float | None = None,
     rests: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Metrics by name, one value a run, of opinions (R, N), or of each dimension of (R, N, D), or of all together.
+    """Metrics by name, one value per run, of opinions (R, N), or of each dimension of (R, N, D), or of all together.
 
     `initial` are the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or (N, D).
     `network` is that of all runs, or one for each. `delta` is the largest gap within a cluster of single numbers, where
@@ -133,7 +133,7 @@ class Trajectories:
         Returns
         -------
         dict
-            One value a replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions and
+            One value per replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions and
             the metric is not one of all dimensions, as ``regions`` is.
         """
         now, network = self.opinions[:, moment], self._at(moment, names)
@@ -151,11 +151,11 @@ class Trajectories:
             return self.networks
         for name in () if isinstance(names, Mapping) or place == 0 else names:
             if "network" in find_metric(name).needs:
-                raise SpecError(f"{name} needs the network, of which {self.model} keeps those of the start and the end")
+                raise SpecError(f"{name} needs the network, but {self.model} keeps only the first and the last")
         return self.network
 
     def frame(self) -> pd.DataFrame:
-        """One row a replicate, moment and agent.
+        """One row per replicate, moment and agent.
 
         Returns
         -------

@@ -139,7 +139,7 @@ class FlanT5Classifier(PlainClassifier):
         """Number of texts that lost their middle, over all batches; equal items of one batch count once."""
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """Code one opinion an item.
+        """Code one opinion per item.
 
         Parameters
         ----------

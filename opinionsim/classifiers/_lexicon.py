@@ -50,7 +50,7 @@ class LexiconClassifier(PlainClassifier):
         self._spots = (self.scale.values - self.scale.lowest) / (self.scale.highest - self.scale.lowest) * 2 - 1
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """Code one opinion an item.
+        """Code one opinion per item.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""Structured deliberation in Python, under the names of Plurals: agents, moderators, structures, interviews.
+"""Structured deliberation in Python with the names of Plurals: agents, moderators, structures and interviews.
 
-Each class of these only writes a specification; the runner of experiments carries it out. The ways of interacting stand
-here too, and a contract suite that tests of one's own structures inherit.
+Each of these classes writes a specification, which the runner of experiments carries out. The package also has the
+interactions and a contract suite that you can inherit in tests of your own structures.
 """
 
 from __future__ import annotations

@@ -23,56 +23,56 @@ _RANDOM = "random"
 class Agent(Speaker):
     """An agent, by itself or in structures (Plurals; B1).
 
-    It is a description: nothing is asked before :meth:`process`, its own or that of a structure, and no run changes it.
-    At most one of `ideology`, `query_str`, `persona` and `system_instructions` says who it is; with none of them it
-    has no system message.
+    An agent is a description that no run changes. It makes no calls until you call :meth:`process` on the agent or its
+    structure. Give at most one of `ideology`, `query_str`, `persona` and `system_instructions` to say who it is;
+    without any of them, it has no system message.
 
     Parameters
     ----------
     task : str, optional
-        Its own task; default that of its structure.
+        The agent's task; default the task of its structure.
     combination_instructions : str, optional
-        What it is told about responses that it is shown: a name of the prompt pack, or a text that holds
+        Instructions for using the responses that it sees: a name in the prompt pack, or a text that contains
         ${previous_responses}. Default those of its structure.
     ideology : str, optional
-        A person drawn from the survey among one group of its mapping: with that of the ANES 2024 pilot study
-        ``liberal``, ``conservative``, ``moderate``, ``very liberal`` or ``very conservative``.
+        Draws a person from one group of the survey's mapping. The mapping of the ANES 2024 pilot study has ``liberal``,
+        ``conservative``, ``moderate``, ``very liberal`` or ``very conservative``.
     query_str : str, optional
-        A person drawn from the survey among those of whom the query is true.
+        Draws a person from the respondents who match the query.
     persona : str, optional
-        The person it plays, in words; ``"random"`` draws one from the survey.
+        Description of the person that it plays; ``"random"`` draws one from the survey.
     system_instructions : str, optional
-        Its whole system message, in which ${task} stands for its task.
+        The complete system message; ${task} is replaced by its task.
     persona_template : str, optional
-        A name of the prompt pack, or a text that holds ${persona}. Default ``"anes"`` for a person of the survey, else
-        ``"default"``.
+        A name in the prompt pack, or a text that contains ${persona}. Default ``"anes"`` for a person from the survey,
+        else ``"default"``.
     model : str or BaseChatModel
         ``"scripted"`` (default), a name with its provider such as ``"openai:gpt-4o"``, or a LangChain chat model.
     kwargs : mapping, optional
-        Settings of a model given by name: ``temperature``, ``max_tokens``, and others by their names at the provider.
+        Settings of a model given by name: ``temperature``, ``max_tokens``, and others under the provider's names.
     num_responses : int
-        Replies drawn for each of its answers, 1 to 100.
+        Number of replies to draw for each answer, 1 to 100.
     response_selector : callable or str, optional
-        Picks one of several replies: a function of the list of texts that returns one of them, or its position; or the
-        name of a selector, such as ``"shortest"`` or ``"judge"``. Needed with more than one reply.
+        Picks one of several replies. Pass a function that takes the list of texts and returns one of them or its
+        position, or the name of a selector such as ``"shortest"`` or ``"judge"``. Required with more than one reply.
 
     Attributes
     ----------
     persona : str or None
-        The person it plays, in words.
+        Description of the person that it plays.
     task, combination_instructions, ideology, query_str, num_responses, response_selector, model
         As given.
     persona_template : str or None
-        As given, and ``"anes"`` by default for a person of the survey.
+        As given; by default ``"anes"`` for a person from the survey.
     selector_name : str or None
-        The name under which a specification holds its selector.
+        Name of its selector in a specification.
 
     Raises
     ------
     SpecError
         If an argument is not valid, or two do not go together.
     SurveyError
-        If a person is to be drawn and :func:`use_survey` has named no survey, or nobody matches.
+        If the agent needs a person from a survey and :func:`use_survey` has not named one, or no respondent matches.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Agent(Speaker):
         }
         given = [name for name, value in who.items() if value is not None]
         if len(given) > 1:
-            raise SpecError(f"{given[0]} and {given[1]} both say who the agent is; give one of {', '.join(who)}")
+            raise SpecError(f"{given[0]} and {given[1]} both describe the agent; give one of {', '.join(who)}")
         super().__init__(task, combination_instructions, model, kwargs)
         self.ideology, self.query_str, self._system = ideology, query_str, system_instructions
         self.num_responses, self.response_selector = num_responses, response_selector
@@ -110,7 +110,7 @@ class Agent(Speaker):
 
     @property
     def system_instructions(self) -> str | None:
-        """Its system message; ${task} stands in it where it has no task of its own."""
+        """Its system message, which contains ${task} if the agent has no task."""
         if self._system is not None and self.task is None:
             return self._system
         person = None if self.persona is None else Persona("", background=self.persona)
@@ -121,12 +121,12 @@ class Agent(Speaker):
 
     @property
     def info(self) -> dict[str, Any]:
-        """Its description, and the calls made of it."""
+        """Its description and its calls."""
         own = ("persona", "ideology", "query_str", "persona_template", "num_responses")
         return {**super().info, **{name: getattr(self, name) for name in own}}
 
     def set_task(self, task: str | None) -> None:
-        """Give it another task, or with None that of its structure; runs that are over stay as they are."""
+        """Set another task, or with None the task of its structure; finished runs do not change."""
         check(self._like(task=task))
         vars(self)["task"] = task
 
@@ -140,14 +140,14 @@ class Agent(Speaker):
         seed: int | None = None,
         execution: Mapping[str, Any] | None = None,
     ) -> str:
-        """Answer a task: one call, or `num_responses` and what the selector asks.
+        """Answer a task with one call, or with `num_responses` calls and those of the selector.
 
         Parameters
         ----------
         task : str, optional
-            Replaces its own task in this call; the agent keeps its own.
+            Replaces the agent's task for this call only.
         previous_responses : str or sequence of str
-            Responses that it is shown with its combination instructions.
+            Responses that the agent sees, with its combination instructions.
         store, run, seed, execution
             As for :meth:`AbstractStructure.process`.
 
@@ -159,7 +159,7 @@ class Agent(Speaker):
         Raises
         ------
         SpecError
-            If there is no task, or there are previous responses and no combination instructions.
+            If there is no task, or there are previous responses but no combination instructions.
         ModelCallError
             If the model fails, or its last reply is refused or empty.
         """
@@ -169,9 +169,7 @@ class Agent(Speaker):
         shown = [previous_responses] if isinstance(previous_responses, str) else list(previous_responses)
         shown = [text for text in shown if text]
         if shown and self.combination_instructions is None:
-            raise SpecError(
-                "previous_responses are shown with combination_instructions, and the agent has none; give it some"
-            )
+            raise SpecError("previous_responses need combination_instructions, but the agent has none; give it some")
         # Both have one history.
         asking = self._like(task=asked)
         deliberation = Deliberation("agent", {"kind": "ensemble", "messages": shown}, asked, [asking], (None,))
@@ -179,7 +177,7 @@ class Agent(Speaker):
         return str(results.turns["message"].iloc[0])
 
     def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
-        """Its fields that are stated, and its chat model."""
+        """Its fields that have a value, and its chat model."""
         return self._stated(
             model,
             no_answer,

@@ -1,4 +1,4 @@
-"""Chains: agents answer one after another, and read what was answered before."""
+"""Chains, in which agents answer one after another and read earlier answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of choices between texts: exact test, share, and a logit of persons and topics."""
+"""Table of choices between texts, with shares, an exact test, and a mixed logit over persons and topics."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def choices(results: Results) -> pd.DataFrame:
-    """One row a judgement of a complete run: what a judge chose of a pair of texts; key ``cell, run_id, turn``.
+    """One row per judgement of a complete run, a judge's choice from a pair of texts; key ``cell, run_id, turn``.
 
     Returns
     -------
     DataFrame
-        cell, run_id, turn; judge, who is a participant of one run; pair, from 0; chosen, 1.0 for the text that the
-        field `text` of the interaction names, 0.0 for the other; first, 1.0 where the text shown first was chosen; both
-        NaN where the reply was refused, empty or could not be read, as status says; evidence.
+        cell, run_id, turn; judge, a participant of one run; pair, from 0; chosen, 1.0 for the text that the field
+        `text` of the interaction names and 0.0 for the other; first, 1.0 if the judge chose the text shown first. Both
+        are NaN if the reply was refused, empty or unreadable (see status); evidence.
     """
     cells = results.runs.query("status == 'complete'")[["cell", "run_id"]].drop_duplicates()
     found = cells.merge(results.turns[results.turns["kind"] == CHOOSE.kind], on="run_id")
@@ -44,15 +44,15 @@ def choices(results: Results) -> pd.DataFrame:
 
 @part("table", name="choices")
 def choice_table(results: Results) -> Table | None:
-    """The table of choices by topic and over all of them (Plurals; B8).
+    """Table of choices for each topic and for all topics together (Plurals; B8).
 
     Returns
     -------
     Table or None
-        Share of judgements in which the text was chosen, with the exact interval of Clopper and Pearson and the exact
-        two-sided binomial test against one half; the share in which the text shown first was chosen; odds for a
-        typical judge with the log odds of :func:`opinionsim.deliberation.mixed_logit`, and the variances of judges
-        and topics. None for results without a choice.
+        Share of judgements that chose the text, with the exact interval of Clopper and Pearson and the exact two-sided
+        binomial test against one half; share of judgements that chose the text shown first; odds for a typical judge
+        with the log odds of :func:`opinionsim.deliberation.mixed_logit`; and the variances of judges and topics. None
+        for results without choices.
     """
     found = choices(results)
     if found.empty:

@@ -1,4 +1,4 @@
-"""The contract of a structure as tests that others inherit, and transcripts of what every agent was shown."""
+"""The contract of a structure as an inheritable test suite, and transcripts of what each agent saw."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _PLAIN = ("respond", "write")
 
 
 class NumberedReplies(BaseChatModel):
-    """A chat model whose replies all differ, so that each can be found in the prompts that show it.
+    """A chat model whose replies all differ, so tests can find each reply in the prompts that show it.
 
-    A reply is ``Answer N.``, where N is the seed of its call. A judge that is asked for a number names the first reply,
-    a moderator begins its own instructions as it must, and decides nothing.
+    Each reply is ``Answer N.``, where N is the seed of its call. A judge asked for a number names the first reply. A
+    moderator starts its instructions with the required words and makes no decision.
     """
 
     seed: int | None = None
-    """Declared so that each call is given one."""
+    """Declared so that each call gets a seed."""
 
     @property
     def _llm_type(self) -> str:
@@ -94,7 +94,7 @@ def play(
     Parameters
     ----------
     interaction : Structure or mapping
-        What stands under ``interaction:`` in a specification.
+        The mapping under ``interaction:`` in a specification.
     names : sequence of str
         Names of the agents.
     store : str
@@ -108,12 +108,12 @@ def play(
 
 
 def who_saw_what(results: Results, replicate: int = 0) -> str:
-    """What stood in the prompt of every turn, read from the prompts themselves.
+    """Transcribe what the prompt of each turn showed, read from the prompts.
 
     Parameters
     ----------
     results : Results
-        Of :func:`play`, whose texts all differ.
+        Results of :func:`play`, in which all texts differ.
     replicate : int
         The replicate, from 0.
 
@@ -121,8 +121,8 @@ def who_saw_what(results: Results, replicate: int = 0) -> str:
     -------
     str
         A line for each turn, in order, such as ``Ben 1 sees Response 0: Ada 1; Response 1: Cleo 1``. Ada 1 is Ada's
-        first answer; texts of other acts have the act in brackets. The words before a colon introduce the text in the
-        prompt. What stood in earlier messages of the prompt is told as ``remembers``.
+        first answer; texts from other acts have the act in brackets. The words before a colon introduce the text in the
+        prompt. ``remembers`` marks texts from earlier messages of the prompt.
     """
     run_id = results.runs.loc[results.runs["replicate"] == replicate, "run_id"].item()
     turns = results.turns[results.turns["run_id"] == run_id]
@@ -171,9 +171,10 @@ def _label(before: str) -> str:
 
 
 class StructureContract(ScheduleContract):
-    """Tests every structure passes; inherit, give a structure and what agents see in it, and pytest runs them.
+    """Tests that every structure passes.
 
-    It includes the contract of schedules. Runs have no network and cost nothing.
+    To run them with pytest, inherit this class and define a structure and its transcript. The suite includes the
+    contract of schedules. Its runs need no network and cost nothing.
     """
 
     names: Sequence[str] = ("Ada", "Ben", "Cleo")
@@ -181,18 +182,18 @@ class StructureContract(ScheduleContract):
 
     @abstractmethod
     def structure(self) -> Structure | Mapping[str, Any]:
-        """The structure under test, or what stands under ``interaction:`` in a specification."""
+        """The structure under test, or the mapping under ``interaction:`` in a specification."""
 
     @abstractmethod
     def transcript(self) -> str:
-        """What every agent sees in the first replicate, in the words of :func:`who_saw_what`; indented as you like."""
+        """What every agent sees in the first replicate, in the format of :func:`who_saw_what`, with any indentation."""
 
     def fields(self) -> dict[str, Any]:
         """Further fields of the specification, such as a moderator; by default none."""
         return {}
 
     def schedule(self) -> StaticSchedule:
-        """The turns of the first replicate, those of a moderator and of questions included."""
+        """The turns of the first replicate, including those of a moderator and of questions."""
         return self._planned(**self.fields())
 
     def _planned(self, **fields: Any) -> StaticSchedule:
@@ -224,7 +225,7 @@ class StructureContract(ScheduleContract):
         assert last.reads == tuple(turn.index for turn in before if turn.act == "respond")
 
     def test_a_later_question_shows_the_own_last_answer(self) -> None:
-        """An agent without memory is not asked out of nowhere what it thinks after the deliberation."""
+        """When an agent without memory is asked for its opinion after the deliberation, it sees its last answer."""
         schedule = self._planned()
         own = {turn.agent: turn.index for turn in schedule.turns() if turn.act == "respond"}
         asked = [turn for turn in with_probes(schedule, 0, 1).turns() if turn.act == "probe"]  # type: ignore[union-attr]

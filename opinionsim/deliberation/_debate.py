@@ -1,4 +1,4 @@
-"""Debates: two agents answer in turn, and read what both said."""
+"""Debates, in which two agents answer in turn and read each other's statements."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class DebateInteraction(Sequential):
     smallest: ClassVar[int] = 2
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, any but two included."""
+        """Problems for a population of `size` agents, which must be two."""
         if size != 2:
             yield ("kind",), f"a debate is between exactly 2 agents; got {size}"
         yield from super().conflicts(size)
 
     def orders(self, setting: Setting) -> Iterator[tuple[int, list[int]]]:
-        """Each cycle, with the two agents in the order of the first: they alternate."""
+        """Each cycle, with the two agents in the order of the first cycle, so that they alternate."""
         first: list[int] = []
         for cycle, order in super().orders(setting):
             first = first or order

@@ -43,12 +43,12 @@ class EnsembleInteraction(Structure):
         yield from super().conflicts(size)
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """Identity in which messages enter by content, not by file."""
+        """Identity that includes the content of messages, not their file."""
         fields = super().identity(setting)
         return {**fields, "messages": digest(canonical_json(self._texts(setting)))} if self.messages else fields
 
     def externals(self, setting: Setting) -> Mapping[str, Message]:
-        """The messages from outside, which are shown as answers of others."""
+        """The messages from outside, which agents see as answers of others."""
         texts = enumerate(self._texts(setting))
         return {f"external-{i}": Message(text, role=PARTICIPANT) for i, text in texts}
 
@@ -68,5 +68,5 @@ class EnsembleInteraction(Structure):
                 index += 1
 
     def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
-        """Its own answers, where it is shown them."""
+        """The agent's earlier answers, if it sees them."""
         return {turn.agent: (*turn.reads, turn.index) if self.own else turn.reads for turn in turns}

@@ -1,4 +1,4 @@
-"""Directed graphs: an agent answers once those who lead to it have answered, and reads only them."""
+"""Directed graphs, in which an agent answers after its direct predecessors and reads only their answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GraphInteraction(Structure):
         yield from super().conflicts(size)
 
     def check(self, setting: Setting) -> None:
-        """Refuse edges that name nobody, are repeated, lead to where they began, or close a cycle."""
+        """Refuse repeated edges, unknown agents, edges from an agent to itself, and cycles."""
         self._sorted(setting)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:

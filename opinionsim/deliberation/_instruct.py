@@ -1,4 +1,4 @@
-"""Instructions for a moderator by themselves, before there is anything to moderate."""
+"""Instructions for a moderator, written before there is anything to moderate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interviews, whose answers make a persona."""
+"""Interviews whose answers form a persona."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _DEFAULT = "american_voices"
 
 
 class Interview:
-    """An interview in one call, whose questions and answers can be the persona of an agent (Plurals; B6).
+    """An interview in one call. Its questions and answers can serve as the persona of an agent (Plurals; B6).
 
     Parameters
     ----------
     seed : str
-        Who is interviewed, in words; also the persona of an agent.
+        Description of the interviewed person; also the persona of an agent.
     model : str or BaseChatModel
         As for :class:`Agent`.
     questions : str or sequence of str
-        ``"default"`` for nine questions about a life, the name of another interview of the prompt pack, or the
-        questions themselves.
+        ``"default"`` for nine questions about a person's life, the name of another interview in the prompt pack, or a
+        list of questions.
     voice : str, optional
-        The system message, in which ${seed} stands for who is interviewed; default that of the named interview.
+        The system message, in which ${seed} stands for the interviewed person; default that of the named interview.
     words : int, optional
-        Words that each answer should have; default those of the named interview, and no number for questions of your
-        own.
+        Number of words that each answer should have; default that of the named interview, and no number for your own
+        questions.
     **kwargs
         Settings of the model, such as ``temperature``.
 
@@ -47,7 +47,7 @@ class Interview:
     seed : str
         As given.
     questions : list of str
-        What is asked.
+        The questions.
     responses : list of str or None
         The answers; None before :meth:`process`.
     combined_response : str or None
@@ -72,11 +72,11 @@ class Interview:
         **kwargs: Any,
     ) -> None:
         if seed is None:
-            raise SpecError("seed must say who is interviewed; got None")
+            raise SpecError("seed must describe the interviewed person; got None")
         named = texts().interview(_DEFAULT if not isinstance(questions, str) or questions == "default" else questions)
         own = not isinstance(questions, str)
         if voice is not None and "seed" not in placeholders(voice):
-            raise SpecError(f"voice must hold ${{seed}} where the person is to stand; got {voice!r:.80}")
+            raise SpecError(f"voice must contain ${{seed}}, which stands for the person; got {voice!r:.80}")
         self.seed = seed
         self.questions = list(questions if own else named.questions)
         self.voice = named.voice if voice is None else voice
@@ -120,7 +120,7 @@ class Interview:
         random_seed: int | None = None,
         execution: Mapping[str, Any] | None = None,
     ) -> list[str]:
-        """Hold the interview; a reply with another number of answers is asked for again, up to three times in all.
+        """Hold the interview. If a reply has the wrong number of answers, ask again, up to three times in total.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Interview:
         Raises
         ------
         ModelCallError
-            If the model fails, or no reply has as many answers as there are questions.
+            If the model fails, or no reply has one answer per question.
         """
         self.results = self._deliberation().carry_out(store=store, run=run, seed=random_seed, execution=execution)
         answers = list(read_answers(str(self.results.turns["message"].iloc[0]), len(self.questions)))

@@ -1,4 +1,4 @@
-"""Interviews: each agent answers all questions at once."""
+"""Interviews, in which each agent answers all questions at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_answers(text: str, questions: int) -> tuple[str, ...]:
     text : str
         A reply, with a line ``=====`` between answers; such a line at its beginning or end does not count.
     questions : int
-        Number of answers there must be.
+        Required number of answers.
 
     Raises
     ------
@@ -58,14 +58,14 @@ class InterviewInteraction(AskedOnce):
 
     @property
     def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
-        """All answers of an agent; a reply with another number of answers is asked for again."""
+        """All answers of an agent; after a reply with the wrong number of answers, the engine asks again."""
         numbered = "\n".join(f"{number}. {question}" for number, question in enumerate(self.questions, 1))
         words, asked = "" if self.words is None else str(self.words), len(self.questions)
         values = {"questions": numbered, "words": words, "separator": _SEPARATOR}
         return named(replace(INTERVIEW, values=values, parse=lambda _, text, __: read_answers(text, asked)))
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, blank questions included."""
+        """Problems for a population of `size` agents, including blank questions."""
         for place, question in enumerate(self.questions):
             if not question.strip():
                 yield ("questions", place), "must not be blank"

@@ -15,37 +15,37 @@ _SHARES = -(_POINTS**2) / 2 - np.log(np.exp(-(_POINTS**2) / 2).sum())
 
 
 class MixedLogit(NamedTuple):
-    """What :func:`mixed_logit` finds; NaN where all outcomes are the same."""
+    """Estimates of :func:`mixed_logit`; NaN if all outcomes are equal."""
 
     intercept: float
     """Log odds of a 1 for a typical person and topic."""
     low: float
-    """Lower end of its interval of 95 %."""
+    """Lower end of its 95 % interval."""
     high: float
     """Upper end of that interval."""
     persons: float
     """Variance of the intercepts of persons, on the scale of log odds."""
     topics: float
-    """Variance of those of topics; NaN with a single one."""
+    """Variance of the intercepts of topics; NaN with a single topic."""
 
 
 def mixed_logit(outcomes: ArrayLike, persons: ArrayLike, topics: ArrayLike) -> MixedLogit:
-    """A logit with an intercept that differs at random between persons, and between topics where there are several.
+    """Fit a logit with random intercepts for persons, and for topics if there are several.
 
     Parameters
     ----------
     outcomes : array_like (N,)
         0 or 1.
     persons, topics : array_like (N,)
-        Who gave each outcome, on which topic; somebody who gave some on two topics counts as two persons.
+        Person and topic of each outcome. A person with outcomes on two topics counts as two persons.
 
     Notes
     -----
-    Intercepts are normal. The likelihood is integrated over them numerically and maximised. The error of the intercept
-    comes from second differences of the likelihood, so that it counts how little is known of the variances; the
-    interval is that of Student's t with one degree of freedom less than topics, or than persons where there is one
-    topic. A variance may be 0: with both at 0 the intercept and its error are those of the plain logit. Numbers have
-    four decimals, as many as the maximum is found with.
+    The intercepts are normally distributed. The function integrates the likelihood over them numerically and maximises
+    it. The standard error of the intercept comes from second differences of the likelihood, so it includes the
+    uncertainty about the variances. The interval uses Student's t with one degree of freedom fewer than there are
+    topics (or persons, if there is one topic). A variance may be 0; if both are 0, the intercept and its error equal
+    those of the plain logit. Numbers have four decimals, the precision of the maximisation.
     """
     from scipy.optimize import minimize
     from scipy.special import logsumexp, stdtrit

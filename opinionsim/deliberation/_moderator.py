@@ -18,27 +18,28 @@ _AUTO = "auto"
 
 
 class Moderator(Speaker):
-    """A moderator, who reads all responses of a structure once they are given, and responds last (Plurals; B5).
+    """A moderator, who reads all responses of a structure and then responds last (Plurals; B5).
 
-    It is a description: nothing is asked before its structure is processed, and no run changes it. At most one of
-    `persona`, `system_instructions` and `values` says who it is; with none of them it has no system message.
+    A moderator is a description that no run changes. It makes no calls until you process its structure. Give at most
+    one of `persona`, `system_instructions` and `values` to say who it is; without any of them, it has no system
+    message.
 
     Parameters
     ----------
     persona : str, optional
-        Its system message: a name of the prompt pack, or a text, in which ${task} stands for the task.
+        Its system message: a name in the prompt pack, or a text in which ${task} stands for the task.
     system_instructions : str, optional
-        Its whole system message, in which ${task} stands for the task. ``"auto"`` has it write instructions for itself
-        from the task, in a turn of its own.
+        The complete system message, in which ${task} stands for the task. With ``"auto"``, the moderator writes its
+        instructions from the task in a separate turn.
     combination_instructions : str, optional
-        What it is told about the responses: a name of the prompt pack, or a text that holds ${previous_responses}.
+        Instructions for using the responses: a name in the prompt pack, or a text that contains ${previous_responses}.
         Default ``"default"``, and ``"verdict"`` with `values`.
     model, kwargs
         As for :class:`Agent`.
     task : str, optional
-        Its own task; default that of the structure.
+        Its task; default the task of the structure.
     values : str, optional
-        Values by which alone it accepts or rejects what the task asks for, or leaves it undecided.
+        The only values by which it accepts, rejects or leaves undecided what the task asks for.
 
     Attributes
     ----------
@@ -67,7 +68,7 @@ class Moderator(Speaker):
 
     @property
     def automatic(self) -> bool:
-        """Whether it writes instructions for itself."""
+        """Whether it writes its own instructions."""
         return self._system == _AUTO
 
     @property
@@ -91,14 +92,14 @@ class Moderator(Speaker):
         return {**super().info, "persona": self.persona, "values": self.values}
 
     def generate_system_instructions(self, task: str | None = None, max_tries: int = 10) -> str:
-        """Instructions that its model writes for a moderator of a task; the moderator keeps its own.
+        """Let its model write instructions for a moderator of a task; the moderator itself does not change.
 
         Parameters
         ----------
         task : str, optional
-            The task; default its own.
+            The task; default the moderator's task.
         max_tries : int
-            Replies after which it gives up.
+            Number of replies after which it gives up.
 
         Returns
         -------
@@ -110,7 +111,7 @@ class Moderator(Speaker):
         SpecError
             If there is no task.
         ModelCallError
-            If the model fails, or no reply begins with the marker that it was asked for.
+            If the model fails, or no reply begins with the requested marker.
         """
         asked = task or self.task
         if asked is None:
@@ -120,11 +121,11 @@ class Moderator(Speaker):
         return str(results.turns["message"].iloc[0])
 
     def with_instructions(self, instructions: str) -> Moderator:
-        """A moderator like this one whose system message is another."""
+        """Return a copy of this moderator with another system message."""
         return self._like(_system=instructions, _history=dict(self._history))
 
     def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
-        """Only its chat model, where it has nothing to moderate."""
+        """Only its chat model, for turns with nothing to moderate."""
         return self._stated(model, no_answer)
 
     def field(self, model: str, no_answer: NoAnswer) -> dict[str, Any]:
@@ -133,9 +134,9 @@ class Moderator(Speaker):
         Parameters
         ----------
         model : str
-            Name of its chat model there.
+            Name of its chat model in the specification.
         no_answer : {"fail", "skip"}
-            What follows a last reply that is refused or empty.
+            What to do if the last reply is refused or empty.
         """
         return self._stated(
             model,

@@ -1,4 +1,4 @@
-"""Rounds on a network: all agents answer at once, and then again after reading their neighbours."""
+"""Rounds on a network, in which all agents answer at once, and again after reading their neighbours."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RoundsInteraction(Structure):
         return self.network
 
     def check(self, setting: Setting) -> None:
-        """Refuse a network on which nobody is shown anything."""
+        """Refuse a network without ties, on which agents would see no answers."""
         _ = setting.neighbours
 
     def turns(self, setting: Setting) -> Iterator[Turn]:

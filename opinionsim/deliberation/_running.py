@@ -1,4 +1,4 @@
-"""The way from agents made in Python to a specification, to its one run, and back to their histories."""
+"""Turns agents made in Python into a specification, carries out its run, and fills their histories."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _SEEDS = itertools.count()
 
 @dataclass(frozen=True)
 class Deliberation:
-    """One run of some agents, as an experiment.
+    """An experiment with one run of some agents.
 
     Attributes
     ----------
     name : str
-        What the experiment is called where nobody names it.
+        Name of the experiment unless another is given.
     interaction : mapping
         The interaction of its specification.
     task : str
-        Task of the experiment; empty where all agents have their own.
+        Task of the experiment; empty if all agents have their own.
     members : sequence of Speaker
         The agents, in order.
     names : sequence of str or None
@@ -82,7 +82,7 @@ class Deliberation:
     def specification(
         self, name: str | None = None, seed: int = 0, execution: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The specification, as YAML would hold it."""
+        """The specification as in a YAML file."""
         models, _ = self._model_names()
         cast = [
             each.member(given, self.task or None, model, self.no_answer)
@@ -98,7 +98,7 @@ class Deliberation:
     def experiment(
         self, name: str | None = None, seed: int = 0, execution: Mapping[str, Any] | None = None
     ) -> Experiment:
-        """The experiment; raises a SpecError for whatever is not valid, which names the field of the specification."""
+        """The experiment. Raises a SpecError that names the field of the specification if something is not valid."""
         return load_experiment(self.specification(name, seed, execution))
 
     def forecast(self, execution: Mapping[str, Any] | None = None) -> Forecast:
@@ -121,7 +121,7 @@ class Deliberation:
         Raises
         ------
         OpinionSimError
-            If the run cannot be finished; names the agent, the turn, and how to go on.
+            If the run cannot finish. The message names the agent and turn, and says how to continue.
         """
         kept = store is not None or run is not None
         if kept:
@@ -146,7 +146,7 @@ class Deliberation:
     def _check_kept(self, run: str | None) -> None:
         """Refuse a run in a store that nobody could resume: without a name, or with a function nobody else has."""
         if not run:
-            raise SpecError("a store keeps runs by name: give run=NAME, under which process() goes on from here later")
+            raise SpecError("a store needs a name for the run: give run=NAME, with which process() can resume later")
         for agent, each in enumerate(self.members):
             name = getattr(each, "selector_name", None)
             if name is not None and only_here(name):
@@ -193,7 +193,7 @@ class Deliberation:
 
 
 def check(speaker: Speaker, moderator: Moderator | None = None) -> None:
-    """Refuse what is not valid of a speaker by itself."""
+    """Check the fields of a single speaker."""
     Deliberation("one", {"kind": "ensemble"}, "a task", [speaker], (None,), moderator).experiment()
 
 

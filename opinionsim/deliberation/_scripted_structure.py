@@ -1,4 +1,4 @@
-"""What the scripted model says to tasks of structures and interviews."""
+"""Replies of the scripted model to tasks of structures and interviews."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _QUESTION = re.compile(r"^\d+\. ", re.MULTILINE)
 
 @part("scripted", name="respond")
 def respond(scene: Scene, draws: Draws) -> str:
-    """A stance where there is a claim, else sentences that fit any task."""
+    """A stance if there is a claim, otherwise sentences that fit any task."""
     return scene.stance(draws, "write") if scene.claim else any_sentences(2, draws)
 
 
 @part("scripted", name="interview")
 def interview(scene: Scene, draws: Draws) -> str:
-    """An answer to every question, with the line between them that is asked for."""
+    """An answer to every question, separated by the requested line."""
     separator = _SEPARATOR.search(scene.told)
     answers = [any_sentences(2, draws) for _ in _QUESTION.findall(scene.told)] or [any_sentences(2, draws)]
     return f"\n{separator[1] if separator else ''}\n".join(answers)

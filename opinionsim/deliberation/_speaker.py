@@ -1,4 +1,4 @@
-"""What agents and moderators have in common: a task, instructions, a chat model, and a history of calls."""
+"""Common base of agents and moderators: a task, instructions, a chat model, and a history of calls."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def texts() -> Texts:
 
 
 class Speaker(ABC):
-    """Base of agents and moderators: a description, which no run changes, and the calls that runs made of it.
+    """Base of agents and moderators: a description that no run changes, and the calls of its runs.
 
     Parameters
     ----------
     task : str or None
-        Its own task.
+        Its task.
     combination_instructions : str or None
-        What it is told about responses that it is shown, as the specification has it.
+        Instructions for using the responses that it sees, as in the specification.
     model : str or BaseChatModel
         Its chat model.
     kwargs : mapping or None
@@ -76,7 +76,7 @@ class Speaker(ABC):
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to change what it was made with."""
         if name in vars(self):
-            raise AttributeError(f"{name} of {type(self).__name__} can only be read; make another one")
+            raise AttributeError(f"{name} of {type(self).__name__} is read-only; create another one")
         super().__setattr__(name, value)
 
     def _like(self, **changed: Any) -> Self:
@@ -93,18 +93,18 @@ class Speaker(ABC):
     @property
     @abstractmethod
     def system_instructions(self) -> str | None:
-        """Its system message, in which ${task} may stand for the task; None where it has none."""
+        """Its system message, in which ${task} may stand for the task; None without one."""
 
     @abstractmethod
     def member(self, name: str | None, task: str | None, model: str, no_answer: NoAnswer) -> dict[str, Any]:
-        """The entry of a specification's cast that it is.
+        """Return its entry in the cast of a specification.
 
         Parameters
         ----------
         name : str or None
-            Name under which others are shown its answers.
+            Name that other agents see with its answers.
         task : str or None
-            Task of the experiment; its own is stated where it differs.
+            Task of the experiment; the entry states its own task if that differs.
         model : str
             Name of its chat model there.
         no_answer : {"fail", "skip"}
@@ -113,11 +113,11 @@ class Speaker(ABC):
 
     @property
     def history(self) -> list[dict[str, Any]] | None:
-        """Its turns in the runs it took part in; they enter no prompt.
+        """Its turns in the runs in which it took part; prompts do not show them.
 
-        Each has ``prompts`` (``system``, None without one, and ``user``), ``response`` and ``model``; with several
-        replies, ``all_responses`` lists them; ``status`` stands there where the reply is no answer. None, with a
-        warning, before the first call.
+        Each turn has ``prompts`` (``system``, None without one, and ``user``), ``response`` and ``model``. If there are
+        several replies, ``all_responses`` lists them. ``status`` is present if the reply is not an answer. Before the
+        first call, the history is None, with a warning.
         """
         if not self._history:
             warnings.warn("there is no history yet; process a task first", stacklevel=2)
@@ -131,7 +131,7 @@ class Speaker(ABC):
 
     @property
     def responses(self) -> list[str]:
-        """What it said in its turns."""
+        """Its responses in its turns."""
         return [entry["response"] for entry in self._history.values()]
 
     @property
@@ -158,7 +158,7 @@ class Speaker(ABC):
         return {**stated, "model": {"name": model, **own, "options": options, "replies": replies}}
 
     def remember(self, place: tuple[str, str, int], entry: dict[str, Any]) -> None:
-        """Add a turn to the history; a turn read again, from the same store and run, takes its place."""
+        """Add a turn to the history, replacing an earlier copy from the same store and run."""
         self._history[place] = entry
 
 
@@ -169,9 +169,7 @@ def _checked_kwargs(kwargs: Mapping[str, Any] | None, model: object) -> dict[str
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
         raise SpecError(f"kwargs must be a mapping of settings by name, such as {{'temperature': 1}}; got {kwargs!r}")
     if kwargs and isinstance(model, BaseChatModel):
-        raise SpecError(
-            "kwargs have no effect on a chat model given as an object; give it its settings when it is made"
-        )
+        raise SpecError("kwargs have no effect on a chat model given as an object; set them when you create it")
     return dict(kwargs)
 
 
@@ -192,16 +190,16 @@ def _checked_name(model: object) -> str:
     else:
         begins = [provider for beginning, provider in _PROVIDERS.items() if model.startswith(beginning)]
         meant = f"write {begins[0] + ':' + model!r}" if begins else "write 'PROVIDER:MODEL', as in 'openai:gpt-4o'"
-    raise SpecError(f"model {model!r} names no provider: {meant}, or 'scripted' for the model that needs no key")
+    raise SpecError(f"model {model!r} has no provider: {meant}, or 'scripted' for the model without a key")
 
 
 def selector_name(selector: str | Callable[[Sequence[str]], Any] | None) -> str | None:
-    """The name under which a specification holds a selector; a function that is not marked is marked for the process.
+    """Return the name of a selector in a specification; an unmarked function gets a mark for this process.
 
     Raises
     ------
     SpecError
-        If it is neither the name of a selector nor a plain function.
+        If the argument is neither the name of a selector nor a plain function.
     """
     if selector is None or isinstance(selector, str):
         return selector
@@ -223,5 +221,5 @@ def selector_name(selector: str | Callable[[Sequence[str]], Any] | None) -> str 
 
 
 def only_here(name: str) -> bool:
-    """Whether a selector's name is that of a function which only this process knows."""
+    """Whether a selector's name belongs to a function that only this process knows."""
     return any(name == marked for _, marked in _MARKED.values())

@@ -1,4 +1,4 @@
-"""What structures of a specification have in common: agents answer in an order, and read what others answered."""
+"""Common base of structures in a specification: agents answer in an order and read other answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from opinionsim.schedules import (
 
 
 def balanced_order(n: int, row: int) -> list[int]:
-    """An order of n things: over all rows each stands at every place, and after every other, equally often.
+    """One row of a design in which each of n things has each position, and follows each other one, equally often.
 
     A Williams design (Williams 1949). Even n takes n rows, odd n takes 2n; further rows repeat them.
 
@@ -50,10 +50,10 @@ def balanced_order(n: int, row: int) -> list[int]:
 
 
 class Structure(Interaction):
-    """Base of structures: agents answer one task, in cycles, and are shown answers of others.
+    """Base of structures, in which agents answer one task in cycles and see answers of others.
 
-    A structure of the user's own inherits this class and has one method, :meth:`turns`. The acts of its turns are
-    ``respond``; messages are shown in the order of `reads`.
+    To write your own structure, inherit this class and define one method, :meth:`turns`. The act of its turns is
+    ``respond``, and agents see messages in the order of `reads`.
     """
 
     played_by = ("chat models",)
@@ -63,9 +63,9 @@ class Structure(Interaction):
     reads_earlier = True
     record = "structure"
     instructed: ClassVar[str] = "default"
-    """Instructions to an agent that is shown answers, where neither it nor the structure has any."""
+    """Instructions for reading answers, used if neither the agent nor the structure has any."""
     labelling: ClassVar[Labelling] = "numbered"
-    """How answers are introduced to agents."""
+    """How prompts introduce answers."""
 
     cycles: int = Field(1, ge=1, le=MAX_STEPS)
     """How often each agent answers."""
@@ -91,12 +91,12 @@ class Structure(Interaction):
 
     @property
     def needs_memory(self) -> bool:
-        """Whether agents are shown only what is new to them."""
+        """Whether agents see only answers that are new to them."""
         return self.remember
 
     @property
     def guidance(self) -> str | None:
-        """Instructions to agents that are shown answers."""
+        """Instructions for agents that read answers."""
         return self.instructions or self.instructed
 
     @property
@@ -105,7 +105,7 @@ class Structure(Interaction):
         return {"kind": self.kind}
 
     def notes(self, size: int, replicates: int) -> Iterator[str]:
-        """Where orders of speaking are balanced over another number of replicates."""
+        """Notes if the balanced order of speaking needs another number of replicates."""
         rows = size * (1 + size % 2)
         if self.order == "counterbalanced" and size > 1 and replicates % rows:
             yield (
@@ -133,14 +133,14 @@ class Structure(Interaction):
                 yield cycle, list(range(setting.size))
 
     def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> Mapping[int, tuple[Ref, ...]]:
-        """What each agent would be shown in a further turn after all turns: by default as in its last one."""
+        """What each agent would see in a further turn after all turns; by default, as in its last turn."""
         return {turn.agent: () if self.remember else turn.reads for turn in turns}
 
     def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
-        """What each agent is shown with questions after the last turn.
+        """What each agent sees with questions after the last turn.
 
-        It is what a further turn would show, with the agent's own last answer among it. Agents that remember are shown
-        what is new to them.
+        Agents see what a further turn would show, including their own last answer. Agents with memory see only what is
+        new to them.
         """
         turns = list(self.turns(setting))
         shown = self.next_reads(setting, turns)
@@ -151,19 +151,19 @@ class Structure(Interaction):
 
 
 class Sequential(Structure):
-    """Base of structures in which agents speak one after another, and are shown the last answers of all."""
+    """Base of structures in which agents speak one after another and see the last answers of all agents."""
 
     last_n: int | None = Field(None, ge=1, le=MAX_STEPS)
     """Maximum number of answers that an agent sees, starting with the latest. Null shows all."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, memory beside a window included."""
+        """Problems for a population of `size` agents, including memory combined with a window."""
         if self.remember and self.last_n is not None:
             yield ("last_n",), "has no effect on agents that remember what they were shown; give one of both"
         yield from super().conflicts(size)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """One answer a turn, after reading the last ones."""
+        """One answer per turn, after reading the last answers."""
         last = dict.fromkeys(range(setting.size), -1)
         index = 0
         for cycle, order in self.orders(setting):
@@ -178,7 +178,7 @@ class Sequential(Structure):
         return tuple(range(first, upto))
 
     def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
-        """What each agent would be shown in a further turn."""
+        """What each agent would see in a further turn."""
         return {turn.agent: self._shown(len(turns), turn.index) for turn in turns}
 
 

@@ -20,7 +20,7 @@ _LETTER = re.compile(r"^\W*(?:(?:answer|choice|option|text)\W+)?([AB])\W*$", re.
 
 
 def read_choice(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """The letter of the text that is chosen, A or B, which stands on a line of its own.
+    """Read the letter of the chosen text, A or B, from a separate line.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a run of a structure is beyond its turns."""
+"""Details that the page of a structure's run shows in addition to its turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structures made of agents in Python: chains, debates, ensembles, graphs, rounds, and structures of one's own."""
+"""Structures made of agents in Python: chains, debates, ensembles, graphs, rounds, and your own structures."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ class AbstractStructure(ABC):
     Parameters
     ----------
     agents : list of Agent, or dict of str to Agent
-        The agents; by name where the structure shows names.
+        The agents; a mapping by name if the structure shows names.
     task : str, optional
-        The task of all agents that have none of their own.
+        Task of all agents without their own task.
     shuffle : bool
-        Whether the order of speaking is drawn anew in each cycle; otherwise it is that of `agents`.
+        Whether each cycle draws a new order of speaking; otherwise, the order is that of `agents`.
     cycles : int
         How often every agent answers, >= 1.
     last_n : int, optional
-        Most responses that an agent is shown, the latest ones; default all.
+        Maximum number of latest responses that an agent sees; default all.
     combination_instructions : str, optional
-        Instructions to agents that are shown responses and have none of their own: a name of the prompt pack, or a
-        text that holds ${previous_responses}. Default ``"default"``, in a debate ``"debate"``.
+        Instructions for agents that see responses and have no instructions of their own: a name in the prompt pack, or
+        a text that contains ${previous_responses}. Default ``"default"``, or ``"debate"`` in a debate.
     moderator : Moderator, optional
-        Reads all responses once they are given, and responds last.
+        Reads all responses and then responds last.
     verbose : bool
-        Whether progress is shown on standard error.
+        Whether to show progress on standard error.
     seed : int, optional
-        Root of all randomness, >= 0. By default each run in memory has another, the same ones when the script is run
-        again; a run in a store has 0.
+        Root of all randomness, >= 0. By default, each run in memory has a different seed, and running the script again
+        gives the same seeds; a run in a store has seed 0.
     no_answer : {"fail", "skip"}
-        What follows a reply that is refused or empty after it was asked for again: an error, or others are shown
-        nothing of it and `responses` leaves it out.
+        What to do if a reply is still refused or empty after asking again: raise an error, or hide it from other agents
+        and leave it out of `responses`.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class AbstractStructure(ABC):
     moderated : bool
         Whether there is a moderator.
     responses : list of str
-        Responses in the order of turns, that of the moderator last; empty before :meth:`process`.
+        Responses in the order of turns, the moderator's last; empty before :meth:`process`.
     final_response : str or None
         The last response; None before :meth:`process`.
     results : Results or None
@@ -82,7 +82,7 @@ class AbstractStructure(ABC):
     Warns
     -----
     UserWarning
-        If an agent has a task of its own, which takes the place of that of the structure.
+        If an agent has its own task, which replaces the task of the structure.
     """
 
     responses: list[str]
@@ -179,12 +179,12 @@ class AbstractStructure(ABC):
 
     @property
     def moderator(self) -> Moderator | None:
-        """The moderator; after a run in which it wrote its own instructions, one like it that has them."""
+        """The moderator. After a run in which it wrote its own instructions, this is a copy that has them."""
         return self._shown_moderator
 
     @property
     def specification(self) -> dict[str, Any]:
-        """The specification that is carried out, as YAML would hold it."""
+        """The specification of the run, as in a YAML file."""
         return self._deliberation().specification()
 
     @property
@@ -204,15 +204,15 @@ class AbstractStructure(ABC):
         seed: int | None = None,
         execution: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """Carry out the deliberation; what an earlier run left in the structure is replaced.
+        """Carry out the deliberation, replacing the results of an earlier run in this structure.
 
         Parameters
         ----------
         store : str or Path, optional
-            Store in which the run is kept; default ``results/RUN.sqlite`` where `run` is given, else memory.
+            Store that keeps the run; default ``results/RUN.sqlite`` if `run` is given, else memory.
         run : str, optional
-            Name under which the run is kept. A run that was begun under it goes on, and asks nothing again that is
-            answered.
+            Name of the run in the store. If a run with this name has begun, it continues and does not repeat answered
+            calls.
         seed : int, optional
             Seed of this run; default that of the structure.
         execution : mapping, optional
@@ -227,8 +227,8 @@ class AbstractStructure(ABC):
         Raises
         ------
         ModelCallError
-            If a model fails for good, or a last reply is refused or empty; names the agent and the turn, and how to go
-            on.
+            If a model fails permanently, or a last reply is refused or empty. The message names the agent and turn, and
+            says how to continue.
         BudgetExceeded
             If the next call could exceed the budget.
         SpecError, StoreError
@@ -290,12 +290,12 @@ class AbstractStructure(ABC):
         Parameters
         ----------
         filename : str or Path, optional
-            CSV file to which it is written as well.
+            CSV file to write as well.
 
         Returns
         -------
         DataFrame
-            One row a turn, in order: turn, cycle, agent, name, role, response, status, reads, model, evidence.
+            One row per turn, in order: turn, cycle, agent, name, role, response, status, reads, model, evidence.
         """
         results = self._done()
         who = results.agents[["agent", "name", "role", "model"]]
@@ -321,7 +321,7 @@ class AbstractStructure(ABC):
 
 
 class Chain(AbstractStructure):
-    """Agents answer one after another; each is shown the last responses of all, its own earlier ones among them."""
+    """Agents answer one after another; each sees the last responses of all, including its own."""
 
     _kind = "chain"
 
@@ -339,18 +339,18 @@ class Debate(AbstractStructure):
 
 
 class Ensemble(AbstractStructure):
-    """All agents answer at once, and are shown nothing of others; it has no `last_n`."""
+    """All agents answer at once without seeing other responses; it has no `last_n`."""
 
     _kind = "ensemble"
 
 
 class Graph(AbstractStructure):
-    """Agents answer along a directed acyclic graph; each is shown the responses of its direct predecessors, by name.
+    """Agents answer along a directed acyclic graph; each sees the responses of its direct predecessors, by name.
 
     Parameters
     ----------
     agents : list of Agent, or dict of str to Agent
-        The agents; those of a list are named ``Agent 0``, ``Agent 1``, ...
+        The agents; agents in a list get the names ``Agent 0``, ``Agent 1``, ...
     edges : list of tuple
         Pairs (from, to), by position in `agents` or by name.
     task, combination_instructions, **settings
@@ -359,7 +359,8 @@ class Graph(AbstractStructure):
     Raises
     ------
     SpecError
-        Also if an edge names nobody, is given twice, leads to where it began, or closes a cycle, which is named.
+        Also if an edge has an unknown agent, is given twice, leads from an agent to itself, or closes a cycle, which
+        the message names.
     """
 
     _kind = "graph"
@@ -376,14 +377,14 @@ class Graph(AbstractStructure):
     ) -> None:
         if not isinstance(edges, Sequence):
             raise SpecError(
-                f"edges must be a list of pairs (from, to), whose order orders responses; got {type(edges).__name__}"
+                f"edges must be a list of pairs (from, to) in the order of responses; got {type(edges).__name__}"
             )
         self.edges = edges
         super().__init__(agents, task, combination_instructions=combination_instructions, **settings)
 
 
 class Rounds(AbstractStructure):
-    """In each cycle all agents answer; each is shown its neighbours' responses of the cycle before.
+    """In each cycle, all agents answer; each sees its neighbours' responses from the previous cycle.
 
     Parameters
     ----------
@@ -392,12 +393,12 @@ class Rounds(AbstractStructure):
     task : str, optional
         As for :class:`AbstractStructure`.
     network : str or mapping
-        Who is shown whose responses: a network of a specification, such as ``"ring"`` or
-        ``{"kind": "watts-strogatz", "k": 2, "p": 0.1}``; default everybody's.
+        Who sees whose responses: a network as in a specification, such as ``"ring"`` or
+        ``{"kind": "watts-strogatz", "k": 2, "p": 0.1}``; by default, all see all.
     cycles : int
         How often every agent answers; default 2.
     **settings
-        Further arguments of :class:`AbstractStructure`; `last_n` is none of them.
+        Further arguments of :class:`AbstractStructure` except `last_n`.
     """
 
     _kind = "rounds"
@@ -417,7 +418,7 @@ class Rounds(AbstractStructure):
 
 
 class Custom(AbstractStructure):
-    """A structure of your own: a class that inherits :class:`opinionsim.schedules.Structure` and yields turns.
+    """Your own structure: a class that inherits :class:`opinionsim.schedules.Structure` and yields turns.
 
     Parameters
     ----------
@@ -430,7 +431,7 @@ class Custom(AbstractStructure):
     fields : mapping, optional
         Fields of the class.
     **settings
-        Further arguments of :class:`AbstractStructure`; those that the class has no field for are refused.
+        Further arguments of :class:`AbstractStructure`; arguments without a field in the class are refused.
     """
 
     _takes_names = True

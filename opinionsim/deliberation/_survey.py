@@ -1,4 +1,4 @@
-"""The survey of which agents are drawn."""
+"""The survey from which agents are drawn."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def use_survey(
     Parameters
     ----------
     file : str, Path or None
-        The survey, as :func:`opinionsim.surveys.load_survey` reads it; None forgets the one that was named.
+        The survey, as for :func:`opinionsim.surveys.load_survey`; None removes the current one.
     mapping : str, Path or SurveyMapping
-        How its columns become personas; default that of the ANES 2024 pilot study.
+        How its columns become personas; default the mapping of the ANES 2024 pilot study.
     seed : int
-        Seed of the draws, >= 0. Agents are drawn in the order in which they are made, each by weight from all who
-        match, so that the same script has the same agents.
+        Seed of the draws, >= 0. Agents are drawn by weight from all matching respondents in the order in which the
+        script creates them, so the same script gets the same agents.
 
     Returns
     -------
@@ -46,26 +46,26 @@ def use_survey(
 
 
 def drawn_persona(argument: str, ideology: str | None, query: str | None) -> Persona:
-    """A person drawn by weight from the survey in use.
+    """Draw a person by weight from the survey in use.
 
     Parameters
     ----------
     argument : str
-        The argument that asks for it, as errors name it.
+        The argument that needs the person, named in errors.
     ideology : str or None
-        A group of the survey's mapping; that of the ANES 2024 pilot study has the five of Plurals.
+        A group of the survey's mapping; the mapping of the ANES 2024 pilot study has the five groups of Plurals.
     query : str or None
-        Query; None for all, unless there is an ideology.
+        Query; None for all respondents, unless there is an ideology.
 
     Raises
     ------
     SurveyError
-        If no survey is in use, there is no such group, or the query is not valid or matches nobody.
+        If no survey is in use, there is no such group, or the query is not valid or matches no respondent.
     """
     if not _USED:
         raise SurveyError(
-            f"{argument} draws a person from a survey, and none is named; "
-            "call opinionsim.deliberation.use_survey(FILE, mapping='anes2024') first"
+            f"{argument} draws a person from a survey, but no survey is set; call "
+            "opinionsim.deliberation.use_survey(FILE, mapping='anes2024') first"
         )
     survey, rng = _USED[0]
     asked = survey.group(ideology) if ideology is not None else query

@@ -1,4 +1,4 @@
-"""Judges choose between the texts of two conditions, pair by pair."""
+"""Judges who choose between texts of two conditions, pair by pair."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _SIDES = ("text", "other")
 
 
 class Written(SourceCell):
-    """Texts of a cell of the experiment, one a run."""
+    """Texts of a cell of the experiment, one per run."""
 
     agent: int | None = Field(None, ge=0)
     """Number of the participant, from 0, whose last text is used. Null uses the last text of the run, which is the
     moderator's if there is one."""
 
     def unfit(self, size: int) -> str:
-        """That there is no such participant."""
+        """Explain that there is no such participant."""
         known = self.agent is None or self.agent < size
         return "" if known else f"the cell {self.cell!r} has no agent {self.agent}; give one from 0 to {size - 1}"
 
     def text(self, run: Mapping[int, Text]) -> tuple[int, str]:
-        """The turn and the text of a run; the text is empty where its author was refused or gave none."""
+        """The turn and the text of a run; the text is empty if its author refused or wrote nothing."""
         own = [(turn, each) for turn, each in sorted(run.items()) if each.kind not in (PROBE.kind, SELF_REPORT.kind)]
         own = [(turn, each) for turn, each in own if self.agent in (None, each.site.agent)]
         return (own[-1][0], own[-1][1].text if own[-1][1].status in SPOKEN else "") if own else (-1, "")
@@ -42,9 +42,9 @@ class Written(SourceCell):
 class ChoicesInteraction(AskedOnce):
     """Each judge chooses between texts of two cells, pair by pair (Plurals, Ashkinaze et al. 2025; B8).
 
-    A pair are the texts of one replicate of both cells, whose runs are carried out first. All pairs are shown in one
-    run, to each judge in an order of its own; which text of a pair stands first is drawn by judge and pair. A pair that
-    lacks a text, since its author was refused, is left out, and so is that of a text and itself.
+    A pair consists of the texts of one replicate in both cells, whose runs come first. One run shows all pairs, in a
+    different order for each judge. Which text of a pair comes first is drawn for each judge and pair. Pairs are left
+    out if a text is missing because its author refused, or if both texts are the same one.
     """
 
     acts = named(CHOOSE)
@@ -57,7 +57,7 @@ class ChoicesInteraction(AskedOnce):
     """The texts to compare them with. In the same cell, these must be from another participant."""
 
     def replicates(self, n: int) -> Sequence[int]:
-        """One, in which all pairs are shown."""
+        """One replicate, which shows all pairs."""
         return (0,)
 
     def counterparts(self, replicate: int, n: int) -> Sequence[int]:
@@ -65,7 +65,7 @@ class ChoicesInteraction(AskedOnce):
         return range(n)
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, pairs of a text and itself included."""
+        """Problems for a population of `size` agents, including pairs of a text with itself."""
         if self.text == self.other:
             yield ("other",), "names the same texts as text; name another cell, or another agent of it"
         yield from super().conflicts(size)
@@ -85,7 +85,7 @@ class ChoicesInteraction(AskedOnce):
         }
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """A ``choose`` of each judge for each pair."""
+        """A ``choose`` turn for each judge and pair."""
         for judge in range(setting.size):
             order = setting.draws("pairs", judge).permutation(len(setting.read)).tolist()
             for index, place in enumerate(order, judge * len(order)):

@@ -1,4 +1,4 @@
-"""Queues that feed classifiers that compute: texts wait for a full batch, or a time, one queue an instrument."""
+"""Queues that feed classifiers that compute: texts wait for a full batch, or a time, one queue per instrument."""
 
 from __future__ import annotations
 

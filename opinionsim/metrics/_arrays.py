@@ -1,4 +1,4 @@
-"""Opinion arrays as metrics take them: checked, and in rows with one value an agent."""
+"""Checked opinion arrays for metrics, in rows with one value per agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def opinion_array(opinions: ArrayLike, *, empty: bool = False) -> np.ndarray:
     Raises
     ------
     MeasurementError
-        If they are no numbers, hold an infinity, lack an agent axis, or hold no agent and `empty` is False.
+        If they are not numbers, contain an infinity, lack an agent axis, or contain no agent while `empty` is False.
     """
     try:
         values = np.asarray(opinions, dtype=float)
@@ -58,14 +58,14 @@ def _ends(limits: Any) -> Range:
 
 
 def positive(value: float, name: str, *, zero: bool = False) -> float:
-    """Return a finite number above 0, or from 0 on if `zero`; raise an error that names it otherwise."""
+    """Return a finite number above 0 (or at least 0 if `zero`), or raise an error that names it."""
     if not (isinstance(value, Real) and np.isfinite(value) and (value > 0 or (zero and value == 0))):
         raise MeasurementError(f"{name} must be finite and {'at least' if zero else 'above'} 0; got {value!r}")
     return float(value)
 
 
 def ratio(numerator: np.ndarray, denominator: Any) -> np.ndarray:
-    """Quotient where the denominator is positive, NaN elsewhere."""
+    """Divide where the denominator is positive; the result is NaN elsewhere."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     quotient = np.full(numerator.shape, np.nan)
     return np.asarray(np.divide(numerator, denominator, out=quotient, where=denominator > 0))
@@ -73,14 +73,14 @@ def ratio(numerator: np.ndarray, denominator: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Rows:
-    """Opinions as R rows of N agents, with the quantities that several metrics use.
+    """R rows of N opinions, with quantities that several metrics share.
 
     Attributes
     ----------
     x : ndarray (R, N)
         Opinions; NaN where there is none.
     shape : tuple of int
-        Leading shape of the opinions passed, with R rows in all.
+        Leading shape of the opinions that were passed, R rows in total.
     low, high : float
         Ends of the range; NaN where none was passed.
     """
@@ -92,7 +92,7 @@ class Rows:
 
     @classmethod
     def of(cls, opinions: ArrayLike, limits: Range | None = None) -> Rows:
-        """Check opinions and, where a range is given, that they lie in it."""
+        """Check opinions and, if a range is given, check that they lie within it."""
         values = opinion_array(opinions)
         rows = values.reshape(-1, values.shape[-1])
         if limits is None:
@@ -108,7 +108,7 @@ class Rows:
         return cls(np.clip(rows, low, high), values.shape[:-1], low, high)
 
     def back(self, values: np.ndarray) -> Measured:
-        """One value a row, in the leading shape; a float if one distribution was passed."""
+        """One value per row, in the leading shape; a float if a single distribution was passed."""
         return values.reshape(self.shape) if self.shape else values.reshape(-1)[0].item()
 
     @property

@@ -17,7 +17,7 @@ ANY = (-math.inf, math.inf)
 
 
 def limits_of(measure: str, low: float, high: float, ddof: int = 0) -> tuple[float, float]:
-    """What mean opinion and diversity of runs can be, on a scale from `low` to `high`; others have no limits."""
+    """Possible range of mean opinion or diversity on a scale from `low` to `high`; other metrics have no limits."""
     spread = (high - low) / 2 * (math.sqrt(2) if ddof else 1)
     return {"bias": (low, high), "diversity": (0.0, spread)}.get(measure.partition("@")[0], ANY)
 
@@ -36,16 +36,18 @@ def run_band(
     level : float
         Share of the runs in the band, or confidence level.
     blocks : array_like of str (R,), optional
-        The block of each run; for an interval of the mean, runs of one block are one. Default: each run is a block.
+        The block of each run. For an interval of the mean, the runs of a block count as one unit. By default, each run
+        is a block.
     limits : (float, float) or (ndarray (K,), ndarray (K,))
-        What a mean can be, beyond which no interval reaches.
+        Smallest and largest possible mean; intervals are cut off there.
 
     Returns
     -------
     mean, low, high : ndarray (K,)
-        The ends are NaN for fewer than eight runs, and those of an interval of the mean where all runs are equal.
+        The ends are NaN for fewer than eight runs. For an interval of the mean, they are also NaN if all runs are
+        equal.
     n : ndarray of int (K,)
-        Number of runs with a value, those of one block counted once for an interval of the mean.
+        Number of runs with a value; for an interval of the mean, each block counts once.
     """
     from scipy.special import stdtrit
 
@@ -69,7 +71,7 @@ def run_band(
 
 
 def say_band(band: str, level: float, n_runs: ArrayLike = LEAST_RUNS, each: str = "thin lines") -> str:
-    """The meaning of a band in words, and of the marks of single runs; empty where no mean is of two runs.
+    """Describe in words what a band and the marks of single runs mean; empty if no mean covers two runs.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def say_band(band: str, level: float, n_runs: ArrayLike = LEAST_RUNS, each: str 
     n_runs : array_like of int
         Numbers of runs behind the means.
     each : str
-        What single runs are drawn as.
+        How the figure draws single runs.
 
     Raises
     ------
@@ -96,5 +98,5 @@ def say_band(band: str, level: float, n_runs: ArrayLike = LEAST_RUNS, each: str 
     if (counts >= LEAST_RUNS).any():
         said.append("band: " + what.format(f"{100 * level:g}%"))
     if ((counts > 1) & (counts < LEAST_RUNS)).any():
-        said.append(f"{each}: runs, where there are fewer than {LEAST_RUNS}")
+        said.append(f"{each}: single runs of conditions with fewer than {LEAST_RUNS} runs")
     return "; ".join(said)

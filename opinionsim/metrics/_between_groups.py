@@ -12,7 +12,7 @@ from opinionsim.registry import part
 
 
 def numbered(groups: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    """Labels of any kind as numbers from 0 in rows (R, N), -1 where the label is NaN or None."""
+    """Number labels of any kind from 0 in rows (R, N); -1 stands for NaN or None."""
     labels = np.asarray(groups)
     # Labels are numbered before they are repeated for every row.
     known = np.array([label is not None and label == label for label in labels.ravel()], dtype=bool)
@@ -57,7 +57,7 @@ def group_count(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     groups : array_like (N,) or (..., N), optional
@@ -97,7 +97,7 @@ def distinctness(opinions: ArrayLike, range: Range, groups: ArrayLike | None = N
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     groups : array_like (N,) or (..., N), optional
@@ -142,7 +142,7 @@ def group_divergence(opinions: ArrayLike, range: Range, groups: ArrayLike | None
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends a, b of the opinion scale.
     groups : array_like (N,) or (..., N), optional
@@ -180,7 +180,7 @@ def group_consensus(opinions: ArrayLike, range: Range, groups: ArrayLike | None 
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     groups : array_like (N,) or (..., N), optional
@@ -222,7 +222,7 @@ def size_parity(opinions: ArrayLike, range: Range, groups: ArrayLike | None = No
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     groups : array_like (N,) or (..., N), optional

@@ -25,19 +25,19 @@ _NARROW = 0.4
 def qualitative_class(opinions: ArrayLike, range: Range, bins: int = 5) -> np.ndarray:
     """Class of each distribution by its histogram.
 
-    A bin is filled if it holds at least a share 1/(2 bins) of the opinions: half its share of a uniform distribution.
-    Filled bins that touch form a group.
+    A bin is filled if it contains at least a share 1/(2 bins) of the opinions, half its share under a uniform
+    distribution. Adjacent filled bins form a group.
 
     - ``perfect consensus``: all opinions within a thousandth of the range;
     - ``consensus``: one group of at most 0.4 of the bins (but never fewer than one bin);
     - ``polarization``: two groups, one centred below and one above the middle of the range;
     - ``dissensus``: one wider group;
-    - ``clustering``: anything else: three groups and more, or two on one side.
+    - ``clustering``: anything else, that is, three or more groups, or two groups on one side.
 
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     bins : int
@@ -55,8 +55,8 @@ def qualitative_class(opinions: ArrayLike, range: Range, bins: int = 5) -> np.nd
 
     Notes
     -----
-    The classes are those of Devia and Giordano 2022, doi 10.1038/s41598-022-17348-z. The rule and its thresholds
-    are this package's own and need not agree with theirs.
+    The classes are those of Devia and Giordano 2022, doi 10.1038/s41598-022-17348-z. The rule and its thresholds come
+    from this package and may differ from theirs.
     """
     rows = Rows.of(opinions, range)
     filled = rows.counts(bins, 3) * (2 * bins) >= np.maximum(rows.n, 1)[:, None]
@@ -80,7 +80,7 @@ def qualitative_class(opinions: ArrayLike, range: Range, bins: int = 5) -> np.nd
 
 
 def class_transitions(before: ArrayLike, after: ArrayLike) -> np.ndarray:
-    """Number of distributions that went from each class to each other one.
+    """Count how many distributions moved from each class to each other class.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Communities of a network: the partition that Leiden finds, and its modularity."""
+"""Communities of a network that the Leiden algorithm finds, and their modularity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _drawing = Lock()
 
 
 def communities(network: Ties) -> np.ndarray:
-    """The partition of a network into communities of the largest modularity that Leiden finds.
+    """Partition a network into communities with the Leiden algorithm, which maximises modularity.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def communities(network: Ties) -> np.ndarray:
     Returns
     -------
     ndarray (N,) of int64
-        Number of each agent's community, from 0 in the order of their first agents; an agent without ties is one of
-        its own. Equal networks give equal numbers.
+        Number of each agent's community, from 0 in the order of their first agents; an agent without ties forms a
+        community by itself. Equal networks give equal numbers.
 
     Raises
     ------
@@ -44,8 +44,8 @@ def communities(network: Ties) -> np.ndarray:
     Notes
     -----
     The best of ten seeded runs of ``community_leiden`` of igraph (Traag, Waltman and van Eck 2019,
-    doi:10.1038/s41598-019-41695-z). Finding the best partition of all is out of reach but for small networks: another
-    version of igraph, or another order of the agents, may find one a little better or worse.
+    doi:10.1038/s41598-019-41695-z). The best partition can only be found for small networks. Another version of igraph,
+    or another order of the agents, may find a slightly better or worse one.
     """
     size = _size(network)
     ties = TieArrays.of(network, size)
@@ -62,19 +62,18 @@ def modularity(opinions: ArrayLike | None, network: Ties, groups: ArrayLike | No
     Parameters
     ----------
     opinions : array_like (..., N) or None
-        One opinion an agent; agents without one (NaN) are left out with their ties. Nothing else of them counts unless
-        they define the groups. None stands for the whole network.
+        One opinion per agent; agents without one (NaN) are left out with their ties. Opinions have no other effect
+        unless they define the groups. None means the whole network.
     network : Network or tuple of arrays
         Who hears whom; ties count with their weight, in both directions.
     groups : array_like (N,) or (..., N), optional
-        Name of each agent's group; NaN or None where it has none, which leaves it out. Default the partition of
-        :func:`communities`, of the largest modularity that Leiden finds.
+        Name of each agent's group; NaN or None leaves out an agent. Default the partition of :func:`communities`.
 
     Returns
     -------
     float or ndarray (...)
-        Below 1. 0 where all are in one community, as in a complete network; negative where groups avoid themselves.
-        NaN without ties.
+        Below 1. 0 if all agents are in one community, as in a complete network; negative if ties within groups are
+        rarer than expected. NaN without ties.
 
     Raises
     ------

@@ -73,9 +73,9 @@ def order_levels(values: Iterable[Any]) -> list[Any]:
     Returns
     -------
     list
-        Framings, bias levels, memories, worlds and categories in the order of the study (Chuang et al.
-        2023, Table 1), initial opinions from positive to negative, numbers increasing, anything else as
-        it first appears.
+        Framings, bias levels, memories, worlds and categories come in the order of the study (Chuang et al. 2023, Table
+        1), initial opinions from positive to negative, numbers in increasing order, and anything else in order of first
+        appearance.
     """
     distinct = list(dict.fromkeys(value for value in values if not pd.isna(value)))
     if all(value in _LEVELS for value in distinct):
@@ -91,12 +91,12 @@ def in_order(frame: pd.DataFrame, axes: Sequence[str], of: pd.DataFrame | None =
     Parameters
     ----------
     frame : DataFrame
-        One column a condition; it may have other columns.
+        One column per condition; it may have other columns.
     axes : sequence of str
         The conditions, the first being the outermost.
     of : DataFrame, optional
-        The runs the rows are of. If their cells are ordered (:attr:`opinionsim.Results.ordered_runs`), levels stand as
-        they first appear there.
+        The runs that the rows describe. If their cells are ordered (:attr:`opinionsim.Results.ordered_runs`), levels
+        follow the order in which they first appear there.
 
     Returns
     -------
@@ -124,14 +124,15 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store; all columns but the fixed ones are swept axes.
+        Frame of a store; all columns except the fixed ones are swept axes.
 
     Returns
     -------
     tuple of str
-        Columns with more than one value: named ones such as framing, confirmation bias and memory first, then
-        swept paths that the named columns do not express, ``topic`` last. A label that a sweep gives to several
-        fields at once replaces the columns it determines. Seeds and replicates repeat a condition and are left out.
+        Columns with more than one value. Named columns such as framing, confirmation bias and memory come first, then
+        swept paths that the named columns do not express, and ``topic`` last. A label that a sweep gives to several
+        fields at once replaces the columns that it determines. Seeds and replicates are left out because they repeat a
+        condition.
     """
     named = [column for column in _CONDITIONS if column in runs.columns and _varies(_levels(runs, column))]
     swept = [str(column) for column in runs.columns if column not in _FIXED and column not in _REPEATS]
@@ -235,7 +236,7 @@ def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def none_complete(runs: pd.DataFrame, undone: str) -> SpecError:
-    """The error that no run is complete, so that there is nothing `undone`: how far runs are, and what can be done."""
+    """Return the error for results without a complete run, which says how far the runs are and what you can do."""
     told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
     go_on = "`opinionsim run` goes on, and `opinionsim room` where people take part"
     if set(runs["status"]) <= {"trial", "withdrawn"}:
@@ -246,7 +247,7 @@ def none_complete(runs: pd.DataFrame, undone: str) -> SpecError:
 def condition_rows(
     runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The metrics of runs with the conditions that they are of, once it is sure that each run counts once.
+    """Join metrics of runs with their conditions, after checking that each run counts once.
 
     Parameters
     ----------
@@ -281,9 +282,9 @@ def condition_rows(
 def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str] | None = None) -> pd.DataFrame:
     """Mean and standard error of bias and diversity for every condition.
 
-    Blocks are averaged within each topic first, so that each topic counts once; then mean and standard error are taken
-    over the topics, or over blocks where there is one topic. Only complete runs count, and of these only cells with an
-    instrument of stance.
+    The function first averages blocks within each topic, so each topic counts once. It then takes the mean and standard
+    error over topics, or over blocks if there is only one topic. Only complete runs of cells with an instrument of
+    stance count.
 
     Parameters
     ----------
@@ -292,23 +293,23 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
     metrics : DataFrame
         From :func:`run_metrics`.
     by : sequence of str, optional
-        Columns of `runs` that define a condition; default all that vary (:func:`condition_axes`) but the topic.
+        Columns of `runs` that define a condition; default all that vary (:func:`condition_axes`) except the topic.
 
     Returns
     -------
     DataFrame
-        One row a condition, kind of text and evidence: the columns `by`, ``kind, evidence, bias, bias_se, diversity,
-        diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_withheld, n_agents, n_measured, n_never,
-        n_with_turn, never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, change, change_low,
+        One row per condition, kind of text and kind of evidence: the columns `by`, ``kind, evidence, bias, bias_se,
+        diversity, diversity_se, assigned_bias, assigned_diversity, n, over, n_runs, n_withheld, n_agents, n_measured,
+        n_never, n_with_turn, never_measured_rate, bias_low, bias_high, mean_age, off_scale_mass, change, change_low,
         change_high, n_both, n_not_both, measured_start, n_turns, missing_rate, refused_at_first_rate, refused_rate,
         empty_rate, truncated_rate, off_scale_rate, skipped_rate, ambiguous_rate, flagged_rate, unheard_rate,
         n_failed_reflections, n_stripped, validation, ddof``. ``n`` is the number of units with a bias. ``n_withheld``
-        of the ``n_runs`` runs have none, since too few of their participants were measured (:func:`run_metrics`);
-        ``bias_low`` and ``bias_high`` are of all runs, ``change``, its bounds and its numbers of agents of the others.
-        ``unheard_rate`` is the share of the messages to be read that nobody received; the rates from ``missing_rate``
-        to ``flagged_rate`` are shares of texts and skipped turns (:func:`run_metrics`), NaN where the metrics were made
-        without turns and only these tell. Standard errors are population SD/sqrt(n), and NaN for fewer than two units:
-        the published convention, and no ground for an interval (:func:`opinionsim.analysis.estimate`).
+        of the ``n_runs`` runs have no bias because too few of their participants were measured (:func:`run_metrics`).
+        ``bias_low`` and ``bias_high`` cover all runs; ``change``, its bounds and its numbers of agents cover only the
+        runs with a bias. ``unheard_rate`` is the share of the messages to be read that nobody received; the rates from
+        ``missing_rate`` to ``flagged_rate`` are shares of texts and skipped turns (:func:`run_metrics`), NaN if they
+        need turns and the metrics were computed without them. Standard errors are population SD/sqrt(n), and NaN for
+        fewer than two units. This is the published convention; for intervals, use :func:`opinionsim.analysis.estimate`.
 
     Raises
     ------
@@ -326,7 +327,7 @@ def condition_metrics(runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[st
 
 
 def condition_means(rows: pd.DataFrame, axes: Sequence[str]) -> pd.DataFrame:
-    """The frame of :func:`condition_metrics` from rows that were found sound (:func:`condition_rows`)."""
+    """Compute the frame of :func:`condition_metrics` from checked rows (:func:`condition_rows`)."""
     unit = "topic" if "topic" not in axes and rows["topic"].nunique() > 1 else "block"
     keys = [*axes, "kind", "evidence"]
     names = ["bias", "diversity", "assigned_bias", "assigned_diversity", "bias_low", "bias_high", "mean_age"]

@@ -32,22 +32,24 @@ def random_walk_controversy(
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none.
+        One opinion per agent, within the range; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom.
     range : (float, float)
         Ends of the opinion scale. The sides are below and above its middle; agents exactly there have no side and are
         left out with their ties.
     groups : array_like (N,) or (..., N), optional
-        Name of each agent's side in the place of that of its opinion: two names, and NaN or None where it has none.
+        Name of each agent's side, instead of the side of its opinion: two names, and NaN or None for agents without a
+        side.
     hubs : int
-        Number k of hubs of a side, the members with the largest degrees; those that tie with the k-th are hubs too.
+        Number k of hubs on each side: the members with the largest degrees. Members with the same degree as the k-th
+        are hubs too.
 
     Returns
     -------
     float or ndarray (...)
-        1 where no walk changes sides, about 0 where walks end on either side wherever they start, negative where they
-        tend to change sides. NaN unless walks from both sides end, and on both sides.
+        1 if no walk changes sides, about 0 if the side on which a walk ends does not depend on where it starts, and
+        negative if walks tend to change sides. NaN unless walks start and end on both sides.
 
     Raises
     ------
@@ -63,10 +65,10 @@ def random_walk_controversy(
     - Pitfall: depends on the number of hubs, so report it; if all degrees are equal, every agent is a hub
 
     Garimella, De Francisci Morales, Gionis and Mathioudakis 2018. A walk starts on either side with probability 1/2, at
-    any member alike. It goes from an agent to one that it hears, in proportion to the weights of ties, and ends at the
-    first hub of either side that it meets, after one step at least. Walks that can meet no hub are left out. The degree
-    of an agent is the weight of the ties over which it is heard. Probabilities are not simulated: they solve the
-    linear equations of the walk.
+    a member drawn uniformly. It goes from an agent to one that it hears, in proportion to the weights of ties, and ends
+    at the first hub of either side that it meets, after at least one step. Walks that cannot meet a hub are left out.
+    The degree of an agent is the weight of the ties over which others hear it. The function computes the probabilities
+    from the linear equations of the walk and does not simulate walks.
     """
     whole_number("hubs", hubs, 1, MeasurementError)
     rows = Rows.of(opinions, range)

@@ -1,4 +1,4 @@
-"""Times of convergence and consensus, and the opinions runs end at; events not seen are marked as censored."""
+"""Times of convergence and consensus, and final opinions of runs; events that no record shows count as censored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FirstTime(NamedTuple):
     time : float or ndarray (...)
         Time of the record at which the event is first seen; NaN where no record shows it.
     censored : bool or ndarray of bool (...)
-        True where no record shows the event: it may happen later. Leaving such runs out makes a mean time too small.
+        True if no record shows the event, which may happen later. A mean time that leaves out such runs is too small.
     """
 
     time: Measured
@@ -36,7 +36,7 @@ class ExitProbability(NamedTuple):
     n_runs : int
         All runs.
     n_undecided : int
-        Runs that ended without a consensus on any value; they are censored, and counted in `n_runs`.
+        Runs that ended without a consensus on any value. They are censored and count in `n_runs`.
     """
 
     probability: float
@@ -81,8 +81,8 @@ def largest_change(opinions: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray (..., K-1)
-        At least 0; infinity where an opinion appears or is lost. An agent without an opinion in both records does
-        not change.
+        At least 0; infinity if an opinion appears or disappears. An agent without an opinion in either record does not
+        change.
 
     Raises
     ------
@@ -108,14 +108,14 @@ def convergence_time(
     times : array_like (K,), optional
         Time of each record; default 0, 1, ...
     tolerance : float
-        Opinions count as unchanged between two records if every agent's changes by less than this.
+        Opinions count as unchanged between two records if every agent's opinion changes by less than this.
     window : int
         Number of successive pairs of records without a change.
 
     Returns
     -------
     FirstTime
-        Time of the record that begins the first such stretch; censored where there is none.
+        Time of the record that begins the first such stretch; censored if there is none.
 
     Raises
     ------
@@ -124,8 +124,8 @@ def convergence_time(
 
     Notes
     -----
-    Where one pair moves in each step, quiet steps occur long before convergence: let records lie at least N steps
-    apart, or make the window long.
+    If one pair moves in each step, quiet steps occur long before convergence. Keep records at least N steps apart, or
+    use a long window.
     """
     positive(tolerance, "tolerance")
     whole_number("window", window, 1, MeasurementError)
@@ -152,7 +152,7 @@ def consensus_time(opinions: ArrayLike, times: ArrayLike | None = None, toleranc
     Returns
     -------
     FirstTime
-        Censored where opinions agree in no record. With noise they may part again.
+        Censored if opinions do not agree in any record. With noise, they may diverge again.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Hartigan's dip: how far a sample is from every unimodal distribution."""
+"""Hartigan's dip: the distance of a sample from the closest unimodal distribution."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def dip(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
 
     Returns
     -------
@@ -139,8 +139,8 @@ def dip(opinions: ArrayLike) -> Measured:
     - Source: Hartigan & Hartigan 1985
     - Pitfall: its p-value is for continuous opinions; ratings on few points count as many modes
 
-    Hartigan and Hartigan 1985. G may have a point mass at its mode, so that equal opinions there do not raise the dip;
-    equal opinions elsewhere do, by half their share.
+    Hartigan and Hartigan 1985. G may have a point mass at its mode, so equal opinions there do not raise the dip. Equal
+    opinions elsewhere raise it by half their share.
     """
     rows = Rows.of(opinions)
     return rows.back(_dip_rows(rows.ordered, rows.n))
@@ -165,7 +165,7 @@ def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measu
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
     n_null : int
         Uniform samples to draw for each sample size that occurs.
     seed : int
@@ -179,13 +179,13 @@ def dip_p_value(opinions: ArrayLike, n_null: int = 2000, seed: int = 0) -> Measu
     Raises
     ------
     MeasurementError
-        If `n_null` is no whole number above 0.
+        If `n_null` is not a whole number above 0.
 
     Notes
     -----
-    The uniform distribution is the least favourable unimodal one asymptotically (Hartigan and Hartigan 1985,
-    doi 10.1214/aos/1176346577). The test is for continuous opinions: ratings on a few points tie, which alone makes
-    p-values small.
+    The uniform distribution is the least favourable unimodal one asymptotically (Hartigan and Hartigan 1985, doi
+    10.1214/aos/1176346577). Use the test for continuous opinions only: ratings on a few points have ties, which alone
+    make p-values small.
     """
     whole_number("n_null", n_null, 1, MeasurementError)
     rows = Rows.of(opinions)

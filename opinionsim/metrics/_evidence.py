@@ -16,14 +16,14 @@ NOT_SET = "not set"
 
 
 def kinds_in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
-    """Distinct kinds of text, the one that is shown where none is named first.
+    """Return the distinct kinds of text; the first is the one shown by default.
 
     Parameters
     ----------
     kinds : iterable of str
         Kinds of text; repetitions are allowed.
     texts : iterable of str
-        Values of the column `texts` of runs: the kinds of each, in order, with commas between.
+        Values of the column `texts` of runs: the kinds of each run, in order, separated by commas.
     """
     places: dict[str, int] = {}
     for order in dict.fromkeys(texts):
@@ -33,12 +33,12 @@ def kinds_in_order(kinds: Iterable[str], texts: Iterable[str]) -> list[str]:
 
 
 def chosen_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame, none: str = "") -> str:
-    """The kind of text that is named, else the first of those whose stance was measured; empty where there is none.
+    """Return the named kind of text, or the first kind whose stance was measured; empty if there is none.
 
     Raises
     ------
     SpecError
-        If there is none and `none` says what follows from that, or the one that is named is not among them.
+        If there is none and `none` gives the message for this case, or if the named kind is not among them.
     """
     present = kinds_in_order(kinds, runs.get("texts", ()))
     if none and not present:
@@ -79,9 +79,9 @@ BY_MODELS = frozenset({"model", "mixed", "human+model", "equation+model"})
 
 
 def evidence_of(evidence: Iterable[str]) -> str:
-    """The kind of evidence of what rests on several runs or agents: what joins theirs, as in ``human+model``.
+    """Return the kind of evidence of a result from several runs or agents, joined as in ``human+model``.
 
-    It is ``mixed`` where a scripted stand-in is or may be among several kinds.
+    The kind is ``mixed`` if one of several kinds is, or may be, scripted.
     """
     joined = "+".join(sorted({kind for each in evidence for kind in each.split("+")}))
     return joined if joined in EVIDENCE else "mixed"
@@ -103,7 +103,7 @@ def evidence_statement(evidence: Iterable[str]) -> str:
     Raises
     ------
     MeasurementError
-        If a value is none of those of :data:`EVIDENCE`, or there is no value.
+        If a value is not in :data:`EVIDENCE`, or there is no value.
     """
     present = set(evidence)
     unknown = sorted(str(value) for value in present if value not in EVIDENCE)
@@ -124,8 +124,8 @@ def played_by(models: Iterable[str], evidence: Iterable[str]) -> str:
     Returns
     -------
     str
-        The names of the chat models and equations. The scripted stand-in alone is not named, since every title states
-        it; in runs of several kinds of authors it is, since their title leaves it open.
+        The names of the chat models and equations. The scripted model is named only in runs with several kinds of
+        authors, whose title does not say which kinds; the titles of purely scripted runs already name it.
     """
     pairs = dict.fromkeys(zip(models, evidence, strict=True))
     players = list(dict.fromkeys(model for model, kind in pairs if model and kind != "equation"))
@@ -148,12 +148,12 @@ def instrument_validation(evidence: str, kinds: Collection[str], audited: str = 
     kinds : collection of str
         Kinds of text the instrument codes. A self-report needs no interpretation.
     audited : str
-        What audits on record have found for the instrument and the model of the run; empty without any.
+        Findings of recorded audits for the instrument and the model of the run; empty without audits.
 
     Returns
     -------
     str
-        What audits have found; without any, :data:`NOT_VALIDATED` where a classifier reads texts that chat models wrote
+        The findings of audits. Without audits, :data:`NOT_VALIDATED` if a classifier reads texts that chat models wrote
         or may have written, else empty.
     """
     if not set(kinds) - {SELF_REPORT}:
@@ -167,14 +167,14 @@ def validation_statement(validation: Iterable[object], kind: str | None = None) 
     Parameters
     ----------
     validation : iterable
-        Column `validation` of the runs frame, one value a run; an empty text or NaN says nothing.
+        Column `validation` of the runs frame, one value per run; empty texts and NaN are ignored.
     kind : str, optional
-        Kind of text the result is read from; for self-reports the statement is empty. Default any other.
+        Kind of text that the result is based on; for self-reports, the statement is empty. Default any other kind.
 
     Returns
     -------
     str
-        Each distinct text, with its number of runs where these are not all; empty where there is no text.
+        Each distinct text, with its number of runs unless it applies to all; empty if there is no text.
     """
     if kind == SELF_REPORT:
         return ""
@@ -186,12 +186,12 @@ def validation_statement(validation: Iterable[object], kind: str | None = None) 
 
 
 def named_models(returned: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str, list[str]]:
-    """Models that answered, with their fingerprints in brackets, by the name of the model that was asked.
+    """Return the models that answered, with their fingerprints in brackets, by the name of the requested model.
 
     Parameters
     ----------
     returned : mapping of str to iterable of (str, str)
-        Models and fingerprints that came with replies, as a store has them.
+        Models and fingerprints that replies returned, from a store.
     """
     return {
         name: [f"{model} ({fingerprint})" if fingerprint else model for model, fingerprint in sorted(found)]
@@ -200,12 +200,12 @@ def named_models(returned: Mapping[str, Iterable[tuple[str, str]]]) -> dict[str,
 
 
 def answered_otherwise(models: Mapping[str, Collection[str]]) -> list[str]:
-    """A sentence on each name under which a model answered that calls itself otherwise, or several did.
+    """Return a sentence about each requested model that answered under another name or under several names.
 
     Parameters
     ----------
     models : mapping of str to collection of str
-        As :func:`named_models` gives them. Of a model that an instrument asks, only the instrument is known, and no
+        As :func:`named_models` returns them. For a model that an instrument asks, only the instrument is known, not
         ``provider:model``.
     """
     told = []

@@ -13,12 +13,12 @@ from opinionsim.metrics._evidence import BELIEF, NOT_SET, SELF_REPORT
 
 
 def axis_name(axis: str) -> str:
-    """Name of a condition: the last part of its path, in words."""
+    """Return the name of a condition in words: the last part of its path."""
     return axis.rsplit(".", 1)[-1].replace("_", " ")
 
 
 def topic_titles(runs: pd.DataFrame) -> dict[str, str]:
-    """Titles of topics by their names, those left out that have none of their own."""
+    """Return the titles of topics by name; topics without a title are left out."""
     if "topic_title" not in runs.columns:
         return {}
     known = runs.loc[runs["topic_title"].notna() & (runs["topic_title"] != ""), ["topic", "topic_title"]]
@@ -27,14 +27,14 @@ def topic_titles(runs: pd.DataFrame) -> dict[str, str]:
 
 
 def level_name(axis: str | None, level: Any, titles: Mapping[str, str]) -> str:
-    """A level with the name of its condition; the title of a topic, where `titles` has one, stands alone."""
+    """Return a level with the name of its condition. For a topic with a title in `titles`, return only the title."""
     if axis == "topic" and level in titles:
         return titles[level]
     return f"{axis_name(str(axis))}: {level}"
 
 
 def describe(run: pd.Series, without: tuple[str, ...] = (), among: pd.DataFrame | None = None) -> str:
-    """The condition of a run in words, leaving out some columns; with its level of all that varies `among` the runs."""
+    """Describe a run's condition without some columns, including its level of all that varies `among` the runs."""
     bias, memory = run["confirmation_bias"], run["memory"]
     if run["evidence"] == "equation" and run["topic"] == "none":
         # Opinions of an equation need no topic.
@@ -59,12 +59,12 @@ def _is_set(level: Any) -> bool:
 
 
 def outdated(runs: Sequence[pd.Series]) -> str:
-    """Note on how many of the runs drawn answer an earlier wording or could not be coded; empty if none."""
+    """Say how many of the runs in the figure answer an earlier wording or could not be coded; empty if none."""
     n = sum(run["status"] == "complete" and _is_set(run["error"]) and run["error"] != "" for run in runs)
     if not n:
         return ""
     answer = "answers" if n == 1 else "answer"
-    fault = "an earlier wording of the prompts than there is now, or could not be coded"
+    fault = "an earlier wording of the prompts than the current one, or could not be coded"
     return f"{n} of the runs drawn {answer} {fault}; see runs.error"
 
 
@@ -77,12 +77,12 @@ def name_instrument(kind: str, classifier: str) -> str:
 
 
 def provenance(run: pd.Series, n_replicates: int) -> str:
-    """The replicate of a run in words."""
+    """Return the replicate of a run in words."""
     return f"replicate {run['replicate']} (of {n_replicates})" if n_replicates > 1 else "one run"
 
 
 def check_columns(runs: pd.DataFrame, columns: Iterable[str]) -> None:
-    """Refuse columns that the runs do not have.
+    """Refuse columns that do not occur in the runs.
 
     Raises
     ------
@@ -107,16 +107,16 @@ def named_conditions(
     by : str or sequence of str, optional
         Columns that define a condition; topics may differ within one. Default: each cell is a condition.
     most : int, optional
-        Most conditions that are kept.
+        Maximum number of conditions to keep.
 
     Returns
     -------
     runs : DataFrame
-        Those of the conditions that are kept, with the name of each in column ``condition``.
+        Runs of the kept conditions, with the name of the condition in column ``condition``.
     factors : DataFrame
-        One row a condition, whose name is the index, with its level of each factor in words.
+        One row per condition, indexed by its name, with its level of each factor in words.
     notes : list of str
-        How many topics a condition has, and how many conditions are left out.
+        Notes on the number of topics per condition and the number of conditions left out.
 
     Raises
     ------

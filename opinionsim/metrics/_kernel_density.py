@@ -66,7 +66,7 @@ def density(
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     bandwidth : float
@@ -90,7 +90,8 @@ def density(
 
     Notes
     -----
-    Mass of the kernels beyond the ends is lost: with opinions near an end the density integrates to less than 1.
+    The part of a kernel beyond the ends of the range is cut off, so the density integrates to less than 1 if opinions
+    lie near an end.
     """
     rows = Rows.of(opinions, range)
     positive(bandwidth, "bandwidth")
@@ -114,7 +115,7 @@ def fragmentation(
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale, mapped to -M and M.
     bandwidth, step : float
@@ -144,8 +145,8 @@ def fragmentation(
     - Pitfall: for a group at an end of the range, half of the kernel is cut off and only one flank counts; depends on
       the bandwidth relative to the range; integer ratings always look fragmented
 
-    Lorenz, Neumann and Schröder 2021, with the settings of their program. Only half of the kernel of a group at an
-    end lies in the range, and only one flank of it counts.
+    Lorenz, Neumann and Schröder 2021, with the settings of their program. For a group at an end of the range, only half
+    of its kernel lies in the range, and only one flank counts.
     """
     check_ddof(ddof)
     own = Rows.of(opinions, range)
@@ -165,7 +166,7 @@ def valley_labels(opinions: ArrayLike, range: Range, bandwidth: float = 0.05, de
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none.
+        One opinion per agent, within the range; NaN if the agent has none.
     range : (float, float)
         Ends of the opinion scale.
     bandwidth : float
@@ -186,8 +187,8 @@ def valley_labels(opinions: ArrayLike, range: Range, bandwidth: float = 0.05, de
 
     Notes
     -----
-    After the grouping by density of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443, which counts every
-    local minimum.
+    Based on the grouping by density of Bramson et al. 2016, doi 10.1080/0022250X.2016.1147443, which counts every local
+    minimum.
     """
     rows = Rows.of(opinions, range)
     if not 0 < depth < 1:

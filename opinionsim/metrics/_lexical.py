@@ -37,20 +37,20 @@ def tokenise(text: str) -> list[str]:
     Parameters
     ----------
     text : str
-        Any text whose words stand apart.
+        Any text with separated words.
 
     Returns
     -------
     list of str
-        A word is a run of letters and digits. An apostrophe between two of them belongs to the word, curly or
-        straight ("don't" is one word); a hyphen parts words ("well-known" is two). A number keeps the commas and points
-        between its digits ("1,200.5" is one word). All other punctuation, symbols and emoji are no words.
+        A word is a sequence of letters and digits. A curly or straight apostrophe between two of them belongs to the
+        word ("don't" is one word); a hyphen separates words ("well-known" is two). A number keeps the commas and points
+        between its digits ("1,200.5" is one word). Other punctuation, symbols and emoji are ignored.
 
     Notes
     -----
-    Texts are put in the normal form NFC first. Scripts without spaces, as Chinese, and scripts whose vowels are
-    combining marks, as Devanagari, are not cut into words; pass words of one's own to :func:`type_token_ratio` and
-    :func:`hdd`.
+    Texts are first converted to the normal form NFC. The function cannot split scripts without spaces (such as Chinese)
+    or scripts whose vowels are combining marks (such as Devanagari) into words. For these, pass your own words to
+    :func:`type_token_ratio` and :func:`hdd`.
     """
     return _TOKEN.findall(unicodedata.normalize("NFC", text).translate(_APOSTROPHES).lower())
 
@@ -68,16 +68,16 @@ def type_token_ratio(tokens: Sequence[str], n: int = 1) -> float:
     Returns
     -------
     float
-        In (0, 1]; 1 where no n-gram occurs twice, NaN for fewer than n words.
+        In (0, 1]; 1 if no n-gram occurs twice, NaN for fewer than n words.
 
     Raises
     ------
     MeasurementError
-        If `tokens` is a text, or n is no whole number of at least 1.
+        If `tokens` is a text, or n is not a whole number of at least 1.
 
     Notes
     -----
-    The ratio falls as a text grows: compare texts of equal length, or use :func:`hdd`.
+    The ratio falls as a text gets longer, so compare texts of equal length or use :func:`hdd`.
     """
     return _ratio(_counts([_words(tokens)], n))
 
@@ -101,8 +101,7 @@ def hdd(tokens: Sequence[str], n: int = 1, sample: int = _SAMPLE) -> float:
     Returns
     -------
     float
-        In (0, 1], exact but for rounding; 1 where no n-gram occurs twice. NaN where there are fewer n-grams than are to
-        be drawn.
+        In (0, 1], exact except for rounding; 1 if no n-gram occurs twice. NaN if there are fewer n-grams than `sample`.
 
     Raises
     ------
@@ -112,7 +111,7 @@ def hdd(tokens: Sequence[str], n: int = 1, sample: int = _SAMPLE) -> float:
     Notes
     -----
     McCarthy and Jarvis 2010, doi 10.3758/BRM.42.2.381, after their paper of 2007. Their sum of contributions is the
-    same number. It does not depend on the length of the text, save that a longer text has more topics.
+    same number. The measure does not depend on the length of the text, except that longer texts cover more topics.
     """
     return _expected_ratio(_counts([_words(tokens)], n), sample)
 
@@ -123,7 +122,7 @@ def lexical_diversity(texts: Iterable[str], sample: int = _SAMPLE) -> dict[str, 
     Parameters
     ----------
     texts : iterable of str
-        Texts that are pooled. Words are those of :func:`tokenise`; no n-gram leads from one text into the next.
+        Texts to pool. :func:`tokenise` splits them into words; n-grams do not cross from one text into the next.
     sample : int
         n-grams that HD-D draws, at least 1.
 
@@ -131,7 +130,7 @@ def lexical_diversity(texts: Iterable[str], sample: int = _SAMPLE) -> dict[str, 
     -------
     dict of str to float
         ``ttr_1, ..., ttr_5, hdd_1, ..., hdd_5`` (:data:`LEXICAL`), each in (0, 1]. A type-token ratio is NaN without
-        n-grams, HD-D with fewer n-grams than `sample`.
+        n-grams, and HD-D is NaN with fewer n-grams than `sample`.
 
     Raises
     ------
@@ -162,7 +161,7 @@ def _words(tokens: Sequence[str]) -> list[str]:
 
 
 def _counts(texts: Sequence[Sequence[str]], n: int) -> np.ndarray:
-    """How often each n-gram occurs in several texts together, one number a type."""
+    """How often each n-gram occurs in several texts together, one number per type."""
     whole_number("n", n, 1, MeasurementError)
     found = Counter(chain.from_iterable(zip(*(words[start:] for start in range(n)), strict=False) for words in texts))
     return np.fromiter(found.values(), dtype=np.int64, count=len(found))
@@ -191,7 +190,7 @@ def _expected_ratio(counts: np.ndarray, sample: int) -> float:
 def lexical_frame(
     runs: pd.DataFrame, turns: pd.DataFrame, kind: str = "response", sample: int = _SAMPLE
 ) -> pd.DataFrame:
-    """Lexical diversity of what the participants of every run said.
+    """Lexical diversity of the participants' texts in every run.
 
     Parameters
     ----------
@@ -205,9 +204,10 @@ def lexical_frame(
     Returns
     -------
     DataFrame
-        One row a cell and run: ``run_id, cell, replicate, block, kind, n_texts, n_missing, n_words``, the ten measures
-        of :func:`lexical_diversity` over the ``n_texts`` texts pooled, ``evidence``. ``n_missing`` turns are refused,
-        empty, cut off or skipped and have no part in the corpus. Texts of others than participants are left out.
+        One row per cell and run: ``run_id, cell, replicate, block, kind, n_texts, n_missing, n_words``, the ten
+        measures of :func:`lexical_diversity` over the ``n_texts`` texts pooled, ``evidence``. ``n_missing`` turns were
+        refused, empty, cut off or skipped and are not part of the corpus. The corpus contains only texts of
+        participants.
 
     Raises
     ------
@@ -216,8 +216,8 @@ def lexical_frame(
 
     Notes
     -----
-    A run is one observation, for its texts answer each other. Type-token ratios of cells whose texts differ in
-    length are not comparable.
+    Treat each run as one observation because its texts answer each other. Do not compare type-token ratios of cells
+    whose texts differ in length.
     """
     require(runs, "runs", ("run_id", "cell", "replicate", "block", "n_agents", "evidence"))
     require(turns, "turns", ("run_id", "turn", "agent", "kind", "status", "message"))
@@ -251,7 +251,8 @@ class DiversityComponent:
     explained : float
         Share of the variance of the standardised measures that the component explains, in (0, 1].
     loadings : Series
-        Weight of each measure, by name; their squares sum to 1. 0 for a measure that is the same in all corpora.
+        Weight of each measure, by name. The squared weights sum to 1, and a measure that is equal in all corpora has
+        weight 0.
     """
 
     scores: pd.Series[float]
@@ -260,20 +261,19 @@ class DiversityComponent:
 
 
 def diversity_component(measures: pd.DataFrame) -> DiversityComponent:
-    """One score of lexical diversity: the first principal component of the ten standardised measures.
+    """Compute one score of lexical diversity, the first principal component of the ten standardised measures.
 
     Parameters
     ----------
     measures : DataFrame
-        One row a corpus with the columns :data:`LEXICAL`, as :func:`lexical_frame` gives them; other columns are
+        One row per corpus with the columns :data:`LEXICAL`, as :func:`lexical_frame` gives them; other columns are
         ignored.
 
     Returns
     -------
     DiversityComponent
-        Scores have the index of `measures`. Measures are standardised with the standard deviation of the corpora
-        (ddof 0), those with a missing measure left out. The sign is such that the loadings have a positive sum: more
-        diverse is higher.
+        Scores have the index of `measures`. Measures are standardised with their standard deviation (ddof 0) over the
+        corpora that have all measures. The loadings have a positive sum, so a higher score means more diversity.
 
     Raises
     ------
@@ -282,8 +282,8 @@ def diversity_component(measures: pd.DataFrame) -> DiversityComponent:
 
     Notes
     -----
-    Ashkinaze et al. 2024, appendix C (B8). Scores depend on the corpora they are computed with: compute them for all
-    cells together, and compare none across two calls.
+    Ashkinaze et al. 2024, appendix C (B8). Scores depend on all corpora in the call, so compute them for all cells
+    together and do not compare scores from different calls.
     """
     require(measures, "measures", LEXICAL)
     table = measures[list(LEXICAL)].astype(float)

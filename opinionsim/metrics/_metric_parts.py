@@ -36,8 +36,8 @@ class Metric:
     name : str
         Its key in :data:`METRICS` and the name of its function; for a user's metric its import path.
     function : callable
-        Takes opinions (..., N), and further arguments by keyword; returns (...). One with an argument `vectors` takes
-        opinions (..., N, D) where that is true.
+        Takes opinions (..., N) and keyword arguments, and returns (...). A function with an argument `vectors` takes
+        opinions (..., N, D) if that argument is true.
     meaning : str
         What it measures, in one line.
     formula : str
@@ -45,15 +45,15 @@ class Metric:
     values : str
         Values it can take.
     source, doi : str
-        Source of the definition; empty where it is elementary.
+        Source of the definition; empty if it is elementary.
     pitfall : str
         Known pitfalls; may be empty.
 
     Notes
     -----
-    The texts stand in the docstring of the function, as items ``- Meaning: ...``, ``- Formula: ...``,
-    ``- Values: ...``, ``- Source: ...`` and ``- Pitfall: ...``. A missing item is empty; a missing meaning is
-    the first line of the docstring.
+    The function's docstring contains these texts as items ``- Meaning: ...``, ``- Formula: ...``, ``- Values: ...``,
+    ``- Source: ...`` and ``- Pitfall: ...``. A missing item is empty; a missing meaning is the first line of the
+    docstring.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """What an axis calls it: its name in words and what it measures, or its meaning where that says enough."""
+        """Label for an axis: the metric's name and meaning, or only its meaning if that is clear enough."""
         return self.meaning if self.name == "bias" else f"{self.name.replace('_', ' ')} ({self.meaning})"
 
     @cached_property
     def takes(self) -> Mapping[str, Any]:
-        """All arguments beside opinions, each with its default, or :mod:`inspect`'s mark for none."""
+        """All arguments except opinions, each with its default or the :mod:`inspect` mark for none."""
         parameters = inspect.signature(self.function).parameters
         return {name: each.default for name, each in parameters.items() if name != "opinions"}
 
@@ -103,7 +103,7 @@ METRICS: Mapping[str, Metric] = Catalogue("metric", lambda part: Metric.of(part.
 
 
 def find_metric(named: str | Callable[..., Any]) -> Metric:
-    """A metric by its name, or a user's metric by its import path or as the marked function itself.
+    """Find a metric by name, or a user's metric by its import path or its marked function.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _chosen(names: _Names, given: Mapping[str, Any]) -> list[Metric]:
 
 
 def arguments(names: _Names, given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Keyword arguments of each metric chosen, from the common arguments and the options.
+    """Split common arguments and options into the keyword arguments of each chosen metric.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def arguments(names: _Names, given: Mapping[str, Any], options: Mapping[str, Any
 
 
 def takes_delta(names: Iterable[str]) -> bool:
-    """Whether any of the metrics tells clusters apart; ``clusters@10`` is ``clusters`` after 10 steps."""
+    """Whether any of the metrics takes a gap between clusters; ``clusters@10`` means ``clusters`` after 10 steps."""
     return any("delta" in METRICS[name].takes for each in names if (name := each.partition("@")[0]) in METRICS)
 
 
@@ -179,10 +179,10 @@ def compute_metrics(
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     names : str, callable, or iterable of them, optional
-        Keys of :data:`METRICS`; import paths of metrics of one's own, or these marked functions themselves. Default
-        all whose required arguments are given, but for ``modularity`` where the extra ``networks`` is not installed.
+        Keys of :data:`METRICS`, or import paths or marked functions of your own metrics. By default, all metrics whose
+        required arguments are given, except ``modularity`` if the extra ``networks`` is not installed.
     range : (float, float), optional
         Ends of the opinion scale.
     network : Network or tuple of arrays, optional
@@ -192,15 +192,15 @@ def compute_metrics(
     initial : array_like (N,) or (..., N), optional
         Initial opinions.
     truth : float, optional
-        The opinion that agrees with what is accepted as true.
+        The opinion that agrees with the accepted truth.
     **options
-        An option goes to every metric that takes it. Options for one metric are a mapping under its name, as in
-        ``esteban_ray={"alpha": 1.0}``.
+        Each option goes to every metric that takes it. To pass options to a single metric, pass a mapping under its
+        name, as in ``esteban_ray={"alpha": 1.0}``.
 
     Returns
     -------
     dict of str to ndarray (...)
-        In the order of `names`; a metric of one's own by the name it was marked with, else by its import path.
+        In the order of `names`. The key of your own metric is the name in its mark, or else its import path.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is missing in runs, and what that does to who is heard."""
+"""Missing texts in runs, and their effect on whose messages agents receive."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ LEAST_MEASURED = 0.5
 def with_skipped(
     stance: pd.DataFrame, runs: pd.DataFrame, cells: pd.DataFrame, turns: pd.DataFrame | None
 ) -> pd.DataFrame:
-    """Stance with a row for each skipped turn, a text that nobody was asked for, of the kinds that instruments read.
+    """Add a row to the stance frame for each skipped turn of a kind that instruments read.
 
-    A participant whose turn was skipped, since all that it was to read was refused, had a turn and was not measured.
+    A turn is skipped if every message that it should read was refused. Its participant then had a turn but was not
+    measured.
     """
     columns = ["run_id", "turn", "step", "agent", "kind", "status"]
     # A user's frame that says less is taken for figures.
@@ -65,7 +66,7 @@ def with_skipped(
 
 
 def counts_of_kind(turns: pd.DataFrame) -> pd.DataFrame:
-    """Turns of each run and kind of text that were skipped, refused at first, or show signs of conduct.
+    """Count turns, by run and kind of text, that were skipped, refused at first, or show signs of conduct.
 
     Returns
     -------
@@ -83,14 +84,14 @@ def counts_of_kind(turns: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
-    """Failed reflections of each run, and how often a message that was to be read was received by nobody.
+    """Count failed reflections in each run, and intended readings of messages that did not take place.
 
     Returns
     -------
     DataFrame
-        Indexed by ``run_id``: ``n_failed_reflections``; ``n_stripped``, turns of which something was taken out;
-        ``n_readings``, messages of the run that turns were to read;
-        ``n_unheard``, those of them without an answer, left out by a sign, skipped or silent.
+        Indexed by ``run_id``: ``n_failed_reflections``; ``n_stripped``, turns from which a part was removed;
+        ``n_readings``, messages of the run that turns should have read; ``n_unheard``, those among them without an
+        answer, left out because of a sign, skipped or silent.
     """
     own = turns.assign(n_failed_reflections=turns["failed_reflections"], n_stripped=turns["taken"] != "")
     pairs = readings(turns)
@@ -101,9 +102,10 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:
-    """One row for each message of a run that a turn was to read, in order: ``run_id, reader``, and its columns.
+    """Messages that turns of a run should have read, in order: ``run_id, reader`` and the message's columns.
 
-    With `outside`, also messages from outside the run: their ``turn`` is -1, and their other columns are missing.
+    With `outside`, the frame also has messages from outside the run, whose ``turn`` is -1 and whose other columns are
+    missing.
     """
     reads = turns[["run_id", "turn", "reads"]].explode("reads").rename(columns={"turn": "reader"})
     reads = reads[reads["reads"].notna()]
@@ -114,7 +116,7 @@ def readings(turns: pd.DataFrame, *, outside: bool = False) -> pd.DataFrame:
 
 
 def replies(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame) -> pd.DataFrame:
-    """What became of the turns of runs, by kind of text and side of their author; each turn counts once.
+    """Count the outcomes of turns by kind of text and side of the author; each turn counts once.
 
     Parameters
     ----------
@@ -124,12 +126,12 @@ def replies(runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, age
     Returns
     -------
     DataFrame
-        One row a run, cell, kind of text and side that has any: ``run_id, cell, kind, side, n_replies`` (turns that
-        were asked), and those of them that were refused by their first reply (``n_refused_at_first``) and by their last
-        (``n_refused``), withheld by a filter of the provider (``n_filtered``), and published without a part that showed
-        a sign of conduct (``n_stripped``); ``evidence``. The side is that of the author's last opinion that was
-        measured before, or else of the one it was assigned: ``negative``, ``neutral``, ``positive``, or ``unknown``;
-        ``others`` are those of the cast who are no participants, as a moderator.
+        One row per run, cell, kind of text and side that has any: ``run_id, cell, kind, side, n_replies`` (turns that
+        made a call), and how many of these had a refusal as their first reply (``n_refused_at_first``) or last reply
+        (``n_refused``), were withheld by a filter of the provider (``n_filtered``), or were published without a part
+        that showed a sign of conduct (``n_stripped``); ``evidence``. The side comes from the author's last opinion
+        measured before the turn, or else from its assigned opinion: ``negative``, ``neutral``, ``positive`` or
+        ``unknown``. ``others`` are members of the cast who are not participants, such as a moderator.
 
     Raises
     ------
@@ -167,10 +169,10 @@ def _or_assigned(joined: pd.DataFrame, agents: pd.DataFrame) -> pd.Series[float]
 def exposure(
     runs: pd.DataFrame, turns: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame, kind: str | None = None
 ) -> pd.DataFrame:
-    """Who was to be heard, and who was.
+    """Compare the opinions of the authors whose messages were to be read with those whose messages were received.
 
-    Speakers of one opinion who refuse are heard less often, and the reports of their listeners fall away with them.
-    Mean opinions then differ between conditions, even if nobody influences anybody.
+    If speakers with one opinion refuse more often, agents receive fewer of their messages, and the reports of their
+    listeners are missing too. Mean opinions can then differ between conditions even without any influence among agents.
 
     Parameters
     ----------
@@ -183,9 +185,10 @@ def exposure(
     Returns
     -------
     DataFrame
-        One row a run, cell and instrument of stance: ``run_id, cell, instrument_id, kind``; ``intended`` and
-        ``delivered``, the mean last opinion measured before, or else the assigned one, of the authors of the messages
-        that turns of the run were to read, and of those that were received, NaN without any; ``evidence``.
+        One row per run, cell and instrument of stance: ``run_id, cell, instrument_id, kind``; ``intended`` and
+        ``delivered``, mean opinions of the authors of all messages that turns of the run should have read, and of the
+        messages that they received (NaN without any); ``evidence``. An author's opinion is the last one measured
+        before, or else the assigned one.
 
     Raises
     ------

@@ -18,7 +18,7 @@ def median(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
 
     Returns
     -------
@@ -47,12 +47,12 @@ def skewness(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
 
     Returns
     -------
     float or ndarray (...)
-        Above 0 with a longer tail upwards; NaN where opinions do not differ.
+        Above 0 with a longer tail upwards; NaN if all opinions are equal.
 
     Notes
     -----
@@ -75,7 +75,7 @@ def relative_bias(opinions: ArrayLike, range: Range) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
 
@@ -110,7 +110,7 @@ def relative_diversity(opinions: ArrayLike, range: Range, ddof: int = 1) -> Meas
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     ddof : int
@@ -149,14 +149,14 @@ def extremeness(opinions: ArrayLike, range: Range) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
 
     Returns
     -------
     float or ndarray (...)
-        From 0, all neutral, to 1, all at an end.
+        From 0, if all agents are neutral, to 1, if all are at an end.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def extreme_share(opinions: ArrayLike, range: Range, threshold: float = 0.9) -> 
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     threshold : float

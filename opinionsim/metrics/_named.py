@@ -1,4 +1,4 @@
-"""Metrics that a specification names, of the final opinions of every run."""
+"""Metrics of final opinions that a specification names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def named_metrics(
     scale: OpinionScale,
     turns: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Metrics of the final opinions of every run: each participant's last measured value.
+    """Compute metrics of the final opinions of every run, that is, of each participant's last measured value.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ def named_metrics(
     Returns
     -------
     DataFrame
-        One row a run, cell, instrument of stance and kind of text: ``run_id, cell, instrument_id, kind``, and a column
-        a metric, called by its name; NaN where no agent was measured, or too few were.
+        One row per run, cell, instrument of stance and kind of text: ``run_id, cell, instrument_id, kind``, and a
+        column per metric with its name. Values are NaN if no agent, or too few agents, were measured.
 
     Raises
     ------
     SpecError
         If a metric does not exist, does not take its options, or fails.
     MeasurementError
-        If a metric needs a network, groups or initial opinions, or a truth where none is accepted, or does not return a
+        If a metric needs a network, groups, initial opinions, or a truth that the topic lacks, or does not return a
         number.
     """
     parts = [each if isinstance(each, NamedPart) else NamedPart.model_validate(each) for each in named]
@@ -65,7 +65,7 @@ def named_metrics(
 
 
 def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
-    """Means of variables beside stance in every run: of a variable of no (0) and yes (1), the share of texts with yes.
+    """Mean of every variable except stance in each run; for a variable with no (0) and yes (1), the share of yes.
 
     Parameters
     ----------
@@ -75,10 +75,11 @@ def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a run and cell that has any: ``run_id, cell``, and a column ``<variable> of <kind> by <classifier>`` for
-        each instrument and kind of text, without the classifier where it has the variable's name: the mean over all
-        texts of participants that it coded by themselves; NaN where there is none. Expectations over token
-        probabilities are named so, and where most of the probability is off the scale, a column says how much.
+        One row per run and cell that has any: ``run_id, cell``, and a column ``<variable> of <kind> by <classifier>``
+        for each instrument and kind of text (without the classifier if it has the variable's name). The value is the
+        mean over all participants' texts that the instrument coded singly, NaN without any. Columns of expectations
+        over token probabilities say so in their names; if most of the probability is off the scale, a further column
+        reports how much.
     """
     kept = (opinions["variable"] != STANCE) & by_participants(opinions, runs)
     rows = opinions[kept & opinions["about"].isna()] if "about" in opinions.columns else opinions[kept]
@@ -94,7 +95,7 @@ def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_metrics(named: Sequence[NamedPart], scale: OpinionScale, truth: float | None = None) -> None:
-    """Refuse metrics that cannot be computed from final opinions, each tried on a few opinions; `truth` is the topic's.
+    """Refuse metrics that cannot be computed from final opinions, trying each on a few; `truth` is the topic's.
 
     Raises
     ------

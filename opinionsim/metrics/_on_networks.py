@@ -1,8 +1,8 @@
-"""Opinions on a network: whether ties join agents of like opinion.
+"""Metrics of opinions on a network, which show whether ties join agents with similar opinions.
 
-A network is an :class:`opinionsim.networks.Network`, or a tuple (speakers, listeners) or (speakers, listeners,
-weights) of arrays with one entry a tie; an undirected tie has two entries, one in each direction. Ties of an agent
-with itself, and ties with an end that has no opinion, are left out.
+A network is an :class:`opinionsim.networks.Network`, or a tuple (speakers, listeners) or (speakers, listeners, weights)
+of arrays with one entry per tie; an undirected tie has two entries, one in each direction. The metrics leave out ties
+of an agent with itself and ties to agents without an opinion.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BATCH = 4_000_000
 
 @dataclass(frozen=True)
 class TieArrays:
-    """Ordered pairs of agents and the weight of each; `complete` stands for all pairs, which are not listed."""
+    """Ordered pairs of agents and their weights; `complete` means all pairs, which are then not listed."""
 
     n: int
     speakers: np.ndarray
@@ -126,20 +126,20 @@ def neighbour_correlation(opinions: ArrayLike, network: Ties) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom; means are weighted by its weights.
 
     Returns
     -------
     float or ndarray (...)
-        From -1 to 1, over the agents that hear an agent with an opinion; NaN where opinions or means do not
-        vary. On a complete network it is always -1.
+        From -1 to 1, over the agents that hear an agent with an opinion; NaN if opinions or means do not vary. It is
+        always -1 on a complete network.
 
     Raises
     ------
     MeasurementError
-        If the network is not valid or of another number of agents.
+        If the network is not valid or has a different number of agents.
 
     Notes
     -----
@@ -149,8 +149,8 @@ def neighbour_correlation(opinions: ArrayLike, network: Ties) -> Measured:
     - Source: Baumann et al. 2020
     - Pitfall: report the permutation null; below 0 by chance in dense networks, and -1 in the complete network
 
-    The plane of own and neighbours' opinion is how Baumann et al. 2020 show echo chambers. Noise in coded opinions
-    attenuates it.
+    Baumann et al. 2020 show echo chambers in the plane of an agent's opinion and its neighbours' mean opinion. Noise in
+    coded opinions weakens the correlation.
     """
     rows = Rows.of(opinions)
     ties = TieArrays.of(network, rows.x.shape[1])
@@ -167,19 +167,19 @@ def assortativity(opinions: ArrayLike, network: Ties) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom; ties count with their weight.
 
     Returns
     -------
     float or ndarray (...)
-        From -1 to 1; NaN where opinions at either end do not vary. -1/(n - 1) on a complete network.
+        From -1 to 1; NaN if opinions at either end do not vary. -1/(n - 1) on a complete network.
 
     Raises
     ------
     MeasurementError
-        If the network is not valid or of another number of agents.
+        If the network is not valid or has a different number of agents.
 
     Notes
     -----
@@ -189,7 +189,7 @@ def assortativity(opinions: ArrayLike, network: Ties) -> Measured:
     - Source: Newman 2003
     - Pitfall: report the permutation null; agents with more ties count more often
 
-    Newman 2003, numeric. Agents count as often as they have ties.
+    Newman 2003, numeric. An agent counts once for each of its ties.
     """
     rows = Rows.of(opinions)
     ties = TieArrays.of(network, rows.x.shape[1])
@@ -230,7 +230,7 @@ def same_side_share(opinions: ArrayLike, network: Ties, range: Range) -> Measure
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none.
+        One opinion per agent, within the range; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom; ties count with their weight.
     range : (float, float)
@@ -264,7 +264,7 @@ def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none.
+        One opinion per agent, within the range; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom; ties count with their weight.
     range : (float, float)
@@ -292,7 +292,7 @@ def ei_index(opinions: ArrayLike, network: Ties, range: Range, groups: ArrayLike
     - Source: Krackhardt & Stern 1988
     - Pitfall: report the permutation null, because without any preference the index still depends on group sizes
 
-    Krackhardt and Stern 1988. Its value without any preference depends on group sizes.
+    Krackhardt and Stern 1988. Even without any preference, its value depends on group sizes.
     """
     rows = Rows.of(opinions, range)
     labels = sides(rows) if groups is None else numbered(groups, (*rows.shape, rows.x.shape[1]))
@@ -307,7 +307,7 @@ def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom; ties count with their weight.
     tolerance : float
@@ -321,7 +321,7 @@ def active_link_density(opinions: ArrayLike, network: Ties, tolerance: float = 0
     Raises
     ------
     MeasurementError
-        If an argument is not valid or the network is of another number of agents.
+        If an argument is not valid or the network has a different number of agents.
 
     Notes
     -----
@@ -353,7 +353,7 @@ def disagreement(opinions: ArrayLike, network: Ties) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom. Each pair counts once, with the mean weight of its two directions.
 
@@ -365,7 +365,7 @@ def disagreement(opinions: ArrayLike, network: Ties) -> Measured:
     Raises
     ------
     MeasurementError
-        If the network is not valid or of another number of agents.
+        If the network is not valid or has a different number of agents.
 
     Notes
     -----
@@ -391,7 +391,7 @@ def polarization(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
 
     Returns
     -------
@@ -407,8 +407,8 @@ def polarization(opinions: ArrayLike) -> Measured:
     - Source: Musco et al. 2018
     - Pitfall: grows with n; measures spread and does not show camps
 
-    The polarization of Musco, Musco and Tsourakakis 2018 measures spread; it does not tell two camps from a wide
-    single one.
+    The polarization of Musco, Musco and Tsourakakis 2018 measures spread and does not distinguish two camps from a
+    single wide one.
     """
     rows = Rows.of(opinions)
     return rows.back(np.where(rows.n > 0, rows.total(rows.deviations**2), np.nan))
@@ -423,7 +423,7 @@ def internal_conflict(opinions: ArrayLike, initial: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     initial : array_like (N,) or (..., N)
         Initial, or innate, opinion of each agent; agents without one are left out.
 

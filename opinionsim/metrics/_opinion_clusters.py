@@ -60,7 +60,7 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
     delta : float
         Largest gap between neighbouring opinions of one cluster, in units of opinion.
 
@@ -83,14 +83,14 @@ def clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
 
 @part("metric", name="effective_clusters")
 def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
-    r"""Number of equal clusters that would be as concentrated.
+    r"""Number of equal clusters with the same concentration.
 
     :math:`(\sum_k c_k)^2 / \sum_k c_k^2`.
 
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
     delta : float
         Largest gap between neighbouring opinions of one cluster, in units of opinion.
 
@@ -107,7 +107,7 @@ def effective_clusters(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     - Source: Laakso & Taagepera 1979
     - Pitfall: state delta
 
-    The effective number of Laakso and Taagepera 1979, of clusters of size c.
+    The effective number of Laakso and Taagepera 1979 for clusters of size c.
     """
     rows = Rows.of(opinions)
     return rows.back(ratio(rows.n.astype(float) ** 2, (_sizes(rows, delta).astype(float) ** 2).sum(axis=1)))
@@ -120,7 +120,7 @@ def largest_cluster(opinions: ArrayLike, delta: float = 0.01) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
     delta : float
         Largest gap between neighbouring opinions of one cluster, in units of opinion.
 

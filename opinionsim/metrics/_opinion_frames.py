@@ -29,9 +29,9 @@ def opinion_metrics(
     Parameters
     ----------
     trajectories : DataFrame
-        One row a run, agent and step: ``run_id, cell, agent, step, value, evidence``, with ``instrument_id``
-        where runs are measured; from :func:`trajectories` or a classic model. Agents are numbered from 0. An agent
-        without an opinion has the value NaN or no row.
+        One row per run, agent and step: ``run_id, cell, agent, step, value, evidence``, with ``instrument_id`` where
+        runs are measured; from :func:`trajectories` or a classic model. Agents are numbered from 0. An agent without an
+        opinion has the value NaN or no row.
     names : str or iterable of str, optional
         Keys of :data:`METRICS`; default all whose required arguments are given.
     range : (float, float), optional
@@ -44,14 +44,14 @@ def opinion_metrics(
     Returns
     -------
     DataFrame
-        One row a run, cell, instrument and step, runs in their order in `trajectories` and steps increasing:
+        One row per run, cell, instrument and step, runs in their order in `trajectories` and steps increasing:
         ``run_id, cell[, instrument_id], step, n, n_missing``, the metrics, ``evidence``. ``n`` agents of the run have
-        an opinion and ``n_missing`` have none; metrics are over the first.
+        an opinion and ``n_missing`` have none; the metrics cover the first group.
 
     Raises
     ------
     MeasurementError
-        If a column is missing, an agent has two rows at one step, an agent is no number from 0, evidence differs
+        If a column is missing, an agent has two rows at one step, an agent is not a number from 0, evidence differs
         within a run, or a metric cannot be computed.
     """
     keys = [key for key in _KEYS if key in trajectories.columns]

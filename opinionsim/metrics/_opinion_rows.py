@@ -50,7 +50,7 @@ def point_columns(opinions: pd.DataFrame) -> dict[str, int]:
 def points_of(opinions: pd.DataFrame) -> tuple[int, ...]:
     """Points of the scales that rows of an opinions frame are coded on, increasing; empty if they are unknown.
 
-    They are those of column `scale`; for rows without it, the points that have a probability in any such row.
+    The points come from column `scale`; for rows without it, they are the points with a probability in any such row.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def points_of(opinions: pd.DataFrame) -> tuple[int, ...]:
 
 
 def between_points(opinions: pd.DataFrame) -> bool:
-    """Whether opinions are numbers between the points of their scale, as those of equations and sliders are."""
+    """Whether opinions lie between the points of their scale, as those from equations and sliders do."""
     return not opinions["value"].dropna().isin(points_of(opinions)).all()
 
 
@@ -92,15 +92,15 @@ def scale_of(opinions: pd.DataFrame) -> OpinionScale:
     Parameters
     ----------
     opinions : DataFrame
-        With column ``scale``, as in ``"-2,-1,0,1,2"``, or one column ``p_<point>`` a scale point, as in ``p_-2``. All
-        rows count, of all variables and instruments: :func:`cut` chooses the rows of one.
+        With column ``scale``, as in ``"-2,-1,0,1,2"``, or one column ``p_<point>`` a scale point, as in ``p_-2``. Rows
+        of all variables and instruments count; use :func:`cut` to choose the rows of one.
 
     Returns
     -------
     OpinionScale
-        The points of column ``scale``. Rows without it add the points that have a probability in any of them. If
-        there are none, all points that have a column. Rows of several scales give the union. Labels are the default
-        ones, or the points themselves where the package has no default labels for them.
+        The points of column ``scale``. Rows without it add the points that have a probability in any of them. If there
+        are none, all points that have a column. For rows with several scales, the result is their union. Labels are the
+        default ones, or the points if the package has no default labels for them.
 
     Raises
     ------
@@ -134,10 +134,9 @@ def cut(opinions: pd.DataFrame, variable: str = STANCE, instrument_id: str | Non
     Returns
     -------
     DataFrame
-        These rows in their order, numbered from 0, as if nothing else had been measured: of the columns
-        ``p_<point>``, only those of the points on the scales of these rows stay. All stay where neither column
-        ``scale`` nor a probability in any of these rows gives their scale. Rows about a second text are included;
-        column ``about`` marks them.
+        These rows in their order, numbered from 0. The frame keeps only the columns ``p_<point>`` for points on the
+        scales of these rows, or all of them if neither column ``scale`` nor a probability in any of these rows gives a
+        scale. Rows about a second text are included; column ``about`` marks them.
 
     Raises
     ------
@@ -174,8 +173,8 @@ def stance_rows(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rows of `opinions` with the stance of a participant of one of the `runs` in a text judged by itself, by any
-        number of instruments.
+        Rows of `opinions` with the stance of a participant of one of the `runs` in a text judged singly, by any number
+        of instruments.
 
     Raises
     ------

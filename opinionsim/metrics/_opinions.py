@@ -22,8 +22,8 @@ def bias(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none. NaN is left out, never taken for neutral: n counts the other
-        agents (:func:`distribution` gives both counts).
+        One opinion per agent; NaN if the agent has none. Agents with NaN are left out and never count as neutral; n
+        counts the other agents (:func:`distribution` gives both counts).
 
     Returns
     -------
@@ -57,10 +57,10 @@ def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
     ddof : int
-        d above, at least 0. The default 0 is the convention of the published tables; the value 1.49 that
-        the paper's text gives for a uniform start of ten agents uses 1, where 0 gives 1.41.
+        d above, at least 0. The default 0 is the convention of the published tables. For a uniform start of ten agents,
+        the paper's text gives 1.49, which uses 1; 0 gives 1.41.
 
     Returns
     -------
@@ -87,13 +87,13 @@ def diversity(opinions: ArrayLike, ddof: int = 0) -> Measured:
 
 
 def check_ddof(ddof: int) -> None:
-    """Refuse a correction that is no whole number of at least 0."""
+    """Refuse a correction that is not a whole number of at least 0."""
     if ddof < 0 or ddof != int(ddof):
         raise MeasurementError(f"ddof must be a whole number, at least 0; got {ddof!r}")
 
 
 def nearest_points(values: np.ndarray, scale: OpinionScale) -> np.ndarray:
-    """Position of the closest scale point for each value, shape (n,); of two equally close, that nearer neutral."""
+    """Position of the closest scale point for each value, shape (n,); ties go to the point nearer to neutral."""
     order = np.lexsort((scale.values, np.abs(scale.values - scale.neutral)))
     return np.asarray(order[np.argmin(np.abs(values[:, None] - scale.values[order]), axis=1)])
 
@@ -129,7 +129,7 @@ def distribution(opinions: ArrayLike, scale: OpinionScale | None = None) -> Dist
     Parameters
     ----------
     opinions : array_like (N,)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     scale : OpinionScale, optional
         Default -2, -1, 0, 1, 2.
 

@@ -20,7 +20,7 @@ def esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.6, bins: int
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale, mapped to 0 and 1.
     alpha : float
@@ -68,7 +68,7 @@ def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, ba
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale, mapped to 0 and 1.
     alpha : float
@@ -79,7 +79,7 @@ def duclos_esteban_ray(opinions: ArrayLike, range: Range, alpha: float = 1.0, ba
     Returns
     -------
     float or ndarray (...)
-        At least 0. Its upper bound depends on the bandwidth: state it.
+        At least 0. The upper bound depends on the bandwidth, so report it.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def bimodality(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
 
     Returns
     -------
@@ -142,8 +142,8 @@ def bimodality(opinions: ArrayLike) -> Measured:
     - Source: Pfister et al. 2013
     - Pitfall: unreliable for a few point masses, such as integer ratings, and for skewed opinions; check `dip` too
 
-    Pfister et al. 2013. A value above 5/9 hints at two modes, but skewed unimodal distributions and ratings on few
-    points reach it too: look at :func:`dip` or the histogram.
+    Pfister et al. 2013. A value above 5/9 suggests two modes, but skewed unimodal distributions and ratings on few
+    points can reach it too. Check :func:`dip` or the histogram.
     """
     rows = Rows.of(opinions)
     n = np.where(rows.n > 3, rows.n, 4).astype(float)
@@ -161,7 +161,7 @@ def agreement(opinions: ArrayLike, range: Range, bins: int = 5) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     bins : int
@@ -217,7 +217,7 @@ def opinion_polarization_index(opinions: ArrayLike, range: Range) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale, cut into five equal bins.
 
@@ -241,7 +241,7 @@ def opinion_polarization_index(opinions: ArrayLike, range: Range) -> Measured:
     - Pitfall: made for five-point scales; agents in the neutral category count only through the total n
 
     Koudenburg, Kiers and Kashima 2021: the weights come from 58 experts who rated distributions on a scale of five
-    points. They rated no other scale cut into five.
+    points. They did not rate other scales cut into five bins.
     """
     rows = Rows.of(opinions, range)
     one, two, _, four, five = rows.counts(5).T

@@ -1,4 +1,4 @@
-"""Parts of a network: components that ties join, and regions of like agents, of opinions or of whole cultures."""
+"""Parts of a network: components joined by ties, and regions of agents with equal opinions or cultures."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def components(opinions: ArrayLike, network: Ties, within: float | None = None) 
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out with its ties.
+        One opinion per agent. Agents without an opinion (NaN) are left out with their ties.
     network : Network or tuple of arrays
-        Who hears whom; directions do not matter, and ties of weight 0 are none.
+        Who hears whom; directions do not matter, and ties of weight 0 do not count.
     within : float, optional
         Largest distance of opinions that a tie joins, at least 0; by default ties join any.
 
@@ -84,7 +84,7 @@ def components(opinions: ArrayLike, network: Ties, within: float | None = None) 
     Raises
     ------
     MeasurementError
-        If an argument is not valid or the network is of another number of agents.
+        If an argument is not valid or the network has a different number of agents.
 
     Notes
     -----
@@ -103,9 +103,9 @@ def largest_component(opinions: ArrayLike, network: Ties, within: float | None =
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out with its ties.
+        One opinion per agent. Agents without an opinion (NaN) are left out with their ties.
     network : Network or tuple of arrays
-        Who hears whom; directions do not matter, and ties of weight 0 are none.
+        Who hears whom; directions do not matter, and ties of weight 0 do not count.
     within : float, optional
         Largest distance of opinions that a tie joins, at least 0; by default ties join any.
 
@@ -117,7 +117,7 @@ def largest_component(opinions: ArrayLike, network: Ties, within: float | None =
     Raises
     ------
     MeasurementError
-        If an argument is not valid or the network is of another number of agents.
+        If an argument is not valid or the network has a different number of agents.
 
     Notes
     -----
@@ -136,11 +136,11 @@ def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measur
     Parameters
     ----------
     opinions : array_like (..., N) or (..., N, D)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom; a tie joins in both directions.
     vectors : bool
-        Whether the last axis holds the dimensions of opinions; agents are then alike if they are so in all.
+        Whether the last axis holds the dimensions of opinions; agents are then equal if they agree in all dimensions.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measur
     Raises
     ------
     MeasurementError
-        If the network is not valid or of another number of agents.
+        If the network is not valid or has a different number of agents.
 
     Notes
     -----
@@ -170,7 +170,7 @@ def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) ->
     Parameters
     ----------
     opinions : array_like (..., N) or (..., N, D)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom; a tie joins in both directions.
     vectors : bool
@@ -179,12 +179,12 @@ def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) ->
     Returns
     -------
     float or ndarray (...)
-        From 1/n to 1, where all are alike and joined; NaN when no agent has an opinion.
+        From 1/n to 1, if all agents are equal and joined by ties; NaN when no agent has an opinion.
 
     Raises
     ------
     MeasurementError
-        If the network is not valid or of another number of agents.
+        If the network is not valid or has a different number of agents.
 
     Notes
     -----
@@ -204,11 +204,12 @@ def partial_overlap(opinions: ArrayLike, network: Ties, vectors: bool = False) -
     Parameters
     ----------
     opinions : array_like (..., N) or (..., N, D)
-        One opinion an agent; NaN where there is none.
+        One opinion per agent; NaN if the agent has none.
     network : Network or tuple of arrays
         Who hears whom; ties count with their weight.
     vectors : bool
-        Whether the last axis holds the dimensions of opinions. If not there is one, in which ends agree or differ.
+        Whether the last axis holds the dimensions of opinions. Otherwise opinions have a single dimension, in which
+        ends agree or differ.
 
     Returns
     -------
@@ -218,7 +219,7 @@ def partial_overlap(opinions: ArrayLike, network: Ties, vectors: bool = False) -
     Raises
     ------
     MeasurementError
-        If the network is not valid or of another number of agents.
+        If the network is not valid or has a different number of agents.
 
     Notes
     -----

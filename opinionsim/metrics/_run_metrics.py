@@ -1,8 +1,8 @@
 """Trajectories and metrics of whole runs, from the tidy frames of a store.
 
-Only measured opinions of participants enter. A participant that never gave a text that could be coded has no opinion,
-even if it was assigned one; such participants are counted. Others of a run's cast, such as a moderator, are neither
-measured nor counted.
+The metrics use only measured opinions of participants. A participant that never wrote a text that could be coded has no
+opinion, even if it was assigned one, and the frames count these participants. Other members of the cast, such as a
+moderator, are neither measured nor counted.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def _carried(
     Returns
     -------
     heads : DataFrame
-        One row a series, which is a (run, cell, instrument), from :func:`_heads`.
+        One row per series, which is a (run, cell, instrument), from :func:`_heads`.
     opinions : DataFrame
-        One row a series, agent and step: ``group, agent, step, value, measured, age, n_with_turn, withheld``.
+        One row per series, agent and step: ``group, agent, step, value, measured, age, n_with_turn, withheld``.
     texts : DataFrame
-        One row a text, with the `group` of its series.
+        One row per text, with the `group` of its series.
     """
     cells, stance = _stance(runs, opinions, turns)
     stance = stance[stance["kind"] == chosen_kind(kind, stance["kind"], runs)]
@@ -124,13 +124,13 @@ def trajectories(
     Returns
     -------
     DataFrame
-        One row a run, cell, instrument of stance, participant and step 0..T, in this order: ``run_id, cell,
+        One row per run, cell, instrument of stance, participant and step 0..T, in this order: ``run_id, cell,
         instrument_id, agent, step, value, measured, age, withheld, assigned_opinion, evidence``. A cell without such
-        texts has one row a participant and step. ``value`` is NaN until the agent is first measured; of several values
-        at one step the last turn's stays. ``measured`` is True where a value was measured at this step; ``age`` is the
-        number of steps since then. A text without a value changes nothing. ``withheld`` is True at the steps by which
-        too few participants were measured for a number of all (:func:`run_metrics`). ``assigned_opinion`` is the
-        opinion the agent was told to hold at the start; it never enters ``value``.
+        texts has one row per participant and step. ``value`` is NaN until the agent is first measured. If a step has
+        several values, the last turn's value counts. ``measured`` is True where a value was measured at this step, and
+        ``age`` is the number of steps since the last measurement. A text without a value changes nothing. ``withheld``
+        is True at steps by which too few participants were measured to describe all of them (:func:`run_metrics`).
+        ``assigned_opinion`` is the opinion that the prompt gave the agent at the start; it never enters ``value``.
 
     Raises
     ------
@@ -173,12 +173,13 @@ def step_metrics(
     Returns
     -------
     DataFrame
-        One row a run, cell, instrument of stance and step 0..T: ``run_id, cell, instrument_id, step, bias,
-        diversity, n_measured, n_never, n_with_turn, withheld, mean_age, n_missing``, a count for each cause of missing
-        texts, ``ddof, evidence``. By this step, ``n_with_turn`` agents had a turn, ``n_measured`` have been measured,
-        on average ``mean_age`` steps ago, and ``n_never`` have not; bias and diversity are NaN where ``withheld``
-        (:func:`run_metrics`). So far ``n_missing`` texts had no value: those that are no answer, cut off and not
-        counted, and answers in which no opinion was found (``n_off_scale``).
+        One row per run, cell, instrument of stance and step 0..T, with the columns ``run_id, cell, instrument_id, step,
+        bias, diversity, n_measured, n_never, n_with_turn, withheld, mean_age, n_missing``, a count for each cause of
+        missing texts, ``ddof, evidence``. By this step, ``n_with_turn`` agents have had a turn, ``n_measured`` have
+        been measured (on average ``mean_age`` steps ago) and ``n_never`` have not. Bias and diversity are NaN where
+        ``withheld`` is True (:func:`run_metrics`). So far ``n_missing`` texts had no value: texts that are not answers,
+        texts that were cut off and do not count, and answers in which the instrument found no opinion
+        (``n_off_scale``).
 
     Raises
     ------
@@ -295,14 +296,15 @@ def final_opinions(
 ) -> tuple[pd.DataFrame, list[np.ndarray]]:
     """The measured opinions that count in tables, by run, cell, instrument of stance and kind of text.
 
-    The last one of every participant; all of them where no report depends on another (column `every_report`).
+    These are the last opinion of every participant, or all of them if no report depends on another (column
+    `every_report`).
 
     Returns
     -------
     heads : DataFrame
         One row for each: ``run_id, cell, instrument_id, kind``.
     finals : list of ndarray
-        Opinions, one array a row of `heads`; empty where they are too few for a number (:func:`run_metrics`).
+        Opinions, one array per row of `heads`; empty if too few were measured (:func:`run_metrics`).
     """
     texts, finals = _grouped(_stance(runs, opinions, turns)[1])
     heads = texts.drop_duplicates("group").sort_values("group")[["run_id", "cell", "instrument_id", "kind"]]
@@ -347,16 +349,16 @@ def run_metrics(
     ddof : int
         Correction of the standard deviation (:func:`diversity`); repeated in column ``ddof``.
     turns : DataFrame, optional
-        Frame of the same store. Without it, what only turns tell is NaN: skipped turns, first replies, flags, failed
-        reflections, readings; and participants whose every turn was skipped had none.
+        Frame of the same store. Without it, columns that need turns are NaN (skipped turns, first replies, flags,
+        failed reflections and readings), and participants whose every turn was skipped count as having had no turn.
 
     Returns
     -------
     DataFrame
-        One row a run, cell, instrument of stance and kind of text present, with the columns of the frame ``metrics``
-        (docs/frames.md). A neutral opinion is a value. Bias, diversity and shares are NaN where the run is
-        ``withheld``, since fewer participants were measured than the share ``least_measured`` of `runs` (default one
-        half) of those that had a turn; and where none was measured.
+        One row per run, cell, instrument of stance and kind of text present, with the columns of the frame ``metrics``
+        (docs/frames.md). A neutral opinion counts as a value. Bias, diversity and shares are NaN if no participant was
+        measured, or if the run is ``withheld`` because the measured share of the participants who had a turn is below
+        ``least_measured`` of `runs` (default one half).
 
     Raises
     ------
@@ -365,8 +367,8 @@ def run_metrics(
 
     Notes
     -----
-    Chuang et al. 2023, §4 (A13). Agents that never listened are left out of B and D, as in the paper's
-    scripts (A10), and reported.
+    Chuang et al. 2023, §4 (A13). As in the paper's scripts (A10), B and D leave out agents that never listened; the
+    frame reports their number.
     """
     check_ddof(ddof)
     told = [column for column in ("scale", "ambiguous", "off_scale") if column in opinions.columns]

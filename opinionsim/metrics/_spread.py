@@ -16,7 +16,7 @@ def spread(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def dispersion(opinions: ArrayLike, range: Range) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends a, b of the opinion scale.
 
@@ -81,7 +81,7 @@ def coverage(opinions: ArrayLike, range: Range) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends a, b of the opinion scale; intervals are cut off there.
 
@@ -122,7 +122,7 @@ def regionalization(opinions: ArrayLike, range: Range, gap: float | None = None)
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale.
     gap : float, optional
@@ -167,7 +167,7 @@ def mean_distance(opinions: ArrayLike) -> Measured:
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent; NaN where there is none, which is left out.
+        One opinion per agent. Agents without an opinion (NaN) are left out.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def mean_distance(opinions: ArrayLike) -> Measured:
     - Values: 0 to b - a
     - Pitfall: cannot distinguish two camps from a single wide one
 
-    From the sorted opinions in O(N log N): the gap after the k-th lies between k (n - k) pairs.
+    The function takes O(N log N): it sorts the opinions, and the gap after the k-th counts for k (n - k) pairs.
     """
     rows = Rows.of(opinions)
     below = np.arange(1, rows.x.shape[1])
@@ -198,7 +198,7 @@ def entropy(opinions: ArrayLike, range: Range, bins: int = 5, normalised: bool =
     Parameters
     ----------
     opinions : array_like (..., N)
-        One opinion an agent, within the range; NaN where there is none, which is left out.
+        One opinion per agent, within the range. Agents without an opinion (NaN) are left out.
     range : (float, float)
         Ends of the opinion scale, between which the bins lie.
     bins : int
@@ -209,7 +209,7 @@ def entropy(opinions: ArrayLike, range: Range, bins: int = 5, normalised: bool =
     Returns
     -------
     float or ndarray (...)
-        0 where all are in one bin, ln K, or 1 if normalised, where bins are equally full. NaN when no agent has an
+        0 if all opinions are in one bin; ln K (1 if normalised) if bins are equally full. NaN when no agent has an
         opinion.
 
     Raises
@@ -226,7 +226,7 @@ def entropy(opinions: ArrayLike, range: Range, bins: int = 5, normalised: bool =
     - Pitfall: depends on the number of bins, so report it; ignores how far apart full bins are; n agents reach at most
       ln n
 
-    Shannon 1948, in nats: divide by ln 2 for bits.
+    Shannon 1948, in nats; divide by ln 2 to get bits.
     """
     rows = Rows.of(opinions, range)
     shares = ratio(rows.counts(bins), rows.n[:, None])

@@ -31,7 +31,7 @@ class PermutationNull:
     null_mean : float
         Its mean over permutations.
     interval : (float, float)
-        Central part of the null distribution, `level` of it.
+        Central part of the null distribution, with probability `level`.
     p_value : float
         Two-sided p-value; the observed arrangement counts as a permutation. At least 1/(n + 1).
     level : float
@@ -55,7 +55,7 @@ class MeanTest:
     Attributes
     ----------
     difference : float
-        Mean of the first values less that of the second.
+        Mean of the first values minus the mean of the second.
     p_value : float
         Two-tailed p-value.
     exact : bool
@@ -78,7 +78,7 @@ def _check(level: float, n: int) -> None:
 
 
 def spell_mean(mean: float, error: float = math.nan, alone: str = ".4g") -> str:
-    """A mean with its standard error, as the published tables have them.
+    """Write a mean with its standard error in the format of the published tables.
 
     Parameters
     ----------
@@ -114,21 +114,22 @@ def permutation_test(
     Parameters
     ----------
     first, second : array_like (R,), (Q,)
-        A metric of each run under either condition. NaN is left out.
+        Metric of each run under the first and second condition. NaN is left out.
     paired : bool
-        Whether values at the same place belong together, as two runs of one block do; R = Q then. Pairs with a NaN are
-        left out.
+        Whether values at the same position belong together, like two runs of one block; then R = Q. Pairs with a NaN
+        are left out.
     n : int
-        Most arrangements to count, at least 1. Where there are more, n are drawn.
+        Maximum number of arrangements to count, at least 1. If there are more, the test draws n of them.
     seed : int
         Seed of the draws, >= 0.
 
     Returns
     -------
     MeanTest
-        The p-value is twice the smaller share of arrangements with a difference at least as large, or as small, as
-        observed, and at most 1. Arrangements put the values in two groups of the same sizes, or swap them within
-        pairs. All are counted where there are at most n; otherwise the observed one is added to those drawn.
+        The p-value is twice the smaller of two shares, at most 1: the shares of arrangements whose difference is at
+        least as large, or at least as small, as the observed one. Arrangements divide the values into two groups of the
+        same sizes, or swap them within pairs. If there are at most n arrangements, the test counts all of them;
+        otherwise it adds the observed one to those it draws.
 
     Raises
     ------
@@ -137,8 +138,8 @@ def permutation_test(
 
     Notes
     -----
-    The observed arrangement counts among those drawn as in Phipson and Smyth 2010, doi 10.2202/1544-6115.1585, so that
-    no p-value is 0. The test is about runs: do not pass the agents of one run.
+    As in Phipson and Smyth 2010, doi 10.2202/1544-6115.1585, the observed arrangement counts among those drawn, so no
+    p-value is 0. The test compares runs, so do not pass the agents of one run.
     """
     from scipy.stats import permutation_test as permuted
 
@@ -201,7 +202,7 @@ def permutation_null(
     Parameters
     ----------
     opinions : array_like (N,)
-        One opinion an agent; NaN where there is none. NaN is not shuffled.
+        One opinion per agent. Agents without an opinion (NaN) are not shuffled.
     network : Network or tuple of arrays
         Who hears whom.
     metric : str or callable
@@ -211,7 +212,7 @@ def permutation_null(
     seed : int
         Seed of the permutations, >= 0.
     level : float
-        Part of the null distribution that the interval holds.
+        Probability of the interval under the null distribution.
     **options
         Arguments of the metric, such as ``range``.
 
@@ -228,9 +229,9 @@ def permutation_null(
 
     Notes
     -----
-    The +1 is that of Phipson and Smyth 2010, doi 10.2202/1544-6115.1585. The null hypothesis is that opinions do not
-    depend on position. Where opinions spread over ties it is false from the first step, and the p-value only shows
-    how soon this can be detected. A run is one observation: compare runs, not p-values.
+    The +1 follows Phipson and Smyth 2010, doi 10.2202/1544-6115.1585. The null hypothesis is that opinions do not
+    depend on position in the network. If opinions spread over ties, it is false from the first step, and the p-value
+    only shows how soon this can be detected. Each run is one observation: compare runs, not p-values.
     """
     _check(level, n)
     values = opinion_array(opinions)

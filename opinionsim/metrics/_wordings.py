@@ -16,19 +16,19 @@ def one_wording(runs: pd.DataFrame, wording: str | None = None) -> tuple[pd.Data
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store. Column ``wording`` holds the name of the prompt pack, ``@`` and a hash of the wording, NaN
-        for runs without prompts; ``begun_at`` holds the Unix time at which a run was first begun. A frame without the
-        column ``wording`` is taken whole.
+        Frame of a store. Column ``wording`` holds the name of the prompt pack, ``@`` and a hash of the wording, NaN for
+        runs without prompts; ``begun_at`` holds the Unix time at which a run was first begun. If the frame lacks the
+        column ``wording``, all of its runs are taken.
     wording : str, optional
-        The wording to take of its pack: its hash, the whole value of the column, or a start of either that no other
-        wording has. Default for each pack: the wording of the complete run begun last; if no time is known, that of
-        the last complete run in the frame.
+        The wording to take from its pack: its hash, the whole value of the column, or a unique prefix of either. By
+        default, each pack's wording is that of the complete run begun last or, if times are unknown, of the last
+        complete run in the frame.
 
     Returns
     -------
     taken, left_out : DataFrame
-        Rows of `runs`. Runs left out are complete and have a wording of their pack that is not taken. Runs without a
-        wording and runs that are not complete are taken. Different packs may be compared, so each has its wording.
+        Rows of `runs`. Runs left out are complete and have another wording of their pack. Runs without a wording and
+        incomplete runs are taken. Each pack has its own wording because you may compare packs.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def one_wording(runs: pd.DataFrame, wording: str | None = None) -> tuple[pd.Data
 
 
 def wording_statement(left_out: Iterable[str], wording: str | None = None) -> str:
-    """Statement of how many complete runs of other wordings of the prompts are left out.
+    """State how many complete runs with other wordings of the prompts are left out.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def wording_statement(left_out: Iterable[str], wording: str | None = None) -> st
     Returns
     -------
     str
-        Their number, in all and of each wording; empty where there is none.
+        Number of runs left out, in total and by wording; empty if there are none.
     """
     counts = Counter(left_out)
     if not counts:

@@ -160,10 +160,10 @@ def panels_data(
     drawn += [replace(_panel(frames, place, kind, scale, ddof), final=None) for place in arrangement.controls]
     shown = pd.DataFrame([place.run for place in arrangement.places])
     differing = tuple(str(column) for column in shown.columns if shown[column].nunique(dropna=False) > 1)
-    which = f"one run a panel, replicate {replicate} (of {replicates})" if replicates > 1 else "one run a panel"
+    which = f"each panel shows one run{f': replicate {replicate} (of {replicates})' if replicates > 1 else ''}"
     notes = [
         which,
-        ", ".join(dict.fromkeys(panel.trajectory.instrument for panel in drawn)),
+        f"opinions are those of {', '.join(dict.fromkeys(panel.trajectory.instrument for panel in drawn))}",
         f"ddof {ddof}" if ddof else "",
         metrics.played_by((str(run["model"]) for run in every), (str(run["evidence"]) for run in every)),
         metrics.validation_statement(panel.trajectory.validation for panel in drawn),

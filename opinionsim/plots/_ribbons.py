@@ -253,7 +253,7 @@ def ribbons(
     """
     data = ribbon_data(source, metric, kind, where, by, band, level, wording, rows, columns, **options)
     label = metrics.find_metric(data.metric).label
-    lines = [data.evidence, f"{label} over time: mean over the runs of each condition", data.band, *data.notes]
+    lines = [data.evidence, f"{label} over time, averaged over the runs of each condition", data.band, *data.notes]
     if data.facets is not None and ax is None:
         return _in_panels(data, data.facets, label, lines, legend=legend)
     counts = data.frame.groupby("cell", sort=False)["n_runs"].max()

@@ -91,8 +91,7 @@ class Setting:
     read : sequence of (int, int, sequence of str)
         What :meth:`Interaction.takes` took over from other runs; by default nothing.
     record : sequence
-        For a record of people: step, agent, kind and reads of each turn, then messages from outside by name; by default
-        nothing.
+        For a record of people: step, agent, kind and reads of each turn, then outside messages by name.
 
     Raises
     ------

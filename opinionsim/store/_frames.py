@@ -97,7 +97,7 @@ class _Authors(dict[tuple[str, int], Any]):
 
 
 def runs(rows: _Stored) -> pd.DataFrame:
-    """One row a cell and replicate."""
+    """One row per cell and replicate."""
     records = [tuple(row.values()) for row in cells(rows.connection, rows.design)]
     axes = _spread([cell.axes for cell in rows.design.runs], COLUMNS["runs"], "sweep.")
     return _frame(
@@ -106,7 +106,7 @@ def runs(rows: _Stored) -> pd.DataFrame:
 
 
 def agents(rows: _Stored) -> pd.DataFrame:
-    """One row an agent of a run."""
+    """One row per agent of a run."""
     found = rows.of(_schema.agents)
     consenting = {(row.run_id, row.agent) for row in seats(rows.connection) if row.publishes}
     fields = [name for name in COLUMNS["agents"] if name != "publishes"]
@@ -117,7 +117,7 @@ def agents(rows: _Stored) -> pd.DataFrame:
 
 
 def edges(rows: _Stored) -> pd.DataFrame:
-    """One row a tie and the time it stayed in one place."""
+    """One row per tie and the time it stayed in one place."""
     evidence = {row.run_id: row.evidence for row in rows.of(_schema.runs)}
     # Where each tie is now, and since when.
     lasting = {(row.run_id, row.source, row.target): (row.weight, 0) for row in rows.of(_schema.edges)}
@@ -137,7 +137,7 @@ def edges(rows: _Stored) -> pd.DataFrame:
 
 
 def turns(rows: _Stored) -> pd.DataFrame:
-    """One row a turn."""
+    """One row per turn."""
     frame = acts(rows)
     messages = texts(rows.connection, frame["message"])
     if lost := set(frame["message"]) - messages.keys():
@@ -146,7 +146,7 @@ def turns(rows: _Stored) -> pd.DataFrame:
 
 
 def acts(rows: _Stored) -> pd.DataFrame:
-    """One row a turn, with the identity of its text in the place of the message."""
+    """One row per turn, with the identity of its text in the place of the message."""
     authors, told = rows.authors(), _replies(rows)
     records = []
     found = rows.of(_schema.turns)
@@ -178,7 +178,7 @@ def _replies(rows: _Stored) -> dict[tuple[str, int], dict[str, Any]]:
 
 
 def calls(rows: _Stored, sources: Collection[str] = ("model",)) -> pd.DataFrame:
-    """One row a reply of a model, or what else entered from these sources."""
+    """One row per reply of a model, or what else entered from these sources."""
     table = _schema.journal
     authors = rows.authors()
     records = []
@@ -196,7 +196,7 @@ def calls(rows: _Stored, sources: Collection[str] = ("model",)) -> pd.DataFrame:
 
 
 def opinions(rows: _Stored) -> pd.DataFrame:
-    """One row a cell, instrument and coded text: only what the cell's own instruments say."""
+    """One row per cell, instrument and coded text: only what the cell's own instruments say."""
     used = {instrument_id for run in rows.design.runs for instrument_id in run.instruments}
     known = {row.instrument_id: row for row in instruments(rows.connection) if row.instrument_id in used}
     points = sorted({point for instrument in known.values() for point in instrument.points})
@@ -249,7 +249,7 @@ def _opinion_columns(
     turns: Mapping[tuple[str, int], Any],
     authors: Mapping[tuple[str, int], Any],
 ) -> list[list[Any]]:
-    """Columns of the opinions of one instrument of a cell; `p` has the probabilities, one row an opinion."""
+    """Columns of the opinions of one instrument of a cell; `p` has the probabilities, one row per opinion."""
     ranked, expectation = np.sort(p, axis=1), p @ np.asarray(instrument.points, dtype=float)
     scale = ",".join(str(point) for point in sorted(instrument.points))
     own = [turns[row.run_id, row.turn] for row in rows]
@@ -291,7 +291,7 @@ def _frame(
 
 
 def _spread(mappings: Sequence[Mapping[str, Any]], fixed: Iterable[str], prefix: str) -> dict[str, pd.Series]:
-    """One column a key, in order of appearance; a key that is a fixed column's name gets the prefix."""
+    """One column per key, in order of appearance; a key that is a fixed column's name gets the prefix."""
     taken = set(fixed)
     keys = dict.fromkeys(key for mapping in mappings for key in mapping)
     return {prefix + key if key in taken else key: _typed([mapping.get(key) for mapping in mappings]) for key in keys}
@@ -366,7 +366,7 @@ def codebook(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a column of each frame: ``frame``, ``column`` (its name in exported files), ``name`` (its name in the
+        One row per column of each frame: ``frame``, ``column`` (its name in exported files), ``name`` (its name in the
         package), ``type``, ``unit`` (empty where there is none) and ``meaning``.
     """
     told = documented_columns()

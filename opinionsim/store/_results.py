@@ -197,32 +197,32 @@ class Results:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row a cell and replicate; key ``cell, replicate, redraw, run_id, instrument_id``."""
+        """One row per cell and replicate; key ``cell, replicate, redraw, run_id, instrument_id``."""
         return self._frame("runs")
 
     @property
     def agents(self) -> pd.DataFrame:
-        """One row an agent of a run; key ``run_id, agent``."""
+        """One row per agent of a run; key ``run_id, agent``."""
         return self._frame("agents")
 
     @property
     def edges(self) -> pd.DataFrame:
-        """One row a connection of a run's network for as long as it lasts; key: run_id, source, target, since."""
+        """One row per connection of a run's network for as long as it lasts; key: run_id, source, target, since."""
         return self._frame("edges")
 
     @property
     def turns(self) -> pd.DataFrame:
-        """One row a turn; key ``run_id, turn``."""
+        """One row per turn; key ``run_id, turn``."""
         return self._frame("turns")
 
     @property
     def opinions(self) -> pd.DataFrame:
-        """One row a cell, instrument and coded text; key ``cell, run_id, instrument_id, turn, about``."""
+        """One row per cell, instrument and coded text; key ``cell, run_id, instrument_id, turn, about``."""
         return self._frame("opinions")
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row a call: a reply of a model; key ``run_id, turn, call, attempt``. Its prompt: :meth:`prompt`."""
+        """One row per call: a reply of a model; key ``run_id, turn, call, attempt``. Its prompt: :meth:`prompt`."""
         return self._frame("calls")
 
     @property
@@ -307,10 +307,10 @@ class Results:
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """One row a run of a classic sweep; key: swept columns, ``replicate``. Empty for other experiments.
+        """One row per run of a classic sweep; key: swept columns, ``replicate``. Empty for other experiments.
 
-        Columns: model, then one column a swept axis by its short name (a parameter or scheme option, ``n``,
-        ``network``, ``network.k``, ``initial``, ``range``; lists and mappings as JSON), replicate, then one column a
+        Columns: model, then one column per swept axis by its short name (a parameter or scheme option, ``n``,
+        ``network``, ``network.k``, ``initial``, ``range``; lists and mappings as JSON), replicate, then one column per
         measure (``bias`` at the end of the run, ``bias@10`` after 10 steps; NaN where it was not asked for, or the run
         failed), time (steps carried out), stopped (whether the run ended before its limit of steps), error (why it
         failed, else empty), evidence (``equation``). Its ``attrs`` hold what does not vary: model, parameters, scheme,
@@ -323,7 +323,7 @@ class Results:
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        """One row a run, cell, instrument and kind of text: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
+        """One row per run, cell, instrument and kind of text: :func:`opinionsim.metrics.run_metrics` with ddof 0."""
         from opinionsim.metrics import run_metrics
 
         runs, opinions, agents, turns = self.counted()
@@ -340,7 +340,7 @@ class Results:
         Returns
         -------
         DataFrame
-            One row a condition and step: the conditions, ``step``, ``end`` (whether it is the end of the runs),
+            One row per condition and step: the conditions, ``step``, ``end`` (whether it is the end of the runs),
             ``n_runs, n_withheld, n_measured, n_never``, ``bias`` and ``diversity`` with their intervals, what these
             rest on, ``kind, evidence``.
         """

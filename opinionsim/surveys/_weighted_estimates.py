@@ -19,7 +19,7 @@ def estimates(values: Any, weights: Any = None, groups: Sequence[Any] | None = N
     Parameters
     ----------
     values : array-like of float, shape (n,)
-        What is estimated, one value a respondent; NaN where there is none.
+        What is estimated, one value per respondent; NaN where there is none.
     weights : array-like of float, shape (n,), optional
         Weights for analysis, none negative; by default all are equal, as for respondents drawn by weight.
     groups : sequence, length n, optional
@@ -28,11 +28,11 @@ def estimates(values: Any, weights: Any = None, groups: Sequence[Any] | None = N
     Returns
     -------
     DataFrame
-        One row a subgroup, sorted: ``group``, ``n`` (respondents with a value), ``effective_n`` (Kish:
-        (sum w)^2 / sum w^2), ``mean`` (sum w y / sum w) and ``standard_error``. The standard error is that of a ratio
-        by Taylor linearisation, for draws with replacement: with z_i = w_i (y_i - mean) / sum w inside the subgroup
-        and 0 outside it, the root of n / (n - 1) sum z_i^2 over all n respondents. It treats the size of a subgroup as
-        random, and knows no strata or clusters. NaN where there are fewer than two respondents, or no weight.
+        One row per subgroup, sorted: ``group``, ``n`` (respondents with a value), ``effective_n`` (Kish: (sum w)^2 /
+        sum w^2), ``mean`` (sum w y / sum w) and ``standard_error``. The standard error is that of a ratio by Taylor
+        linearisation, for draws with replacement: with z_i = w_i (y_i - mean) / sum w inside the subgroup and 0 outside
+        it, the root of n / (n - 1) sum z_i^2 over all n respondents. It treats the size of a subgroup as random, and
+        knows no strata or clusters. NaN where there are fewer than two respondents, or no weight.
 
     Raises
     ------

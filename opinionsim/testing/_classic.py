@@ -211,7 +211,7 @@ class ClassicModelContract(ABC):
             assert np.isin(opinions, opinions[0]).all()
 
     def test_given_pairs_take_the_place_of_drawn_ones(self) -> None:
-        """Given pairs change one listener a step, whatever the agents' numbers, where agents meet in pairs.
+        """Given pairs change one listener per step, whatever the agents' numbers, where agents meet in pairs.
 
         Shown by the Python, for pairs that are given compile a kernel.
         """

@@ -55,7 +55,7 @@ def test_a_check_that_was_cut_short_goes_on() -> None:
 
 def test_a_model_without_a_card_is_named_by_plan() -> None:
     said = " ".join(invoked("plan", "real_model").stdout.split())
-    assert "opinionsim check-model openai:gpt-4o-mini-2024-07-18 makes one" in said
+    assert "To make one from 100 calls, run opinionsim check-model openai:gpt-4o-mini-2024-07-18." in said
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     (
         {"topic": ..., "task": "Speak.", "interaction": {**SPEC["interaction"], "standing": ["position"]}},
         5,
-        "interaction.position: is needed and missing; give a sentence, or a topic with a claim",
+        "interaction.position: is missing; give a sentence, or a topic with a claim",
     ),
     ({"cast": [{"text": "No.", "persona": "You."}, {}]}, 5, "cast[0].text: cannot stand beside persona"),
     ({"cast": [{}, {"text": " "}]}, 6, "cast[1].text: must have a character in it"),

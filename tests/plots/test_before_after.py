@@ -106,7 +106,7 @@ def test_the_numbers_are_those_of_participants_probed_before_and_after() -> None
     assert places[["position", "mean", "n_runs"]].to_numpy().tolist() == [[1, 3, 1], [2, 1, 2], [3, 2, 1]]
     assert data.evidence == EVIDENCE["scripted"]
     assert data.notes[-1] == "1 of 9 participants without both opinions left out"
-    assert data.band == "small diamonds: runs, where there are fewer than 8"
+    assert data.band == "small diamonds: single runs of conditions with fewer than 8 runs"
 
 
 def test_signed_changes_keep_their_direction() -> None:

@@ -71,7 +71,7 @@ def test_ribbons_average_runs_and_leave_out_those_without_a_value() -> None:
     # Two runs have no band: they are drawn themselves.
     assert data.frame[["low", "high"]].isna().all(axis=None)
     assert data.runs.dropna()[["run_id", "step", "value"]].to_numpy().tolist() == [["r0", 2, 1], ["r1", 2, -1]]
-    assert data.band == "thin lines: runs, where there are fewer than 8"
+    assert data.band == "thin lines: single runs of conditions with fewer than 8 runs"
     assert set(data.frame["evidence"]) == {"scripted"}
     assert data.evidence == EVIDENCE["scripted"]
 

@@ -51,7 +51,7 @@ def test_ribbons_have_a_line_and_a_band_a_condition_and_name_them() -> None:
         "framing: truth (3 runs)",
         "single run",
     ]
-    assert "Thin lines: runs, where there are fewer than 8." in plots.caption_of(ax)
+    assert "Thin lines: single runs of conditions with fewer than 8 runs." in plots.caption_of(ax)
     assert [len(runs.get_segments()) for runs in ax.collections] == [3, 3]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "diversity (SD of \nopinions over agents)")
     own = Figure().add_subplot()

@@ -79,7 +79,7 @@ def test_those_left_out_are_counted_among_the_runs_asked_for(name: str) -> None:
 def test_panels_show_the_first_replicate_of_the_wording() -> None:
     data = plots.panels_data(REWORDED)
     assert [panel.run_id for panel in data.panels] == ["r1", "r5"]
-    assert "one run a panel, replicate 1 (of 2)" in data.note
+    assert "each panel shows one run: replicate 1 (of 2)" in data.note
     assert LEFT_OUT in data.note
     earlier = plots.panels_data(REWORDED, wording=OLD, where={"topic": "palmistry"})
     assert [panel.run_id for panel in earlier.panels] == ["r2", "r6"]

@@ -1,4 +1,4 @@
-"""Random words for kernels: xoshiro256++ (Blackman & Vigna 2021, doi:10.1145/3460772), one stream a replicate."""
+"""Random words for kernels: xoshiro256++ (Blackman & Vigna 2021, doi:10.1145/3460772), one stream per replicate."""
 
 from __future__ import annotations
 

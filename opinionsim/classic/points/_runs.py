@@ -229,7 +229,7 @@ def _measured(
     networks: Sequence[Network],
     rests: np.ndarray,
 ) -> dict[str, list[float]]:
-    """Measures of opinions (R, N) or (R, N, D) by name, a value a run; `rests` says which have come to rest."""
+    """Measures of opinions (R, N) or (R, N, D) by name, a value per run; `rests` says which have come to rest."""
 
     def of(some: slice, names: Metrics) -> dict[str, list[float]]:
         own = opinions[some], starts[some], names, setup.range, networks[some], setup.delta, rests[some]

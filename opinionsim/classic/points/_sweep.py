@@ -70,11 +70,11 @@ def sweep(
     Returns
     -------
     DataFrame
-        One row a run: ``model``, a column for each name in `over`, ``replicate``, a column a metric (``bias[0]``,
+        One row per run: ``model``, a column for each name in `over`, ``replicate``, a column per metric (``bias[0]``,
         ``bias[1]``, ... where opinions have several dimensions; ``bias@10`` after 10 steps), ``time`` (steps carried
         out), ``stopped`` (whether the run ended before its limit), and ``evidence``. Its ``attrs`` hold what does not
-        vary: model, parameters, scheme, range, n, steps, seed and replicates; ``delta`` says by which gap clusters
-        are told apart, where it is not the default of the metrics.
+        vary: model, parameters, scheme, range, n, steps, seed and replicates; ``delta`` says by which gap clusters are
+        told apart, where it is not the default of the metrics.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def sweep_frame(
     Returns
     -------
     DataFrame
-        One row a run, sorted by point and replicate: as :func:`sweep` returns it, and ``error``, empty where there is
+        One row per run, sorted by point and replicate: as :func:`sweep` returns it, and ``error``, empty where there is
         none; the measures of a run that failed are NaN.
     """
     import pandas as pd

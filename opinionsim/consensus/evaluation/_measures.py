@@ -1,6 +1,6 @@
 """What ratings of statements show: reliability of raters, agreement, consent, win rates, exclusion; their export.
 
-All functions of evaluation take a long table of ratings, one row a rating, with these columns:
+All functions of evaluation take a long table of ratings, one row per rating, with these columns:
 
 - group: the run; one group of citizens with one question
 - round: 0 for statements on opinions alone, then the critique rounds; -1 for what is rated before opinions are stated
@@ -73,7 +73,7 @@ def checked(ratings: pd.DataFrame, *further: str) -> pd.DataFrame:
         try:
             ratings = ratings.assign(**{name: ratings[name].astype(float)})
         except (TypeError, ValueError) as error:
-            raise MeasurementError(f"{name} holds what is no number: {error}") from None
+            raise MeasurementError(f"{name} contains a value that is not a number: {error}") from None
         off = ratings[name].notna() & ~ratings[name].between(LOWEST, HIGHEST)
         if off.any():
             place = ratings.loc[off].iloc[0]
@@ -231,7 +231,7 @@ def candidate_table(ratings: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a statement:
+        One row per statement:
 
         - group, round, candidate, policy
         - n, missing: citizens who rated it, and others of the group, whose consent is not known
@@ -319,7 +319,7 @@ def win_rates(
     Returns
     -------
     DataFrame
-        One row a pair of policies, without the position statement, and aggregate:
+        One row per pair of policies, without the position statement, and aggregate:
 
         - policy, other
         - aggregate: as named; several statements of a policy in one round are averaged
@@ -358,7 +358,7 @@ def pairs_in_order(ratings: pd.DataFrame, predicted: str = "predicted_agreement"
     Returns
     -------
     DataFrame
-        One row a citizen and pair of statements of one round, without the position statement, that the citizen rates
+        One row per citizen and pair of statements of one round, without the position statement, that the citizen rates
         apart: group, round, citizen; candidate, which it prefers, and other; right: 1.0, 0.0, or 0.5 where the
         predictions are equal, as by the toss of a coin. Its mean, by :func:`estimate`, is the pairwise accuracy.
     """
@@ -381,7 +381,7 @@ def exclusion(ratings: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a citizen who rated drafts without its own opinion and drafts without another's:
+        One row per citizen who rated drafts without its own opinion and drafts without another's:
 
         - group, citizen
         - excluded, drafts: mean agreement with drafts that left its own opinion out, and how many
@@ -420,8 +420,8 @@ def write_ratings(ratings: pd.DataFrame, target: str | Path | None = None) -> st
 
     Notes
     -----
-    One row a known rating of agreement of a candidate: participant (group and citizen), question (of the group, or the
-    group itself), model (the policy), candidate, round, pass, rating and, where rated, quality. What a spreadsheet
+    One row per known rating of agreement of a candidate: participant (group and citizen), question (of the group, or
+    the group itself), model (the policy), candidate, round, pass, rating and, where rated, quality. What a spreadsheet
     would run is marked as text. The model of D7, by the R package ordinal::
 
         d <- read.csv("ratings.csv", stringsAsFactors = TRUE)

@@ -25,9 +25,9 @@ def rating_tables(results: Results) -> Iterator[Table]:
     Returns
     -------
     iterator of Table
-        Means of :func:`opinionsim.consensus.policy_table`, one row a policy; :func:`opinionsim.consensus.win_rates` by
-        the mean of a group, one row a pair; and of :func:`opinionsim.consensus.reliability` the share of citizens who
-        rated twice that is reliable. Nothing where no statement was rated; the table of pairs where there are two
+        Means of :func:`opinionsim.consensus.policy_table`, one row per policy; :func:`opinionsim.consensus.win_rates`
+        by the mean of a group, one row per pair; and of :func:`opinionsim.consensus.reliability` the share of citizens
+        who rated twice that is reliable. Nothing where no statement was rated; the table of pairs where there are two
         policies; that of reliability where somebody rated twice. Last, where winners were rated once they were known,
         the means of these ratings alone.
     """
