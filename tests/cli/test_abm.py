@@ -221,7 +221,7 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
     again = invoke(
         "abm", "deffuant", *OVER, "--store", store, "--replicates", 3, "--set", "at=1", "--csv", tmp_path / "a.csv"
     )
-    assert "18 of 18 runs there after" in again.stderr
+    assert "18 of 18 runs done after" in again.stderr
     assert "6 made" in again.stderr
     assert invoke("table", store).stdout == again.stdout
     status = json.loads(invoke("status", store, "--json").stdout)[0]

@@ -32,7 +32,7 @@ def _label(path: Path, label: str) -> None:
 
 
 def test_from_a_plan_to_corrected_numbers(copied: Path, invoke: Invoke) -> None:
-    assert "98 labels a condition" in invoke("audit", "plan", "--half-width", "0.31").stdout
+    assert "98 labels per condition" in invoke("audit", "plan", "--half-width", "0.31").stdout
     drawn = invoke("audit", "sample", copied, "--labels", "3", "--coders", "ann, ben", "--out", "labels")
     assert drawn.exit_code == 0, drawn.output
     files = sorted(Path("labels").glob("*.csv"))

@@ -445,7 +445,7 @@ def test_no_list_is_wider_than_its_terminal(
             "no persona set is called 'chuang' (did you mean chuang2024?); valid: ",
         ),
         (("list", "abm", "voters"), "unknown classic model 'voters' (did you mean voter?); valid: "),
-        (("list", "models", "scripted"), "only topics, personas, templates, classifiers, "),
+        (("list", "models", "scripted"), "list models takes no name; "),
     ],
 )
 def test_a_name_that_is_not_there(invoke: Invoke, arguments: tuple[str, ...], said: str) -> None:

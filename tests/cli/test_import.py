@@ -49,7 +49,9 @@ def test_twins_get_a_specification_of_their_own(invoke: Invoke) -> None:
         "  opinionsim run mine.yaml --store s.sqlite",
     ]
     made = Path("mine.yaml").read_text(encoding="utf-8")
-    assert made.startswith("# Made by opinionsim import of table.csv, mapping.yaml and agents.yaml: change these")
+    assert made.startswith(
+        "# Made by opinionsim import of table.csv, mapping.yaml and agents.yaml: to change it, edit these"
+    )
     experiment = load_experiment("mine.yaml")
     assert experiment.spec.name == "mine"
     assert [cell.spec.interaction.kind for cell in experiment.cells] == ["recorded", "twins"]

@@ -227,7 +227,7 @@ def test_what_is_taken_and_what_it_costs_is_the_same_wherever_the_run_was_broken
 def _unparsed(text: str = "seven") -> Desk:
     """A reply that was paid for, and that its act could not read."""
     desk = Desk(Client(text))
-    words = f"ValueError: invalid literal for .*{text}.*The reply is kept; to reject a reply, raise opinionsim.errors.Rejected"
+    words = f"ValueError: invalid literal for .*{text}.*is kept; to reject a reply, raise opinionsim.errors.Rejected"
     fails(desk, ScheduleError, rf"{PLACE}, call 'reply': parse failed with {words}", Parsing(number))
     return desk
 
