@@ -443,7 +443,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         ("interaction", {"kind": "faulty:Tuple"}, r"Tuple\.acts must be a mapping by name, as named\(ACT, \.\.\.\)"),
         ("interaction", {"kind": "faulty:NoComma"}, r"NoComma\.tables must be .* such as \('faulty:words',\)"),
         ("interaction", {"kind": "faulty:NoTable"}, r"NoTable\.tables: faulty:nowhere: the module 'faulty' has no"),
-        ("interaction", {"kind": "faulty:NoFigure"}, r"NoFigure\.figures: faulty:words is marked as .* 'metric'"),
+        ("interaction", {"kind": "faulty:NoFigure"}, r"NoFigure\.figures: faulty:words is a part of kind 'metric'"),
         ("interaction", {"kind": "faulty:NoRecord"}, r"NoRecord\.record: unknown record of a run 'norecord'"),
         ("interaction", {"kind": "faulty:NoAnswer"}, r"NoAnswer\.acts: 'say': unknown scripted answer 'noanswer'"),
         ("interaction", {"kind": "faulty:Opposite"}, r"'say' and 'add' make texts of kind 'chat', and declare opinion"),

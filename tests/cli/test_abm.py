@@ -222,7 +222,7 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
         "abm", "deffuant", *OVER, "--store", store, "--replicates", 3, "--set", "at=1", "--csv", tmp_path / "a.csv"
     )
     assert "18 of 18 runs done after" in again.stderr
-    assert "6 made" in again.stderr
+    assert "6 new" in again.stderr
     assert invoke("table", store).stdout == again.stdout
     status = json.loads(invoke("status", store, "--json").stdout)[0]
     assert (status["runs"], status["complete"], status["pending"], status["errors"]) == (18, 18, 0, {})

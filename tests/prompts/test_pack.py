@@ -97,7 +97,7 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
         ("pack.yaml", "name: default", "name: 3", "name"),
         ("pack.yaml", '  write: "Your post:"\n', "", "cues.write: missing"),
         ("pack.yaml", '"Your post:"', '" "', "cues.write: must be a phrase"),
-        ("pack.yaml", "  write:", '  system: "You"\n  write:', "cues.system: is no task"),
+        ("pack.yaml", "  write:", '  system: "You"\n  write:', "cues.system: is not a task"),
         ("pack.yaml", "  write:", '  vote: "Vote now"\n  write:', "vote.j2: no such template"),
         ("pack.yaml", '  disposition: ["<note>", "</note>"]\n', "", "disposition"),
         ("pack.yaml", '["<note>", "</note>"]', '["<note>"]', "disposition"),
