@@ -411,7 +411,7 @@ class Prompt(Sequence[ChatMessage]):
         keep("converted", None)
         if before is None or message is None:
             if before is not None or message is not None:
-                raise TypeError("a prompt has both a prompt before its last message and that message, or neither")
+                raise TypeError("a prompt needs both an earlier prompt and a last message, or neither")
             keep("text_id", "")
             keep("identity", "")
             keep("length", 0)
@@ -439,7 +439,7 @@ class Prompt(Sequence[ChatMessage]):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "converted":
-            raise AttributeError(f"a prompt does not change; then() makes a longer one (tried to set {name!r})")
+            raise AttributeError(f"a prompt cannot change; then() returns a longer one (tried to set {name!r})")
         super().__setattr__(name, value)
 
     def __reversed__(self) -> Iterator[ChatMessage]:

@@ -132,7 +132,7 @@ class OpinionScale:
             If `value` is NaN.
         """
         if np.isnan(value):
-            raise SpecError("no scale point is nearest to NaN")
+            raise SpecError("NaN has no nearest scale point")
         return min(self.points, key=lambda point: (abs(point - value), abs(point - self.neutral)))
 
 

@@ -56,7 +56,7 @@ class Persona:
 
     def __post_init__(self) -> None:
         if both := self.record.keys() & {*self.attributes, "background"}:
-            raise SpecError(f"persona {self.name!r} has {min(both)!r} on record and as an attribute; names must differ")
+            raise SpecError(f"persona {self.name!r} has {min(both)!r} in both record and attributes; names must differ")
 
     @property
     def traits(self) -> dict[str, str]:
@@ -139,7 +139,7 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
     with_one = [persona for persona in model.personas if persona.opinion is not None]
     for i, persona in enumerate(model.personas):
         if with_one and persona.opinion is None:
-            problem = f"has no opinion, and {with_one[0].name!r} has one; give all of the file an opinion, or none"
+            problem = f"has no opinion, but {with_one[0].name!r} has one; give one to all or to none"
             raise origin.error(("personas", i), problem)
     personas = tuple(
         Persona(
@@ -236,8 +236,8 @@ class Population:
     def __post_init__(self) -> None:
         if not self.personas or len(self.personas) != len(self.opinions):
             raise SpecError(
-                f"a population needs one opinion for each of at least one persona; "
-                f"got {len(self.personas)} personas and {len(self.opinions)} opinions"
+                f"a population needs at least one persona and one opinion for each; got {len(self.personas)} personas "
+                f"and {len(self.opinions)} opinions"
             )
 
     def __len__(self) -> int:

@@ -146,7 +146,7 @@ def test_a_longer_prompt_consists_of_the_shorter_one_and_its_last_message() -> N
 def test_a_prompt_does_not_change() -> None:
     prompt = Prompt.of([ChatMessage("user", "Write.")])
     for name in ("message", "identity", "before", "else"):
-        with pytest.raises(AttributeError, match="a prompt does not change"):
+        with pytest.raises(AttributeError, match="a prompt cannot change"):
             setattr(prompt, name, None)
     assert prompt.converted is None
     prompt.converted = "what a model takes"

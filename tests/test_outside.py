@@ -141,7 +141,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
 
     named = ("own:share_above", "own:texts_by_kind", "own:lengths")
     without, with_own = found["table o.sqlite"], found["table o.sqlite --allow-parts"]
-    assert f"which --allow-parts imports: {', '.join(named)}" in without.stderr
+    assert f"which need --allow-parts: {', '.join(named)}" in without.stderr
     assert "convinced" not in without.stdout
     assert "mean " in without.stdout
     assert "convinced: own:share_above" in with_own.stdout
@@ -242,7 +242,7 @@ def test_a_changed_classifier_is_refused_until_its_version_is_raised(folder: Pat
     _edit(folder, '"""Texts of more', '"""The texts of more')
     (refused,) = _commands(folder, _RUN)
     assert refused.exit_code == 2
-    assert "the code of the classifier 'own:Length' is not the one that coded" in refused.stderr
+    assert "the code of the classifier 'own:Length' differs from the code that read" in refused.stderr
     assert "Raise its version" in refused.stderr
     _edit(folder, '@osim.part("classifier")', '@osim.part("classifier", version="b")')
     (coded,) = _done(folder, _RUN)
@@ -276,7 +276,7 @@ class Unmarked(SteppedInteraction):
         ("interaction.kind", "nowhere.at_all:Thing", "cannot import 'nowhere.at_all': ModuleNotFoundError"),
         ("interaction.kind", "breaks:Thing", r"cannot import 'breaks': ZeroDivisionError: .* \(in .*breaks\.py:1\)"),
         ("interaction.kind", "bad:Unmarked", "is not marked as a part"),
-        ("interaction.kind", "bad:picks", "is marked as a part of kind 'selector'; one of kind 'interaction'"),
+        ("interaction.kind", "bad:picks", "is a part of kind 'selector'; expected one of kind 'interaction'"),
         ("interaction.kind", "bad:Missing", "the module 'bad' has no Missing"),
         ("interaction.kind", "dyadik", r"unknown interaction 'dyadik' \(did you mean dyadic\?\)"),
         ("interaction.shift", "far", "must be a whole number"),
@@ -443,7 +443,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         ("interaction", {"kind": "faulty:Tuple"}, r"Tuple\.acts must be a mapping by name, as named\(ACT, \.\.\.\)"),
         ("interaction", {"kind": "faulty:NoComma"}, r"NoComma\.tables must be .* such as \('faulty:words',\)"),
         ("interaction", {"kind": "faulty:NoTable"}, r"NoTable\.tables: faulty:nowhere: the module 'faulty' has no"),
-        ("interaction", {"kind": "faulty:NoFigure"}, r"NoFigure\.figures: faulty:words is marked as .* 'metric'"),
+        ("interaction", {"kind": "faulty:NoFigure"}, r"NoFigure\.figures: faulty:words is a part of kind 'metric'"),
         ("interaction", {"kind": "faulty:NoRecord"}, r"NoRecord\.record: unknown record of a run 'norecord'"),
         ("interaction", {"kind": "faulty:NoAnswer"}, r"NoAnswer\.acts: 'say': unknown scripted answer 'noanswer'"),
         ("interaction", {"kind": "faulty:Opposite"}, r"'say' and 'add' make texts of kind 'chat', and declare opinion"),
@@ -635,7 +635,7 @@ def test_of_many_what_fails_is_left_out_by_name_and_the_rest_is_there(astray: st
     ):
         found = _invoke(*command.split())
         assert found.exit_code == 0, found.output
-        lines = [each for each in found.stderr.splitlines() if each.startswith("left out what failed: ")]
+        lines = [each for each in found.stderr.splitlines() if each.startswith("left out because it failed: ")]
         assert len(lines) == len(left)
         assert [each for each in left if not any(each in line for line in lines)] == []
     page = Path("r.html").read_text(encoding="utf-8")
@@ -665,7 +665,7 @@ def test_of_many_what_fails_is_left_out_by_name_and_the_rest_is_there(astray: st
             "plot astray:drawn STORE --csv n.csv",
             "astray:drawn must have `numbers` that return a frame; got 3",
         ),
-        ("plot astray:nothing STORE --csv n.csv", "and with figures of your own that are marked with `numb"),
+        ("plot astray:nothing STORE --csv n.csv", "and your own figures with `numb"),
     ],
 )
 def test_the_one_that_is_asked_for_is_refused_with_a_sentence(astray: str, command: str, problem: str) -> None:
@@ -678,7 +678,7 @@ def test_what_is_left_out_is_named_only_where_it_is_missing(astray: str) -> None
     for command, lacks in (("table metrics", True), ("table opinions", False), ("plot panels", False)):
         name, *options = command.split()
         said = CliRunner().invoke(app, [name, *options, astray]).stderr
-        assert ("left out parts of your own, which --allow-parts imports: astray:late, astray:most" in said) == lacks
+        assert ("left out your own parts, which need --allow-parts: astray:late, astray:most" in said) == lacks
 
 
 @pytest.fixture
@@ -728,7 +728,7 @@ def test_a_metric_that_is_not_there_any_more_takes_nothing_else_along(contrasted
     for command in ("table {} --csv t.csv", "report {} --out r.html"):
         found = _invoke(*command.format(contrasted.with_name("m.sqlite")).split())
         assert found.exit_code == 0, found.output
-        assert f"left out what failed: {contrasted.stem}:most: cannot import" in found.stderr
+        assert f"left out because it failed: {contrasted.stem}:most: cannot import" in found.stderr
     assert "bimodality" in Path("t-metrics.csv").read_text(encoding="utf-8")
     assert "bimodality" in Path("r.html").read_text(encoding="utf-8")
 
@@ -752,7 +752,7 @@ class TestObjects:
         assert [turn.agent for turn in _schedule(experiment).turns()][:4] == [0, 2, 1, 3]
 
     def test_what_cannot_be_imported_needs_a_name_and_a_version(self) -> None:
-        with pytest.raises(SpecError, match="cannot be imported by another process; give it a name and a version"):
+        with pytest.raises(SpecError, match="is not importable by other processes; give it a name and a version"):
             osim.part("selector")(lambda texts: 0)
         last = osim.part("selector", name="last-one", version=1)(lambda texts: len(texts) - 1)
         spec = changed(SMALL, cognition={"draws": 2, "selector": last})
@@ -778,7 +778,7 @@ class TestObjects:
             osim.part("interaction", name="dyadic", version=1)(Mine)
 
     def test_what_can_be_imported_is_named_by_its_path(self) -> None:
-        with pytest.raises(SpecError, match="test_outside:_schedule is named by its import path"):
+        with pytest.raises(SpecError, match="test_outside:_schedule takes its name from its import path"):
             osim.part("selector", name="mine")(_schedule)
 
     @pytest.mark.parametrize(
@@ -795,16 +795,16 @@ class TestObjects:
             osim.part(kind, **given)(lambda texts: 0)
 
     def test_only_classes_and_functions_are_marked_and_of_one_kind(self) -> None:
-        with pytest.raises(SpecError, match="only a class or a function can be marked"):
+        with pytest.raises(SpecError, match="only a class or a function can be a part"):
             osim.part("chat_model", name="mine", version=1)(object())
-        with pytest.raises(SpecError, match="is marked as a part of kind 'interaction' already"):
+        with pytest.raises(SpecError, match="is already marked as a part of kind 'interaction'"):
             osim.part("network")(Turnwise)
 
     def test_an_object_whose_name_another_took_is_refused(self) -> None:
         first, second = (osim.part("selector", name="nth", version=1)(lambda texts, n=n: n) for n in (0, 1))
         spec = changed(SMALL, cognition={"draws": 2, "selector": second})
         assert osim.load_experiment(spec).spec.cognition.selector.name == "nth"
-        with pytest.raises(SpecError, match="nth is the name of another part by now"):
+        with pytest.raises(SpecError, match="nth is now the name of another part"):
             osim.load_experiment(changed(SMALL, cognition={"draws": 2, "selector": first}))
 
     def test_an_object_that_is_not_marked_is_refused(self) -> None:

@@ -114,7 +114,7 @@ def test_a_person_answers_with_a_text(text: Any) -> None:
     others = {"seat": Seat(_Answers(text))}
     with (
         _model(schedule, lambda prompt: "Yes.", others=others, classifier="lexicon") as model,
-        pytest.raises(OpinionSimError, match=f"a person answers with a text; got {type(text).__name__}"),
+        pytest.raises(OpinionSimError, match=f"a person must answer with a text; got {type(text).__name__}"),
     ):
         model.run()
 
@@ -179,6 +179,6 @@ def test_the_list_of_given_replies_may_end() -> None:
     schedule = _listed((0, "write", ()), (1, "write", ()), acts=named(WRITE))
     with (
         _model(schedule, ["Once."], max_concurrency=1) as model,
-        pytest.raises(ModelCallError, match="the list of 1 given replies is used up"),
+        pytest.raises(ModelCallError, match="the list of 1 given replies is too short"),
     ):
         model.run()

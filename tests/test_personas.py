@@ -90,7 +90,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ("  - name: Bob\n", "  - name: Ann\n", 12, r"personas\[1\]\.name: duplicate 'Ann'; names must be distinct"),
         ("  - name: Bob\n", "  - name: ''\n", 12, r"personas\[1\]\.name: "),
         ("  - name: Bob\n    opinion: 0\n", "  - opinion: 1\n", 12, r"personas\[1\].*name"),
-        ("  - name: Bob\n    opinion: 0\n", "  - name: Bob\n", 12, r"personas\[1\]: has no opinion, and 'Ann' has one"),
+        ("  - name: Bob\n    opinion: 0\n", "  - name: Bob\n", 12, r"personas\[1\]: has no opinion, but 'Ann' has one"),
         ("  - name: Bob\n    opinion: 0\n", "  - Bob\n", 12, r"personas\[1\]: "),
         ("licence: CC0", "license: CC0", 3, r"license: .*licence"),
     ],
@@ -107,7 +107,7 @@ def test_a_mistake_is_reported_with_file_line_and_field(
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "is empty"), ("- Ann\n", ":1: holds a list"), ("name: x\npersonas: []\n", ":2: personas: .*at least 1")],
+    [("", "is empty"), ("- Ann\n", ":1: contains a list"), ("name: x\npersonas: []\n", ":2: personas: .*at least 1")],
 )
 def test_a_file_that_holds_no_personas(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
@@ -375,12 +375,12 @@ def test_a_table_without_names_numbers_its_persons(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "is empty; a table with a header is expected"),
+        ("", "is empty; expected a table with a header"),
         ("name\n", "needs a header and at least one row"),
         ("name,age,age\nAnn,1,2\n", r"village.csv:1: columns must have distinct names, not blank; got 'age'"),
         ("name,\nAnn,1\n", r"village.csv:1: columns must have distinct names, not blank; got ''"),
         ("name,age\nAnn,1\nBob\n", r"village.csv:3: must have 2 cells, as line 1 has; got 1"),
-        ("name,opinion\nAnn,1\nBob,very\n", "village.csv:3: 'opinion' is 'very', which is no number"),
+        ("name,opinion\nAnn,1\nBob,very\n", "village.csv:3: 'opinion' is 'very', which is not a number"),
         ("name,opinion\nAnn,1\nBob,0.5\n", r"village.csv:3: personas\[1\].opinion: must be a whole number; got 0.5"),
         ("name,age\nAnn,1\nAnn,2\n", r"village.csv:3: personas\[1\].name: duplicate 'Ann'"),
         ("name,age\n,1\n", r"village.csv:2: personas\[0\].name: must not be blank"),

@@ -80,7 +80,7 @@ def test_a_metric_of_ones_own_is_computed_like_any_other() -> None:
     [
         ("[table", "Expected ']'"),
         ("[tabel]\nown = '_own'", r"unknown table \[tabel\]; valid: interaction, "),
-        ("[table]\nown = '_own'", r"\[table\] own is given by first/parts\.toml already; give it another name"),
+        ("[table]\nown = '_own'", r"\[table\] own already exists in first/parts\.toml; give it another name"),
         ("[figure]\nown = '_missing'", r"\[figure\] own: there is no opinionsim\.second\._missing"),
     ],
 )

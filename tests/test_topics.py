@@ -150,8 +150,8 @@ def test_a_mistake_is_reported_with_file_line_and_field(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is empty; a mapping of fields is expected"),
-        ("- name: tea\n", r":1: holds a list"),
+        ("", "is empty; expected a mapping of fields"),
+        ("- name: tea\n", r":1: contains a list"),
         ("topics: []\n", r":1: topics: .*at least 1"),
         ("source: x\n", "topics"),
         ("topics: tea\n", r":1: topics: "),

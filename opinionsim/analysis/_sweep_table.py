@@ -80,7 +80,7 @@ def points_table(points: pd.DataFrame) -> Table:
         "Final opinions, mean over replicates.",
         f"At most {replicates} at a point, fewer at some points: see the numbers in brackets." if uneven else "",
         f"{INTERVAL_MEANS}." if interval else "",
-        f"Clusters are told apart by gaps beyond {attrs['delta']}." if "delta" in attrs and takes_delta(names) else "",
+        f"A gap separates clusters if it exceeds {attrs['delta']}." if "delta" in attrs and takes_delta(names) else "",
         "Runs that reached the limit of steps have a separate row, because mean times use only the shorter runs."
         if until is not None and (frame["stopped"] == False).any()  # noqa: E712 - or NA
         else "",

@@ -26,13 +26,13 @@ def check_copies(experiment: Experiment) -> None:
         remedy = "give model.temperature above 0"
         if cell.spec.redraws > 1 and not cell.sources:
             raise SpecError(
-                f"redraws: those of cell {cell.label!r} cannot differ: they draw other replies, and model.temperature "
-                f"is 0; {remedy}, or redraws: 1"
+                f"redraws: those of cell {cell.label!r} cannot differ, because only their replies are drawn again and "
+                f"model.temperature is 0; {remedy}, or redraws: 1"
             )
         if cell.spec.replicates > 1 and not cell.sources and _alike(cell, experiment.resources):
             raise SpecError(
                 f"replicates: the {cell.spec.replicates} of cell {cell.label!r} cannot differ: model.temperature is 0, "
-                f"and pairs, initial opinions and assignment are the same in all; {remedy}, or replicates: 1"
+                f"and all have the same pairs, initial opinions and assignment; {remedy}, or replicates: 1"
             )
 
 

@@ -162,8 +162,8 @@ class LoadedParts:
         given = self._chat_model
         if given is not None and isinstance(given, llm.ScriptedChatModel) != (name == "scripted"):
             raise SpecError(
-                f"the experiment names {name!r} but chat_model is a {type(given).__name__}; "
-                "give the model a name of its own in the specification, and 'scripted' to the scripted one only",
+                f"the experiment names {name!r} but chat_model is a {type(given).__name__}; give the model its own "
+                "name in the specification; only the scripted model is named 'scripted'",
                 "model.name",
             )
 
@@ -266,7 +266,7 @@ class LoadedParts:
         """An instrument, if there is a claim where its classifier needs one."""
         found = self._instrument(wanted, spec)
         if found.classifier.needs_claim and not spec.has_topic:
-            problem = f"classifier {wanted.classifier.name!r} needs a claim, and a task alone has none; give a topic"
+            problem = f"classifier {wanted.classifier.name!r} needs a claim, which a task does not have; give a topic"
             raise self._source.error(_place(wanted, spec), problem)
         if found.asks_author:
             # An object may stand for a name, but never for that of the scripted model.
@@ -347,8 +347,8 @@ def _unheeded(cells: Iterable[Cell]) -> Iterator[str]:
         if len({canonical_json(cell.fields) for cell in own}) > 1:
             axes = [axis for axis in own[0].axes if len({str(cell.axes.get(axis)) for cell in own}) > 1]
             yield (
-                f"{', '.join(axes)}: an equation reads no prompts, so that {len(own)} conditions of "
-                f"{own[0].spec.model.label} have the same numbers; give it a grid of its own under `sweep`."
+                f"{', '.join(axes)}: an equation reads no prompts, so {len(own)} conditions of "
+                f"{own[0].spec.model.label} have the same numbers; give it a separate grid under `sweep`."
             )
 
 

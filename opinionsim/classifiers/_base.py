@@ -254,12 +254,12 @@ def check_items(items: Sequence[Item], classifier: Classifier) -> None:
     for item in items:
         if not isinstance(item, Item):
             raise SpecError(
-                f"classifier {classifier.name!r} takes Item objects; got {item!r}. "
-                "Texts are made into items by opinionsim.classifiers.items_of(texts, claim)"
+                f"classifier {classifier.name!r} takes Item objects; got {item!r}. Make items from texts with "
+                "opinionsim.classifiers.items_of(texts, claim)"
             )
         if item.claim is None and classifier.needs_claim:
             raise SpecError(
-                f"classifier {classifier.name!r} needs a claim, and there is none for the text {item.text[:80]!r}"
+                f"classifier {classifier.name!r} needs a claim, but there is none for the text {item.text[:80]!r}"
             )
 
 

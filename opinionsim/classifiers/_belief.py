@@ -85,8 +85,8 @@ class BeliefClassifier(PlainClassifier):
         begun = {label[:1] + label[1:2] * label.startswith("-") for label in self._labels}
         if len(begun) < len(self.scale):
             raise SpecError(
-                f"classifier 'belief': labels of {len(self.scale)} points must all begin differently, since the first "
-                f"token alone is read: {labels} do not; letters do on scales of up to 26 points"
+                f"classifier 'belief': labels of {len(self.scale)} points must all begin differently, because it reads "
+                f"only the first token: {labels} do not; letters do on scales of up to 26 points"
             )
         self.before, self._question, self.needs_claim = before, question.strip(), not question.strip()
         self._options = {"labels": labels, "orders": orders, "before": before, "wording": WORDING}
@@ -134,8 +134,8 @@ class BeliefClassifier(PlainClassifier):
             after = await tokens(prompt.then(ChatMessage("assistant", "-")))
             if not tested or not after or np.diff(first_token_shares(tested, _NEXT))[0] >= 0:
                 raise MeasurementError(
-                    "the model does not go on with a begun answer, which the signs of numbers need; give belief "
-                    "labels: letters"
+                    "the model does not continue a started answer, which numbers with a sign require; set labels: "
+                    "letters for belief"
                 )
             for plain in (False, True):
                 sign = first_token_shares(first, "-", plain=plain)
@@ -153,14 +153,14 @@ class BeliefClassifier(PlainClassifier):
             If there is any item.
         """
         if items:
-            raise MeasurementError("classifier 'belief' asks the authors of texts in a run, and codes no other text")
+            raise MeasurementError("classifier 'belief' asks the authors of texts, so it codes only texts of runs")
         return OpinionEstimates.from_points(self.scale, [])
 
 
 def _with(item: Item, asked: str) -> Prompt:
     """The author's context with the question: a message of its own, or the end of one without an answer."""
     if item.fork is None:
-        raise MeasurementError("classifier 'belief' needs the context of an author; it codes texts of runs alone")
+        raise MeasurementError("classifier 'belief' needs the context of an author, so it codes only texts of runs")
     if item.fork.before is not None and item.fork.message is not None and item.fork.message.role == "user":
         return item.fork.before.then(ChatMessage("user", f"{item.fork.message.content}\n\n{asked}"))
     return item.fork.then(ChatMessage("user", asked))

@@ -164,10 +164,10 @@ class ChatClassifier:
 
 def _loaded(name: str, temperature: float | None, max_tokens: int, options: dict[str, Any]) -> BaseChatModel:
     if not name:
-        raise SpecError("classifier 'chat' needs a model, for instance model: openai:gpt-4o-mini among its options")
+        raise SpecError("classifier 'chat' needs a model among its options, such as model: openai:gpt-4o-mini")
     model = load_chat_model(name, temperature=temperature, max_tokens=max_tokens, **options)
     if isinstance(model, ScriptedChatModel):
-        raise SpecError("classifier 'chat' needs a language model: the scripted one cannot judge texts")
+        raise SpecError("classifier 'chat' needs a language model, because the scripted model cannot judge texts")
     return model
 
 

@@ -44,7 +44,7 @@ def load_classifier(name: str, scale: OpinionScale | None = None, /, **options: 
         raise SpecError(f"classifier {name} has no {', '.join(lacking)}, which every classifier needs")
     if found.scale != (scale or OpinionScale()):
         raise SpecError(
-            f"classifier {name} codes on the points {found.scale.points}, not on those asked for: "
-            f"{(scale or OpinionScale()).points}; let it take the scale that it is given"
+            f"classifier {name} codes on the points {found.scale.points}, not on the requested points, "
+            f"{(scale or OpinionScale()).points}; let it use the scale that it receives"
         )
     return found

@@ -64,7 +64,7 @@ class _Rules(PlainClassifier, ABC):
         super().__init__(scale)
         if len(self.scale) != 2:
             raise SpecError(
-                f"classifier {self.name!r} answers no or yes, and needs a scale of two points, as in points: [0, 1], "
+                f"classifier {self.name!r} answers no or yes, so it needs a scale of two points, as in points: [0, 1], "
                 f"labels: [no, yes]; an instrument of the variable {self.name!r} has it by default"
             )
 

@@ -37,9 +37,7 @@ class DecidedClassifier(PlainClassifier):
         MeasurementError
             Always.
         """
-        raise MeasurementError(
-            f"classifier {self.name!r} reads numbers from the turns of a run, and codes no other text"
-        )
+        raise MeasurementError(f"classifier {self.name!r} reads numbers from turns, so it codes only texts of runs")
 
 
 @part("classifier", name=RECORDED)

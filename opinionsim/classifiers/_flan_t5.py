@@ -202,7 +202,7 @@ class FlanT5Classifier(PlainClassifier):
                 too_many = middle
         if not best:
             raise MeasurementError(
-                f"classifier 'flan-t5': max_tokens = {self._max_tokens} leaves no room for a text beside the question "
+                f"classifier 'flan-t5': max_tokens = {self._max_tokens} leaves no room for a text after the question "
                 f"and the claim {claim[:80]!r}"
             )
         return best

@@ -75,8 +75,8 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
     folder, shown, digest = _locate(_SIZES.get(name, name), revision)
     if expected is not None and digest != expected:
         raise MeasurementError(
-            f"classifier 'flan-t5': the weights {name!r} are not those of the option weights: found {digest!r} instead "
-            f"of {expected!r}; give the path or the revision of the weights you mean, or correct weights"
+            f"classifier 'flan-t5': the weights {name!r} do not match the option weights: found {digest!r} instead of "
+            f"{expected!r}; give the path or the revision of the weights you mean, or correct weights"
         )
     _require_t5(folder, name)
     key = (str(folder), digest, dtype, str(where))

@@ -96,7 +96,7 @@ class LabelScorer:
             row, position, token = torch.tensor(self._trie.cells, device=device).T
             cells = every[:, row, position, token].double().cpu().numpy()[: len(prompts)]
         if np.isnan(cells).any():
-            raise MeasurementError("the classifier's model returned NaN: its weights or number format are unfit")
+            raise MeasurementError("the classifier's model returned NaN; check its weights and number format")
         return np.asarray(cells)
 
 
@@ -107,4 +107,4 @@ def _start_token(model: Any) -> int:
             token = getattr(config, name, None)
             if token is not None:
                 return int(token)
-    raise MeasurementError("the classifier's model names no token to start decoding with")
+    raise MeasurementError("the classifier's model has no start token for decoding")

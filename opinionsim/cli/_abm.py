@@ -68,19 +68,20 @@ def abm(
         Name of the model (see: opinionsim list abm), import path of your own model, package.module:NAME, or path of the
         specification of a sweep (.yaml).
     settings : NAME=VALUE
-        A parameter or scheme option; range=[LOW,HIGH] of opinions; isolates=keep, agents without a partner are no
-        error; of a single simulation record_every=STEPS; of a sweep at=STEPS, moments to measure at too: [10,100],
-        10:90:20 or {log: 20}, spaced logarithmically. Of a specification, a field, as in interaction.steps=50. May be
-        repeated.
+        A parameter or scheme option; range=[LOW,HIGH], the range of opinions; or isolates=keep, which accepts agents
+        without a partner. A single simulation also takes record_every=STEPS. A sweep also takes at=STEPS, further steps
+        to measure at: [10,100], 10:90:20, or {log: 20} for logarithmic spacing. With a specification, set a field, as
+        in interaction.steps=50. You can repeat the option.
     over : NAME=VALUES
-        Run every value of a parameter, a scheme option, n, network, network.k, initial, initial.high or range: a list,
-        epsilon=[0.1,0.2], or a range with its ends, epsilon=0.05:0.5:0.05. May be repeated: every combination.
+        Run every value of a parameter, a scheme option, n, network, network.k, initial, initial.high or range. Give a
+        list, epsilon=[0.1,0.2], or a range that includes both ends, epsilon=0.05:0.5:0.05. If you repeat the option,
+        the sweep runs every combination.
     agents : N
         Number of agents. Default: 100.
     network : SPEC
         Name of a network, or '{kind: watts-strogatz, k: 10, p: 0.1}'. Default: complete.
     initial : SPEC
-        uniform, normal, beta, share, even, levels, or {kind: share, high: 0.3}, or a number an agent.
+        Initial opinions: uniform, normal, beta, share, even, levels, {kind: share, high: 0.3}, or one number per agent.
     steps
         Number of steps, each with one update per agent. Default: 100.
     until : SPEC
@@ -88,7 +89,7 @@ def abm(
     replicates
         Number of simulations of each point. Default: 1.
     seed
-        Root of all randomness. Default: 0.
+        Seed of all random draws. Default: 0.
     metrics : NAME
         Metric to compute. You can repeat the option. Default: those of the model, such as bias.
     store : STORE
@@ -126,7 +127,7 @@ def abm(
     }  # fmt: skip
     if Path(model).suffix in _SPECS:
         if stated := [name for name, value in given.items() if value is not None]:
-            raise SpecError(f"{stated[0]} stands in the specification; change it as in --set interaction.steps=50")
+            raise SpecError(f"{stated[0]} is part of the specification; change it as in --set interaction.steps=50")
         changes = {"replicates": replicates, "seed": seed, "measurement.metrics": metrics}
         spelled = [f"{path}={json.dumps(value)}" for path, value in changes.items() if value is not None]
         sweep = load_sweep(model, [*(settings or ()), *spelled])
@@ -141,7 +142,7 @@ def abm(
             given_as = json.dumps(set_to[name]).strip('"')
             raise SpecError(f"--set {name}: {found.name} has no such parameter; give --{_OPTIONS[name]} {given_as}")
     if both := sorted({*varied} & {*set_to}):
-        raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
+        raise SpecError(f"{both[0]} is given twice, once with a fixed value and once to vary")
     # These belong to a simulation, and not to its model.
     further: dict[str, Any] = {
         name: set_to.pop(name) for name in ("range", "isolates", "at", "record_every") if name in set_to
@@ -301,7 +302,7 @@ def _report_run(model: ClassicModel, found: Trajectories, names: list[str], *, a
     rows = [[name, mean_text(start[name], limits[name]), mean_text(end[name], limits[name])] for name in end]
     say(aligned([["metric", f"start{behind}", f"end{behind}"], *rows]))
     if found.delta is not None and takes_delta(end):
-        say("Clusters are told apart by gaps beyond epsilon")
+        say("A gap separates clusters if it exceeds epsilon.")
     if n > 1:
         say(INTERVAL_MEANS)
 

@@ -69,7 +69,7 @@ class _Group(TyperGroup):
             raise typer.Exit(_BROKEN_PIPE) from None
         except (OSError, MemoryError) as error:
             named = (getattr(error, "filename", None), getattr(error, "strerror", None) or str(error))
-            message = ": ".join(str(part) for part in named if part) or "there is too little memory for this"
+            message = ": ".join(str(part) for part in named if part) or "not enough memory for this"
             raise self._failed(ctx, message, OpinionSimError.exit_code) from None
         return result
 
@@ -158,8 +158,8 @@ def main() -> None:
 
     Notes
     -----
-    0: all runs complete; 1: some are not, or a comparison differs; 2: bad input; 3: the budget is spent;
-    130: interrupted.
+    0: all runs are complete; 1: some are not, or a comparison differs; 2: bad input; 3: the budget is spent; 130:
+    interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         # Replies of models may hold characters that the terminal's encoding lacks.
@@ -185,6 +185,6 @@ def _end_beside_threads(ending: SystemExit) -> None:
     time.sleep(1.0)  # the threads of a pool end once the interpreter does
     others = [each for each in threading.enumerate() if not (each.daemon or each.name.startswith("opinionsim"))][1:]
     for thread in others:  # the first of all is the main thread
-        note(f"ended beside the thread {thread.name!r}, which was still running; join it, or make it a daemon")
+        note(f"ended while the thread {thread.name!r} was still running; join it, or make it a daemon")
     if others:
         os._exit(ending.code if isinstance(ending.code, int) else int(ending.code is not None))

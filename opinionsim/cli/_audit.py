@@ -30,16 +30,16 @@ def plan(
     Parameters
     ----------
     half_width : W
-        Half-width of a contrast, in scale points.
+        Half-width that the interval of a contrast should have, in scale points.
     noise
         Share of readings that can be pure chance.
     points
-        Points of the scale.
+        Number of points on the scale.
     """
     from opinionsim.audit import plan as planned
 
     say(
-        f"{planned(half_width, noise, points):,} labels a condition: the audit then adds at most ±{half_width:g} to a "
+        f"{planned(half_width, noise, points):,} labels per condition; the audit adds at most ±{half_width:g} to a "
         f"contrast of mean opinions (95 %), if {noise:.0%} of the readings are pure chance on {points} points."
     )
 
@@ -97,7 +97,7 @@ def sample(
     note(
         f"audit {drawn.audit.audit_id}: {len(drawn.texts)} texts by {', '.join(drawn.audit.sample['by']) or 'nothing'}"
     )
-    note(f"Next, once the column label is filled in:\n  opinionsim audit score {spelled(store)} FILE...")
+    note(f"After the coders have filled in the column label:\n  opinionsim audit score {spelled(store)} FILE...")
 
 
 @audit.command()
@@ -123,9 +123,9 @@ def score(
     coder : MODEL
         A chat model that also labels the texts, as a check of consistency.
     settings
-        An option of the classifier chat, for that model.
+        An option of the classifier chat for the model of --coder.
     mirror
-        Also code each text with the opposite claim.
+        Also code each text against the opposite claim.
     """
     from opinionsim.audit import asked, keep, keep_findings, read_files, sample_of, score_tables
 
@@ -143,7 +143,7 @@ def score(
         drawn = keep(results, drawn, {coder: asked(drawn, model)}, "model")
     print_tables(score_tables(results, drawn, mirror=mirror), csv, force=force, as_json=as_json)
     for text in keep_findings(results, drawn):
-        note(f"Tables now say: {text}.")
+        note(f"Tables now state: {text}.")
 
 
 @audit.command()
@@ -167,7 +167,7 @@ def correct(
     diversity
         Also correct diversity.
     simulations
-        Simulated studies for each interval of diversity.
+        Number of simulated studies behind each interval of diversity.
     """
     from opinionsim.audit import correction_tables, sample_of
 

@@ -121,7 +121,7 @@ def _content(source: str) -> tuple[str, str]:
     try:
         return name, content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise SpecError(f"{name}: not a text file; UTF-8 is expected") from None
+        raise SpecError(f"{name}: not a text file; expected UTF-8") from None
 
 
 def _of_lines(source: str) -> list[_Text]:
@@ -130,7 +130,7 @@ def _of_lines(source: str) -> list[_Text]:
     lines = enumerate(content.splitlines(), start=1)
     texts = [_Text(number, line.strip(), None) for number, line in lines if line.strip()]
     if not texts:
-        raise SpecError(f"{name}: holds no text; one a line is expected")
+        raise SpecError(f"{name}: contains no text; expected one text per line")
     return texts
 
 
@@ -173,7 +173,7 @@ def _coded(texts: Sequence[_Text], classifier: Classifier) -> pd.DataFrame:
     if n_cut := getattr(classifier, "n_cut", 0):
         note(f"texts too long for the classifier, coded without their middle: {n_cut}")
     if n_blank := len(texts) - len(asked):
-        note(f"rows without a text, which have no value: {n_blank}")
+        note(f"rows without a text, left without a value: {n_blank}")
     numbers = pd.DataFrame(
         np.column_stack([found.value, found.probabilities, found.off_scale]),
         index=list(asked),

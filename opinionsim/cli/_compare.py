@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from opinionsim.analysis import Table
     from opinionsim.comparison import Comparison
 
-#: How findings and scores are read, and what every comparison must say of noise.
+#: Notes on how to read findings and scores, and on noise, which every comparison prints.
 _READINGS = (
-    "Influence adds: to the log score of an update, over the nearest candidate without it. Recovered: the share of 20 "
-    "studies of this size, drawn from the best fit, in which the analysis finds what they were drawn from. Gap: by how "
-    "much a table of shares by own rating and message predicts better; by chance, the most in these studies.",
-    "Noise is what differs between readings of one opinion. An error that persists for an agent is not noise: no "
-    "repeated question reveals it, and it is fitted as an opinion.",
+    "Influence adds: the gain in the log score of an update over the nearest candidate without influence. Recovered: "
+    "the share of 20 studies of this size, simulated from the best fit, in which the analysis finds the model behind "
+    "them. Gap: how much better a table of shares by own rating and message predicts; by chance, the largest gap in "
+    "these studies.",
+    "Noise is the variation between readings of the same opinion. An error that persists for an agent is not noise: no "
+    "repeated question reveals it, and the models fit it as an opinion.",
 )
 _SCORES = (
-    "Score: log score of an update in a run that was held out, mean over runs and standard error over blocks. Behind: "
-    "the best less this one, paired by run. Tie: within one standard error; not worse than the best. Reached: of the "
-    "way from persistence to the table of shares."
+    "Score: log score of an update in a held-out run, mean over runs and standard error over blocks. Behind: the best "
+    "score minus this one, paired by run. Tie: within one standard error of the best, so not worse. Reached: share of "
+    "the way from persistence to the table of shares."
 )
 
 #: Frames that are saved, the parts of opinions last.
@@ -69,11 +70,11 @@ def compare(
         Share of wrong ratings as RATE,LOW,HIGH with the ends of its interval, or audit to take it from people's labels.
         Default: fitted.
     margin : X
-        Scale points moved for each point of discrepancy below which influence counts as absent. Default: 0.05.
+        Scale points moved per point of discrepancy; below this, influence counts as absent. Default: 0.05.
     cell : LABEL
         Only this condition. You can repeat the option.
     seed
-        Seed of all draws.
+        Seed of all random draws.
     threads : N
         Number of parallel fits. Default: one per processor.
     csv : DIR
@@ -104,7 +105,7 @@ def compare(
         parts = [] if cell else [decompose(results, wording=wording)]
     except MeasurementError as error:  # as where nobody reports, which is no reason to lose what was found
         parts = []
-        note(f"opinions are not taken apart: {error}")
+        note(f"opinions are not decomposed: {error}")
     told = [each for each in parts if each.rows or as_json]
     print_tables([*_tables(found), *told], None, as_json=as_json)
     for text in (text for each in parts if each not in told for text in each.notes):
@@ -174,5 +175,5 @@ def _tables(found: Comparison) -> list[Table]:
             **candidate,
             "parameter": itemgetter("parameter"),
             "value [95 %]": lambda row: number_text(row, "value"),
-        }, ["Intervals, of the parameters of the model itself, are profiles of the likelihood."]),
+        }, ["The intervals of the model's own parameters are profiles of the likelihood."]),
     ]  # fmt: skip

@@ -91,7 +91,7 @@ def room(
         Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME-room.sqlite.
     terminal
-        Take every seat yourself, at this terminal.
+        Take every seat yourself in this terminal.
     port : N
         Port. 0 takes a free one.
     no_browser
@@ -100,7 +100,7 @@ def room(
     experiment = read_spec(spec, changes, prompts)
     url = f"sqlite:///results/{experiment.spec.name}-room.sqlite" if store is None else store
     if not any(cell.spec.seats for cell in experiment.cells):
-        raise SpecError(f"{experiment.spec.name} has no seat for a person; give a member of its cast `seat: {{}}`")
+        raise SpecError(f"{experiment.spec.name} has no seat for a person; give `seat: {{}}` to a member of its cast")
     if terminal:
         return _at_terminal(experiment, url)
     from opinionsim.web import serve
@@ -127,7 +127,7 @@ def _at_terminal(experiment: Experiment, url: str) -> None:
             opened.change_seat(left[0].run_id, agent, lambda seat: replace(seat, trial=True))
     only = [each.run_id for each in (left[0], *left[0].sources)]
     context = under_way(Invocation(experiment, url, only=only, people=_Terminal(seats)))
-    with stop_requests("stopping; the same command goes on from here") as stopping, context as (runner, future):
+    with stop_requests("stopping; repeat the command to continue from here") as stopping, context as (runner, future):
         summary = attended(future, lambda: background.call_soon(runner.stop) if stopping() else None)
     report(url, summary)
     end(summary)
@@ -160,10 +160,10 @@ class _Terminal:
             if question.form.place:
                 console.print(f"This is {question.form.place}.")
             if question.timeout_s is not None:
-                console.print(f"There are {question.timeout_s:g} seconds for it.")
+                console.print(f"You have {question.timeout_s:g} seconds to answer.")
             while True:
                 if reason:
-                    console.print(f"That could not be used: {spelled_out(reason)}", style="red")
+                    console.print(f"This answer cannot be used: {spelled_out(reason)}", style="red")
                 try:
                     return await self._given(question)
                 except SpecError as error:
@@ -181,7 +181,7 @@ class _Terminal:
         if form.kind in ("ranking", "choice"):
             labels = form.items if form.kind == "ranking" else range(1, len(shown) + 1)
             listed = "\n".join(f"{label}: {text}" for label, text in zip(labels, shown, strict=True))
-            how = "The best first, as in B > A, or B = A for a tie:" if form.kind == "ranking" else "Your number:"
+            how = "Best first, as in B > A, or B = A for a tie:" if form.kind == "ranking" else "Your number:"
             return form.typed(await self._line(f"{listed}\n{how}"))
         lines = [await self._line(f"Your text{form.length and f', {form.length}'}; a blank line ends it:")]
         while lines[-1]:
@@ -197,7 +197,7 @@ class _Terminal:
             threading.Thread(target=self._read, args=(asyncio.get_running_loop(), self._lines), daemon=True).start()
         if (line := await self._lines.get()) is None:
             self._lines.put_nowait(None)
-            raise EOFError("there is no more input; the same command goes on from here")
+            raise EOFError("the input has ended; repeat the command to continue from here")
         return line.strip()
 
     @staticmethod

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _EXPERIMENT = "demo"
 _CAUTION = (
-    "All agents are played by the scripted stand-in. Its replies follow two fixed rules of this package,\n"
-    "so nothing here is evidence about people or language models."
+    "The scripted stand-in plays all agents. Its replies follow two fixed rules of this package,\n"
+    "so these results say nothing about people or language models."
 )
 
 
@@ -26,12 +26,12 @@ def demo(
     out: Path = Path("results/demo"),
     force: Force = False,
 ) -> None:
-    """Run a small experiment, print its table, draw its figures and write its report; needs no key and no network.
+    """Run a small experiment, print its table, draw its figures and write its report, without a key or a network.
 
     Parameters
     ----------
     out : DIR
-        Folder to write to.
+        Folder for the files.
     """
     from opinionsim.errors import Interrupt
     from opinionsim.report import write_page
@@ -55,7 +55,7 @@ def demo(
     say(f"{_CAUTION}\n\nWritten:")
     for path in [out / "demo.sqlite", *written, page]:
         say(f"  {path}")
-    say("\nNext, look at what the agents said, then make a study of your own:")
+    say("\nNext, read what the agents said, then create your own study:")
     for command in (f"show {spelled(url)}", "new my-study"):
         say(f"  opinionsim {command}")
 

@@ -138,18 +138,18 @@ def _problems(found: dict[str, Any]) -> list[str]:
     return [
         *(f"the package {name} is not installed" for name, version in found["packages"].items() if version is None),
         *(
-            f"{each.name} {version} is installed, and opinionsim works with {each.specifier}; "
+            f"{each.name} {version} is installed, but opinionsim needs {each.specifier}; "
             f'pip install "{each.name}{each.specifier}"'
             for each in {each.name: each for _, each in _required()}.values()
             if (version := _installed(each.name)) and not each.specifier.contains(version, prereleases=True)
         ),
-        *(f"the {kind} of the package are missing; install it again" for kind, at in found["data"].items() if not at),
+        *(f"the package's {kind} are missing; reinstall it" for kind, at in found["data"].items() if not at),
         *(
             f"{name} makes LangChain refuse every call; unset it"
             for name in ("LANGCHAIN_TRACING", "LANGCHAIN_HANDLER")
             if os.environ.get(name, "").lower() not in ("", "0", "false")
         ),
-        *([] if found["stores"]["writable"] else [f"{found['stores']['folder']} cannot be written; use --store"]),
+        *([] if found["stores"]["writable"] else [f"{found['stores']['folder']} is not writable; use --store"]),
     ]
 
 
@@ -164,11 +164,11 @@ def _spelled(found: dict[str, Any]) -> str:
         "providers": _versions(found["providers"]),
         **{kind: at or "missing" for kind, at in found["data"].items()},
         "tracing": _tracing(found),
-        "telemetry": "none of this package; "
+        "telemetry": "none from this package; "
         + (
-            "the Hugging Face hub is told of downloads (HF_HUB_DISABLE_TELEMETRY=1 to stop)"
+            "the Hugging Face libraries report downloads to the hub (set HF_HUB_DISABLE_TELEMETRY=1 to stop)"
             if found["hub_telemetry"]
-            else "the Hugging Face hub is told nothing beyond downloads"
+            else "the Hugging Face libraries report nothing beyond downloads"
         ),
         "keys": ", ".join(f"{name} {'set' if there else 'not set'}" for name, there in found["set"].items()),
         "hardware": f"bfloat16 on the processor: {_ANSWERS[hardware['bf16']]}; "

@@ -44,10 +44,10 @@ def follow(url: str, *, as_json: bool) -> None:
     try:
         seen = _attend(url, write)
     except KeyboardInterrupt:
-        note("no longer followed; the experiment goes on")
+        note("stopped following; the experiment continues")
         raise typer.Exit(_INTERRUPTED) from None
     if not seen and not as_json:
-        say("no experiment is on record")
+        say("the store contains no experiment")
     if any(each.counts["complete"] + each.counts["withdrawn"] < len(each.states) for each in seen.values()):
         raise typer.Exit(_INCOMPLETE)
 

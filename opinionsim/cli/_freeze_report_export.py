@@ -39,7 +39,7 @@ def freeze(
     put(file, lambda part: part.write_text(json.dumps(frozen, indent=1, ensure_ascii=False), encoding="utf-8"))
     put(form, lambda part: part.write_text(text, encoding="utf-8"))
     say(f"{file}\n{form}")
-    note(f"Fill in what only you can say in {form}, deposit both files, and then: opinionsim run {file}")
+    note(f"Complete {form}, deposit both files, and then: opinionsim run {file}")
 
 
 def report(
@@ -66,7 +66,7 @@ def report(
     for left_out in write_page(results, path, force=force):
         note(left_out)
     note_left_out(results)
-    say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
+    say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; open it in a browser, no network needed")
 
 
 def export(
@@ -124,7 +124,7 @@ def verify(archive: Annotated[Path, typer.Argument(metavar="FOLDER|FILE")], as_j
     if as_json:
         say_json(asdict(found))
     else:
-        whole = () if found.problems else ("every one is as it was written",)
+        whole = () if found.problems else ("each one is unchanged",)
         told = {"problem": found.problems, "files": whole, "the same, made again": found.rebuilt}
         told["not made again"] = found.not_rebuilt
         for label, lines in told.items():

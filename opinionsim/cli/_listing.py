@@ -50,11 +50,11 @@ def list_names(
     survey : FILE
         For personas: a survey (.csv, .parquet, .dta, .sav), to list its variables, values and weighted shares.
     mapping : NAME
-        Mapping of the survey, a name or the path of a .yaml file. Default: all columns of the file.
+        Mapping of the survey: a name or the path to a .yaml file. Default: all columns of the file.
     """
     if name is not None and (survey or kind not in (*_SHOWN, *_PARTS)):
         shown = ", ".join((*_SHOWN, *_PARTS))
-        raise typer.BadParameter(f"only {shown} are shown by name; list {kind} takes none", param_hint="NAME")
+        raise typer.BadParameter(f"list {kind} takes no name; kinds that take one: {shown}", param_hint="NAME")
     if kind != "personas" and (survey or mapping):
         raise SpecError(f"--survey and --mapping go with personas, not with {kind}")
     if mapping and not survey:
@@ -171,7 +171,7 @@ def _models() -> list[dict[str, Any]]:
     presets = [
         {
             "name": "scripted",
-            "what": f"preset {preset}: a stand-in without key or network, not evidence",
+            "what": f"preset {preset}: a stand-in that needs no key or network; its results are not evidence",
             "options": [f"{key}={value}" for key, value in asdict(parameters).items()],
         }
         for preset, parameters in PRESETS.items()

@@ -37,7 +37,7 @@ def new(name: str, origin: Annotated[str, typer.Option("--from")] = "dyads") -> 
     files = _files(name, origin)
     place = Path(name)
     if os.path.lexists(place):
-        raise SpecError(f"{name} exists here already; give another name, or move it away")
+        raise SpecError(f"{name} already exists here; give another name or move it")
     # Beside its place and moved there once it is whole.
     with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=place.parent) as scratch:
         folder = Path(scratch) / name
@@ -61,11 +61,11 @@ def _check_name(name: str) -> None:
 
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{0,79}", name):
         raise SpecError(
-            f"{name!r} cannot name a study: a name is no path, begins with a letter, and has at most 80 letters, "
+            f"{name!r} cannot name a study; a name is not a path, starts with a letter, and has at most 80 letters, "
             "digits, dots, hyphens and underscores, as in town-square"
         )
     if _DEVICES.fullmatch(name) or name.endswith(".") or not isinstance(parse_value(name, "NAME"), str):
-        raise SpecError(f"{name!r} cannot name a study, for YAML or Windows takes it for something else; give another")
+        raise SpecError(f"{name!r} cannot name a study because it means something else in YAML or Windows")
 
 
 def _files(name: str, origin: str) -> Mapping[str, str]:

@@ -47,17 +47,17 @@ class SharedOptions:
         Number of the design, if cells or instruments have changed (see: opinionsim status). Default: the one that ran
         last.
     --kind
-        Kind of text to read opinions from, such as report. Default: the first that was measured, in the order of the
-        column texts of runs.
+        Kind of text to read opinions from, such as report. Default: the first kind that was measured, in the order of
+        the column texts of runs.
     --wording : HASH
-        Use only runs with this wording of the prompts, where results combine several runs: a hash from the column
-        wording of the runs, or its start. Default: the wording of the run begun last.
+        When results combine several runs, use only runs with this wording of the prompts: a hash from the column
+        wording of the runs, or its start. Default: the wording of the run that began last.
     --estimand
-        What means are about. Default: topics like these from three topics on.
+        What the means describe. Default: topics like these if there are three or more topics.
     --audit : ID
         Sample to use. Default: the one drawn last.
     --seed
-        Seed of all draws.
+        Seed of all random draws.
     --allow-key : NAME=HOST
         Allow a specification to send the key in an environment variable to a host. You can repeat the option, or set
         OPINIONSIM_KEYS=NAME=HOST,... in the environment.
@@ -155,7 +155,7 @@ def allow(name: str, option: str, allow_parts: bool) -> None:
 
     if is_path(name):
         if not allow_parts:
-            raise SpecError(f"{option} {name} is a part of your own: --allow-parts imports it, which runs its code")
+            raise SpecError(f"{option} {name} is your own part; --allow-parts imports it, which runs its code")
         own_modules()
 
 

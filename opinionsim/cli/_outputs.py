@@ -40,7 +40,7 @@ TableForm = Literal["text", "csv", "markdown", "latex"]
 
 def _valid(kind: str) -> str:
     """The names of tables or figures that a command takes, in words."""
-    return f"{', '.join(names(kind))}, or the import path of one of your own, package.module:NAME"
+    return f"{', '.join(names(kind))}, or the import path of your own, package.module:NAME"
 
 
 def _argument(kind: str, usual: str) -> Any:
@@ -258,7 +258,7 @@ def plot(
     require_tables(files, force=force)
     note_left_out(results, figure)
     if figure.name == "outcome" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
-        raise SpecError(f"no stance was measured, so no outcome can be drawn; valid: plot {' or '.join(own)} STORE")
+        raise SpecError(f"no stance was measured, so there is no outcome to draw; valid: plot {' or '.join(own)} STORE")
     with paper(width, font_size, "in" if caption == "in" else None):
         drawn = draw(results, figure, arguments)
         say(str(save(drawn, file, caption=own_file)))

@@ -55,7 +55,7 @@ def plan(
         Exit with code 2 if the run needs a key, an extra or weights that are missing.
     """
     if (half_width is None) != (pilot is None):
-        raise SpecError("--half-width and --pilot go together: how precise, and from what variance")
+        raise SpecError("--half-width needs --pilot for the variance, and --pilot needs --half-width; give both")
     from opinionsim.planning import plan as forecast_of
     from opinionsim.specification import taking_part
 
@@ -177,9 +177,9 @@ def preview(
         for message in messages:
             say(f"\n[{message.role}]\n{message.content}")
     if found.equation:
-        say(f"\nThe agents of this run follow an equation ({found.equation}): nobody is asked, and no prompt is sent.")
+        say(f"\nThe agents of this run follow an equation ({found.equation}), so no prompt is sent.")
     elif not found.prompts:
-        say("\nNothing happens in this run: it has no step and no probe, so no prompt is sent.")
+        say("\nThis run has no steps and no probes, so no prompt is sent.")
 
 
 def schema() -> None:

@@ -54,7 +54,7 @@ def check_numbers(figure: Part) -> None:
     """Refuse to count the numbers of a figure that has none to save."""
     if "numbers" not in figure.declared:
         counted = [name for name, each in built_in("figure").items() if "numbers" in each.declared]
-        fit = f"{', '.join(counted)}, and with figures of your own that are marked with `numbers`"
+        fit = f"{', '.join(counted)}, and your own figures with `numbers`"
         raise SpecError(f"--csv goes with the figures {fit}; got {figure.name}")
 
 
@@ -66,7 +66,7 @@ def _curves(files: str | list[str]) -> dict[str, Any]:
     for file in [files] if isinstance(files, str) else files:
         ((label, curve),) = read_theory(file).items()
         if label in found:
-            raise SpecError(f"theory {file}: another file names its curve {label!r} too")
+            raise SpecError(f"theory {file}: another file has the same label, {label!r}; rename one")
         found[label] = curve
     return found
 

@@ -114,7 +114,7 @@ def measure(
     experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
-    """Code the texts of finished runs with one more instrument.
+    """Code the texts of finished runs with another instrument.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def measure(
     results = read_results(store, experiment, design)
     listed = results.spec["measurement"]["instruments"]
     if (results.runs["interaction"] == "recorded").any() and between_points(cut(results.opinions)):
-        raise SpecError("people rated between points, and instruments code points; import the ratings with points")
+        raise SpecError("people rated between points, but instruments code points; import the ratings with points")
     added = {
         "variable": variable,
         "classifier": {"name": classifier, "options": assignments(settings, "--set")},
@@ -212,7 +212,7 @@ def check_model(
     told = (
         f"Study {of.spec.name} with this model: {priced.usage}, {spell_seconds(priced.sequential_s)} one call at a time"
     )
-    told += f"; {again:.2f} times that where texts are asked for again"
+    told += f"; {again:.2f} times that if replies that cannot be used are asked for again"
     card["lines"]["price"] = {"text": told, "n": priced.calls}
     path = card_file(model, url)
     write_text(path, f"{json.dumps(card, indent=1)}\n")
@@ -225,8 +225,7 @@ def store_of(experiment: Experiment, store: str | None) -> str:
 
     if store is not None and not store.strip():
         raise SpecError(
-            "--store must be the path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address; "
-            "got an empty text"
+            "--store must be the path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address; got ''"
         )
     return default_store(experiment) if store is None else store
 
@@ -276,7 +275,7 @@ def carry_out(invocation: Invocation, calls: int | None = None) -> Summary:
     # Objects loaded by now stay: walking them, a collection would delay dispatch and journal by tenths of a second.
     gc.freeze()
     with (
-        stop_requests("stopping: waiting for the calls in flight; interrupt again to end at once") as stopping,
+        stop_requests("stopping after the calls in flight; interrupt again to end at once") as stopping,
         under_way(invocation) as (runner, future),
     ):
         n_runs = len({run.run_id for run in experiment.runs} if only is None else only)
@@ -284,7 +283,7 @@ def carry_out(invocation: Invocation, calls: int | None = None) -> Summary:
         note(f"{experiment.spec.name}: {counted(n_runs, 'run')}{planned} into {where}")
         note(taking_part(experiment))
         if experiment.frozen is not None and (changed := manifest(experiment)["frozen"]["changed"]):
-            note(f"Changed since it was frozen, which goes on record: {', '.join(changed)}")
+            note(f"Changed since the design was frozen; the store records this: {', '.join(changed)}")
         for warning in runner.warnings:
             note(f"  {warning}")
         told, stopped = _Shown(calls, loaded.prices.currency), False
@@ -346,15 +345,15 @@ def report(url: str, summary: Summary) -> None:
             f"{counted(summary.made, 'call')} made, {summary.answered:,} answered by the store"
         )
         if summary.repeated:
-            note(f"{counted(summary.repeated, 'attempt')} failed in passing and had to be repeated")
+            note(f"{counted(summary.repeated, 'attempt')} failed temporarily and had to be repeated")
     found = reasons((str(error), error.cause) for error in summary.causes.values())
     for line in reason_lines(found, _REASONS_SHOWN, f"see: opinionsim status {spelled(url)}"):
         note(f"  {line}")
     if not all(error.anew for error in summary.causes.values()):
         if summary.stopped:
-            note("Run the same command again to go on from here.")
+            note("Repeat the command to continue from here.")
         else:
-            note("Once the cause is mended, run the same command again to go on from here.")
+            note("Fix the cause, then repeat the command to continue from here.")
 
 
 def _say_next(url: str, summary: Summary, experiment: Experiment) -> None:
@@ -394,4 +393,4 @@ def _compare(forecast: Forecast, summary: Summary, rest: int) -> None:
         takes += f", {spell_money(share * paid.cost, forecast.currency)}" if paid.cost else ""
         takes += "" if seconds is None else f", at most {spell_seconds(share * seconds)} at the pace of the pilot"
     if rest:
-        note(f"The rest of the sweep: {takes}. Run the same command without --pilot to go on.")
+        note(f"The rest of the sweep: {takes}. To continue, repeat the command without --pilot.")

@@ -70,7 +70,7 @@ def _agent_named(given: str, agents: Sequence[AgentRow]) -> int:
     found = [each.agent for each in agents if given in (str(each.agent), each.name)]
     found = found or [each.agent for each in agents if each.name.casefold().startswith(given.strip().casefold())]
     if len(found) != 1:
-        names = ", ".join(f"{each.agent} {each.name}" for each in agents) or "none, since nothing is on record yet"
+        names = ", ".join(f"{each.agent} {each.name}" for each in agents) or "none, because nothing is stored yet"
         many = "several agents have" if found else "no agent has"
         raise SpecError(f"--agent {given}: {many} such a number or name; the run's agents are {names}")
     return found[0]
@@ -82,7 +82,7 @@ def _say_prompts(opened: Store, run_id: str, agent: int | None, turn: int | None
         call for call in opened.calls(run_id) if agent in (None, call.agent) and turn in (None, call.key.turn)
     ]  # fmt: skip
     if not calls:
-        say("\nNo model was asked for this.")
+        say("\nNo model call was made for this.")
     for call in calls:
         attempt = f", attempt {call.key.attempt}" if call.key.attempt else ""
         say(f"\n===== prompt of turn {call.key.turn}, {call.key.call}{attempt} ({call.acceptance}) =====")
@@ -93,7 +93,7 @@ def _say_prompts(opened: Store, run_id: str, agent: int | None, turn: int | None
             say(f"\n[reasoning]\n{call.reasoning}")
         say(f"\n[reply]\n{call.text}")
         if call.taken:
-            say(f"\n[what readers got, without {', '.join(call.taken.split())}]\n{call.left}")
+            say(f"\n[what readers saw, without {', '.join(call.taken.split())}]\n{call.left}")
 
 
 def _particulars(call: Entry) -> str:
@@ -116,7 +116,7 @@ def _particulars(call: Entry) -> str:
 
 
 def replay(store: str, experiment: str | None = None, design: DesignNumber = None, as_json: AsJson = False) -> None:
-    """Rebuild every complete run from its stored calls, without a model, and compare."""
+    """Rebuild every complete run from its stored calls, without a model, and compare the results."""
     from opinionsim.running import replay as replayed
 
     own_modules()
@@ -132,7 +132,7 @@ def replay(store: str, experiment: str | None = None, design: DesignNumber = Non
     if differing:
         raise typer.Exit(1)
     if not found:
-        note("no run is complete, so there was nothing to replay")
+        note("nothing to replay, because no run is complete")
 
 
 def view(
@@ -154,12 +154,12 @@ def view(
     no_browser
         Print the link without opening a browser.
     run : NAME|ID
-        The run that --export writes (see: status --runs).
+        Run that --export writes (see: status --runs).
     export : FILE
         Write one run to an HTML file that opens without a server.
     """
     if (run is None) != (export is None):
-        raise SpecError("--run and --export go together: the run, and the file that it is written to")
+        raise SpecError("--export needs --run, and --run needs --export; give a run and the file to write")
     if export is not None:
         return _exported(store, experiment, design, str(run), export, force=force)
     from opinionsim.web import view as shown
@@ -176,10 +176,10 @@ def _exported(store: str, experiment: str | None, design: int | None, run: str, 
         chosen, _ = find_design(opened, experiment, design)
         row = row_of(chosen.name, chosen.rows, run)
         found = chosen.rows[row]
-        note(f"writing run {found.name}; a long one takes a minute")
+        note(f"writing run {found.name}; a long run takes a minute")
         for left_out in export(opened, found.run_id, path, row, force=force):
             note(left_out)
-    say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; it opens by a double click, without a network")
+    say(f"{path}: {path.stat().st_size / 1e6:,.1f} MB; open it in a browser, no network needed")
 
 
 # -- stores as a whole ---------------------------------------------------------------------------------------
@@ -197,9 +197,9 @@ def copy(
     Parameters
     ----------
     source : STORE
-        Path of a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
+        Path to a store (.sqlite), or its sqlite:/// or postgresql+psycopg:// address.
     target : COPY
-        Path of the copy, which must not exist yet.
+        Path for the copy; it must not exist yet.
     """
     from opinionsim.store import copy_store, shown
 
@@ -217,8 +217,8 @@ def check(store: str) -> None:
     for line in found:
         say(line)
     if found:
-        say("The store is damaged: take it from a copy, or start the runs that are named anew with --fresh.")
+        say("The store is damaged; restore it from a copy, or start the runs above anew with `run --fresh`.")
         raise typer.Exit(1)
     say("The store is sound.")
     if has_log:
-        say("Its last rows are in a log beside it: one that was cut between two transactions looks like an older one.")
+        say("Its last rows are in a log file; the check cannot tell whether the log lost its last transactions.")

@@ -72,7 +72,7 @@ def status(
         say_json([{name: value for name, value in each.items() if name != "reasons"} for each in found])
         return
     if not found:
-        say("no experiment is on record")
+        say("the store contains no experiment")
         return
     say(_table(found))
     for each in found:
@@ -194,13 +194,13 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
     if any(each["under_way"] for each in found):
         say(f"\nTo follow the runs that are under way: opinionsim status {spelled(store)} --follow")
     if any(each["cut_off"] for each in found):
-        say("\nRuns that were cut off go on from their last reply when the experiment is run again.")
+        say("\nRuns that were cut off resume after their last reply when you run the experiment again.")
     for each in found:
         if lost := each["calls_left_behind"]:
             calls = counted(lost, "call")
-            say(f"\n{each['experiment']}: {calls} at most, in flight when a worker ended, may be paid twice.")
+            say(f"\n{each['experiment']}: up to {calls} in flight when a worker ended may be paid for twice.")
         if asking := each["asking_a_person"]:
-            say(f"\n{each['experiment']}: {counted(asking, 'run')} waiting for the answer of a person.")
+            say(f"\n{each['experiment']}: {counted(asking, 'run')} waiting for a person's answer.")
     coding = sum(each["being_coded"] for each in found)
     if coding:
         say(f"\nOpinions are being added to {coding:,} complete {'run' if coding == 1 else 'runs'}.")

@@ -41,7 +41,7 @@ def read_results(store: str, experiment: str | None, design: int | None, *, allo
         note(_designs_text(results.design, results.designs))
     if results.under_way:
         runs = f"{results.under_way} of {len(results.run_ids)} runs {'is' if results.under_way == 1 else 'are'}"
-        note(f"{runs} under way; this is what was on record at {datetime.now(UTC).astimezone():%H:%M:%S}")
+        note(f"{runs} under way; results as of {datetime.now(UTC).astimezone():%H:%M:%S}")
     return results
 
 
@@ -49,11 +49,11 @@ def note_left_out(results: Results, only: Part | None = None) -> None:
     """Name what was left out of all that was made of results, or of one table or figure `only`, on standard error."""
     own = results.own if only is None else results.own_metrics if only.declared.get("metrics") else []
     if own and not results.own_parts:
-        note(f"left out parts of your own, which --allow-parts imports: {', '.join(own)}")
+        note(f"left out your own parts, which need --allow-parts: {', '.join(own)}")
     if only is None and results.not_installed:
         note(f"left out what is not installed here: {', '.join(results.not_installed)}")
     for each in results.failed.values():
-        note(f"left out what failed: {each}")
+        note(f"left out because it failed: {each}")
 
 
 def _designs_text(shown: int, designs: Sequence[int]) -> str:
@@ -86,9 +86,9 @@ def note_standing(opened: StoreReader, run: ExperimentRun) -> None:
         case "pending":
             note(f"run {name} has not begun")
         case "under way":
-            note(f"run {name} is under way; {far} are on record")
+            note(f"run {name} is under way; {far} are stored")
         case "cut off":
-            note(f"run {name} was cut off after {far}; `opinionsim run` goes on with it")
+            note(f"run {name} was cut off after {far}; `opinionsim run` resumes it")
         case "incomplete" | "withdrawn":
             note(f"run {name} is {state.status}, after {far}{error}")
         case _ if error:

@@ -54,7 +54,7 @@ def surveys(
     survey : SURVEY
         Path of a survey (.csv, .parquet, .dta, .sav), or the name of one in the package.
     mapping : NAME
-        Mapping of the survey: a name, or the path of a .yaml file. Its columns with a question and options are the
+        Mapping of the survey: a name, or the path to a .yaml file. Its columns with a question and options are the
         items.
     items : A,B
         Items to ask, by name. Default: all.
@@ -63,7 +63,7 @@ def surveys(
     model : NAME
         Chat model that plays the respondents.
     seed
-        Root of all randomness.
+        Seed of all random draws.
     cutoff : YYYY-MM-DD
         Last day that the model's training data cover. The data may contain items asked before it.
     """
@@ -136,7 +136,7 @@ def import_people(
     Parameters
     ----------
     table : TABLE
-        Path of a table (.csv, .parquet).
+        Path to a table (.csv, .parquet).
     mapping : MAPPING
         Meaning of its columns: path of a .yaml file, or debate, belief-updates, belief-updates-numeric.
     name : NAME
@@ -169,6 +169,6 @@ def _write_twins(people: Results, file: Path, made_from: str) -> Path:
     target = Path(f"{experiment.spec.name}.yaml")
     require_free(target, partial(begins, start=_MADE.encode()), force=None, read=(file,))
     text = yaml.safe_dump(experiment.source.value, sort_keys=False, allow_unicode=True, width=120)
-    text = f"{_MADE} of {made_from}: change these, and import again.\n{text}"
+    text = f"{_MADE} of {made_from}: to change it, edit these and import again.\n{text}"
     put(target, lambda part: part.write_text(text, encoding="utf-8"))
     return target

@@ -42,7 +42,7 @@ def carry_out_sweep(
     # How fast the workers of a cluster are is not known here.
     if not yes and cluster is None:
         _agree_to_time(sweep, store, threads)
-    said = "stopping: finishing the runs under way; interrupt again to end at once"
+    said = "stopping after the runs under way; interrupt again to end at once"
     with stop_requests(said) as stopping, shown() as show:
         told = False
 
@@ -68,11 +68,11 @@ def carry_out_sweep(
 def _say_result(summary: SweepSummary) -> None:
     progress = summary.progress
     if progress.already == progress.total:
-        note(f"all {progress.total:,} runs were there already" if progress.total != 1 else "the run was there already")
+        note(f"all {progress.total:,} runs were done already" if progress.total != 1 else "the run was done already")
     else:
         done = progress.already + progress.made - progress.failed
         runs = counted(progress.total, "run")
-        note(f"{done:,} of {runs} there after {summary.seconds:.1f} s; {progress.made:,} made")
+        note(f"{done:,} of {runs} done after {summary.seconds:.1f} s; {progress.made:,} new")
 
 
 def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
@@ -82,7 +82,7 @@ def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
     if len(summary.errors) > _ERRORS_SHOWN:
         note(f"  and {counted(len(summary.errors) - _ERRORS_SHOWN, 'further point')}")
     if not summary.complete and kept:
-        note("Run the same command again to go on from here.")
+        note("Repeat the command to continue from here.")
     if summary.stopped:
         raise typer.Exit(_INTERRUPTED)
     if not summary.complete:
@@ -101,7 +101,7 @@ def _agree_to_time(sweep: Sweep, store: str | None, threads: int | None) -> None
         return
     takes = f"the {found.missing:,} runs take up to {spell_seconds(found.seconds)} on {found.threads} threads"
     if not sys.stdin.isatty():
-        raise SpecError(f"{takes}; give --yes to start them all the same, or fewer replicates, values or steps")
+        raise SpecError(f"{takes}; give --yes to start them anyway, or fewer replicates, values or steps")
     typer.confirm(f"{takes}; start them?", abort=True, err=True)
 
 
@@ -111,7 +111,7 @@ def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
     from opinionsim.planning import spell_seconds
 
     found = plan_sweep(sweep, store, threads=threads)
-    there = "" if found.missing == found.runs else f"{found.runs - found.missing:,} of them are there already"
+    there = "" if found.missing == found.runs else f"{found.runs - found.missing:,} of them done already"
     rows = [
         ["points", f"{found.points:,}", ", ".join(sweep.axes)],
         ["runs", f"{found.runs:,}", there],

@@ -66,7 +66,7 @@ class Again(DocumentModel):
 
 def _kept(given: Literal["keep", "strip"] | Again) -> Literal["keep", "strip"] | Again:
     if given == "strip" or (isinstance(given, Again) and given.then == "strip"):
-        raise ValueError(f"strip is for signs with a place in the text: {', '.join(_TAKEN)}; give keep, or reask")
+        raise ValueError(f"strip works only for signs with a place: {', '.join(_TAKEN)}; give keep or reask")
     return given
 
 

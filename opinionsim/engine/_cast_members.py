@@ -145,8 +145,8 @@ def check_cast(schedule: AnySchedule, cast: Sequence[Member]) -> None:
             same_name = bool(member.name) and member.name == twin.name and twin.role == PARTICIPANT
             if member.actor is twin.actor or same_name:
                 raise SpecError(
-                    f"cast: the {member.role} (member {agent}) is also the {twin.role} {other}"
-                    f"{f', {twin.name}' if twin.name else ''}; nobody has two roles in one run"
+                    f"cast: the {member.role} (member {agent}) is also the {twin.role} "
+                    f"{other}{f', {twin.name}' if twin.name else ''}; a member has one role in a run"
                 )
 
 
@@ -272,7 +272,7 @@ async def _judged(selector: AskingSelector, texts: Sequence[str], ask: Callable[
     def parse(call: str, text: str, received: tuple[Message, ...]) -> int:
         place = selector.parse(call, text, received)
         if not 0 <= place < len(texts):
-            raise Rejected(f"there are {len(texts)} replies; number {place + 1} is none of them")
+            raise Rejected(f"there are {len(texts)} replies, but the selector returned number {place + 1}")
         return place
 
     told = await ask(SELECT, messages=selector.messages(texts), parse=parse, dropped=0, speech=None)

@@ -51,7 +51,7 @@ class TurnOutcomes:
             declared = ", ".join(self._schedule.needs) or "none"
             raise ScheduleError(f"{name} acts on {instrument!r}, which it does not declare; its needs: {declared}")
         if self.rate is None:
-            raise ScheduleError(f"{name} acts on {instrument!r}, and nothing measures it here: give the engine a rate")
+            raise ScheduleError(f"{name} acts on {instrument!r}, but nothing measures it here; give the engine a rate")
         message = await self.reply(turn)
         if not message.passed_on or (about is not None and not (await self.reply(about)).passed_on):
             return math.nan

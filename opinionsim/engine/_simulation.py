@@ -79,7 +79,7 @@ class Simulation:
             for variable in schedule.needs:
                 if measuring is None or all(each.variable != variable for each in measuring.instruments):
                     raise ScheduleError(
-                        f"{called(schedule)} acts on {variable!r}, and no instrument of the run measures it"
+                        f"{called(schedule)} acts on {variable!r}, but no instrument of the run measures it"
                     )
         self.schedule = schedule
         self.cast = tuple(cast)

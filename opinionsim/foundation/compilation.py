@@ -124,8 +124,8 @@ def _is_known() -> bool:
         return True
     first, last = (".".join(map(str, version)) for version in _KNOWN)
     warnings.warn(
-        f"numba {version_info.string} is none of the versions {first} to {last} whose inner parts opinionsim replaces; "
-        f"models give the same results, but are compiled and loaded more slowly. To avoid this, install numba {last}",
+        f"numba {version_info.string} is outside the versions {first} to {last} whose internals opinionsim replaces; "
+        f"models give the same results, but compile and load more slowly. To avoid this, install numba {last}",
         stacklevel=2,
     )
     return False
@@ -185,7 +185,7 @@ def _told(name: str, compiling: Callable[..., Any]) -> Callable[..., Any]:
     """The compilation of a kernel, with a line to the log of this module, and in less time."""
 
     def told(*given: Any) -> Any:
-        _log.info("compiling %s, which is kept for later", name)
+        _log.info("compiling %s; later runs reuse the result", name)
         thresholds = gc.get_threshold()
         # Nothing is collected meanwhile: the compiler makes much and drops little of it.
         gc.set_threshold(0)

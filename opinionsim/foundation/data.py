@@ -32,11 +32,11 @@ def data_folder(kind: DataKind | str) -> Path:
         If `kind` is not one of these, or the installation lacks the folder.
     """
     if kind not in get_args(DataKind):
-        raise SpecError(f"no data folder is called {kind!r}; valid: {', '.join(get_args(DataKind))}")
+        raise SpecError(f"there is no data folder {kind!r}; valid: {', '.join(get_args(DataKind))}")
     for folder in (_PACKAGE / "data" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder
-    raise SpecError(f"this installation of opinionsim lacks its {kind} folder; install the package again")
+    raise SpecError(f"this installation of opinionsim lacks its {kind} folder; reinstall the package")
 
 
 def data_file(kind: DataKind, name: str) -> Path:

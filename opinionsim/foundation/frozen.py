@@ -107,8 +107,8 @@ class Frozen(DocumentModel):
         stated, found = ({**each.parts, "hash": each.hash, "at": each.dated, **each.changed} for each in (self, sealed))
         if edited := [path for path in stated | found if stated.get(path) != found.get(path)]:
             raise SpecError(
-                f"{where or 'the manifest'} was frozen at {self.at} and edited since, in {', '.join(edited)}; take it "
-                "as it was written, and change what you must with --set, which is put on record"
+                f"{where or 'the manifest'} was frozen at {self.at} and edited since, in {', '.join(edited)}; use the "
+                "file as it was written, and make necessary changes with --set, which the store records"
             )
 
     def require_seed(self, seed: int) -> None:
@@ -121,8 +121,8 @@ class Frozen(DocumentModel):
         """
         if seed != self.seed:
             raise SpecError(
-                f"seed: got {seed}, but that of frozen runs is drawn from what was frozen and is {self.seed}; for runs "
-                "with another seed take the specification itself"
+                f"seed: got {seed}, but frozen runs draw theirs from the frozen design, {self.seed}; for another seed, "
+                "run the specification itself"
             )
 
 

@@ -58,7 +58,7 @@ def require_free(path: Path, made: Made, *, force: bool | None = False, read: It
         or a pipe.
     """
     if is_stream(path):
-        raise SpecError(f"{path} is no file; give the name of a file")
+        raise SpecError(f"{path} is not a file; give the name of a file")
     if path.is_dir():
         raise SpecError(f"{path} is a folder; give the name of a file")
     if is_store(path):
@@ -71,10 +71,10 @@ def require_free(path: Path, made: Made, *, force: bool | None = False, read: It
     if not path.exists():
         return
     if any(os.path.exists(each) and path.samefile(each) for each in read):
-        raise SpecError(f"{path} is a file that this command reads; give another name")
+        raise SpecError(f"{path} is an input of this command; give another name")
     if not (force or made(path) or not path.stat().st_size):
         remedy = "" if force is None else ", or replace the file with --force"
-        raise SpecError(f"{path} is there already, and no file that this command made; give another name{remedy}")
+        raise SpecError(f"{path} already exists and was not made by this command; give another name{remedy}")
 
 
 def put(path: Path, write: Callable[[Path], object]) -> None:

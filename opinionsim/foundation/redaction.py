@@ -123,10 +123,10 @@ def secret_in(options: Mapping[str, Any], *, strict: bool = False) -> str:
     for name, value in all_options(options):
         harmless = not value or isinstance(value, bool) or (strict and isinstance(value, Mapping | list | tuple))
         if not harmless and (_STRICT if strict else _SECRET).match(name):
-            return f"{name}: a credential has no place in a specification; put it into an environment variable"
+            return f"{name}: a specification must not contain credentials; put this one into an environment variable"
         signed_in = _SIGNED_IN.search(value) if isinstance(value, str) else None
         if signed_in and (strict or ":" in signed_in[1]):
-            return f"{name}: an address must hold no user or password"
+            return f"{name}: an address must not contain a user or password"
     return ""
 
 

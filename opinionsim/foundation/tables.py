@@ -173,7 +173,7 @@ class TableFile:
         place = self.header.index(column)
         for row, cells in enumerate(self.rows):
             if _SHORTENED.fullmatch(cells[place]):
-                problem = f"{column!r} is {cells[place]!r}, of which digits are lost; export the column as text"
+                problem = f"{column!r} is {cells[place]!r}, which has lost digits; export the column as text"
                 self.refuse(row, problem)
         return [cells[place] for cells in self.rows]
 
@@ -194,7 +194,7 @@ class TableFile:
         for row, cell in enumerate(self._cells(column)):
             given = None if self._no_number(cell) else number_in(cell, comma=self.comma)
             if given is None and not self._no_number(cell):
-                self.refuse(row, f"{column!r} is {cell!r:.60}, which is no number")
+                self.refuse(row, f"{column!r} is {cell!r:.60}, which is not a number")
             found.append(given)
         return found
 
@@ -263,7 +263,7 @@ def read_table(
     text, remark = table_text(path)
     rows, delimiter = split_rows(str(path), text)
     if not rows or not any(rows[0][1]):
-        raise SpecError(f"{path}: is empty; a table with a header is expected")
+        raise SpecError(f"{path}: is empty; expected a table with a header")
     check_rows(str(path), rows)
     (line, header), *rows = rows
     taken, renamed = _headings(f"{path}:{line}", header, needed, known)
@@ -304,7 +304,7 @@ def check_rows(name: str, rows: _Rows, *, headed: bool = True) -> None:
     for line, row in others:
         if any(cell.startswith('{"ImportId"') for cell in row):
             raise SpecError(
-                f"{name}:{line}: holds the import ids of Qualtrics; delete the rows between headings and respondents"
+                f"{name}:{line}: contains import ids of Qualtrics; delete the rows between headings and respondents"
             )
         if len(row) != len(header):
             raise SpecError(f"{name}:{line}: must have {len(header)} cells, as line {first} has; got {len(row)}")
@@ -342,9 +342,9 @@ def _headings(
         for other in known:
             if other not in found and _is_near(name, other):
                 problem = f"unknown column {header[at]!r} (did you mean {other}?)"
-                raise SpecError(f"{place}: {problem}; call it {other!r}, or give it a name that is unlike it")
+                raise SpecError(f"{place}: {problem}; rename it to {other!r}, or to a name that differs more")
     if known and not set(known) & set(found) and any(number_in(name) is not None for name in found):
-        raise SpecError(f"{place}: must hold the headings; got {', '.join(header)}")
+        raise SpecError(f"{place}: must contain the headings; got {', '.join(header)}")
     return found, remarks
 
 

@@ -184,8 +184,8 @@ class Budget:
     def _exceeded(self, worst: Usage) -> BudgetExceeded:
         names = self.limits.exceeded_by(self._paid + worst)
         parts = [
-            f"{name}: {_shown(getattr(self._paid, name))} of {_shown(getattr(self.limits, name))} paid, "
-            f"and the next call could cost {_shown(getattr(worst, name))}; raise execution.budget.{name} to go on"
+            f"{name}: {_shown(getattr(self._paid, name))} of {_shown(getattr(self.limits, name))} paid, and the next "
+            f"call could cost {_shown(getattr(worst, name))}; to continue, raise execution.budget.{name}"
             for name in names
         ]
         values: dict[str, Any] = {
@@ -194,7 +194,7 @@ class Budget:
             "next_call": asdict(worst),
         }
         told = f"the budget is used up: {'; '.join(parts)}"
-        return BudgetExceeded(told, advice="What was paid for is kept", code=f"budget-{names[0]}", **values)
+        return BudgetExceeded(told, advice="The store keeps every reply", code=f"budget-{names[0]}", **values)
 
 
 class SharedBudget(Budget):
@@ -249,7 +249,7 @@ class Reservation:
     def settle(self, actual: Usage) -> None:
         """Replace the reservation by the actual cost of the call, which counts in full even if it is higher."""
         if not self._open:
-            raise RuntimeError("a reservation is settled once, and not after it was cancelled")
+            raise RuntimeError("a reservation can be settled only once, and not after it was cancelled")
         self._open = False
         self._budget._close(self._call, self._worst, actual)
 

@@ -89,7 +89,7 @@ class ReplayOnly:
 
     async def call(self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
         """Refuse."""
-        raise StoreError("replay needs a call that the store does not hold; finish the run with `opinionsim run`")
+        raise StoreError("replay needs a call that the store lacks; complete the run with `opinionsim run`")
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class RunCalls:
             if entry.source == "person":
                 self._people.note(turn.agent, entry.finish_reason, reading.form)
             if judged.failure is not None:
-                mend = "a parse raises opinionsim.errors.Rejected for one that cannot be used"
+                mend = "to reject a reply, raise opinionsim.errors.Rejected"
                 raise ScheduleError(
                     judged.reason,
                     advice=f"The reply is kept; {mend if person or entry.rules else 'it is asked for again'}",
@@ -353,7 +353,7 @@ class RunCalls:
             task = asyncio.current_task()
             if self._stopped or (task is not None and task.cancelling()):
                 raise
-            raise ModelCallError("the seat was given up before there was an answer", **self._at(turn)) from None
+            raise ModelCallError("the person left the seat before they answered", **self._at(turn)) from None
         except OpinionSimError:
             raise
         except RAISED as error:  # a person's interface may raise anything
@@ -468,7 +468,7 @@ class RunCalls:
     def _require_short(self, turn: CallSite, characters: int, what: str) -> None:
         """Refuse to go on with more characters than a prompt may have."""
         if characters > self.longest_prompt:
-            allowed = f"execution.max_prompt_characters is {self.longest_prompt:,}; raise it to go on"
+            allowed = f"execution.max_prompt_characters is {self.longest_prompt:,}; raise it to continue"
             raise ModelCallError(f"{what} has {characters:,} characters, and {allowed}", **self._at(turn))
 
     def _at(self, turn: CallSite, call: str = "") -> dict[str, Any]:
@@ -486,16 +486,15 @@ def _verify(record: Entry, turn: CallSite, prompt: Prompt, seed: int, at: Callab
     stored = (record.act, record.agent, record.prompt_hash)
     if asked != stored:
         raise JournalMismatch(
-            f"the store holds a reply to another question under this call: "
-            f"stored act {stored[0]!r}, agent {stored[1]}, prompt {stored[2][:12]}; "
-            f"now asked act {asked[0]!r}, agent {asked[1]}, prompt {asked[2][:12]}",
-            advice="The wording of the prompts was changed since; undo the change, or start these runs anew with "
-            "--fresh",
+            f"the store has a reply to a different question for this call: stored act {stored[0]!r}, agent "
+            f"{stored[1]}, prompt {stored[2][:12]}; now asked act {asked[0]!r}, agent {asked[1]}, prompt "
+            f"{asked[2][:12]}",
+            advice="The prompts have changed since; undo the change, or start these runs anew with --fresh",
             code="journal-prompt",
             **at(turn),
         )
     if record.seed is not None and record.seed != seed:
-        raise JournalMismatch("the journal is that of another run; give each its own", **at(turn))
+        raise JournalMismatch("the journal belongs to another run; give each run its own", **at(turn))
 
 
 def _finish(waiter: asyncio.Future[None]) -> None:

@@ -42,7 +42,7 @@ _ACCOUNT_TEXT = re.compile(r"credit balance is too low|api key not valid", re.IG
 _ROLES_TEXT = re.compile(_KNOWN["texts"]["roles"], re.IGNORECASE)
 
 #: What mends a request that the model refuses for the order of its messages.
-_JOINED = "; that order of roles is refused there: model.options.roles: alternate, where it is not set, joins them"
+_JOINED = "; the server refuses that order of roles; set model.options.roles: alternate to join messages of one role"
 
 _PAGE = re.compile(r"<!doctype html|<html\b", re.IGNORECASE)
 
@@ -285,9 +285,7 @@ def _reason(chain: list[BaseException], networked: bool) -> str:
         cause = _said((causes or chain)[-1])
         said = said if cause in said else f"{said} ({cause})"
     if _status(chain[0]) == 404:
-        said += (
-            " (is that the model's name, and does base_url, if there is one, end as its server wants it, as in /v1?)"
-        )
+        said += " (check the model's name, and that base_url, if given, ends as its server requires, as in /v1)"
     return said if len(said) <= _LONGEST_REASON else said[: _LONGEST_REASON - 1] + "…"
 
 
@@ -304,7 +302,7 @@ def _body(error: BaseException) -> str:
         return "the provider returned a reply without choices"
     if any(isinstance(argument, Mapping) for argument in error.args):
         return ""
-    return "the provider returned a body of another shape than a chat completion"
+    return "the provider returned a body that is not a chat completion"
 
 
 def _said(error: BaseException) -> str:

@@ -24,7 +24,7 @@ _NEVER = -1000.0
 _WITHOUT, _REASONING = re.compile(r"(anthropic|groq):"), re.compile(r"openai:(o\d|gpt-5(?!.*chat))")
 #: Options by which models reason.
 _REASONS = ("reasoning_effort", "reasoning", "thinking", "enable_thinking")
-_NO_ANSWER = "reasons before it answers, so that the first token of its reply is no answer"
+_NO_ANSWER = "reasons before it answers, so the first token of its reply is not an answer"
 
 
 class NoLogProbabilities(Exception):
@@ -69,7 +69,7 @@ class TokenClient:
         thought = reply.reasoning or reply.reasoning_tokens or any(word.strip()[:6] == "<think" for word, _ in top[:1])
         if thought or not top:
             why = _NO_ANSWER if thought else "returned no log probabilities, which the instrument 'belief' reads"
-            remedy = "measure with another instrument, or take a model whose server returns them (docs/belief.md)"
+            remedy = "use another instrument, or a model whose server returns them (docs/belief.md)"
             raise NoLogProbabilities(f"{self.behind.name} {why}; {remedy}")
         temperature = getattr(model, "settings", {}).get("temperature", getattr(model, "temperature", None))
         text = json.dumps({"temperature": temperature, "top": top}, separators=(",", ":"))
@@ -106,7 +106,7 @@ def first_token_shares(text: str, labels: Sequence[str], *, plain: bool = False)
 def without_log_probabilities(name: str, options: Mapping[str, Any]) -> str:
     """Why a model is known to give no probabilities of its answers, by name and options; empty where it is not."""
     if name == "scripted":
-        return "the scripted model computes none"
+        return "the scripted model has none"
     if _WITHOUT.match(name):
         return f"{name!r} returns none"
     reasons = any(options.get(each) not in (None, False, "none") for each in _REASONS)

@@ -75,7 +75,7 @@ class GivenReplies(BaseChatModel):
         elif number <= len(self._replies):
             reply = self._replies[number - 1]
         else:
-            raise SpecError(f"the list of {len(self._replies)} given replies is used up; call {number} has none")
+            raise SpecError(f"the list of {len(self._replies)} given replies is too short; call {number} has no reply")
         if not isinstance(reply, str | AIMessage):
             raise SpecError(f"a given reply must be a text or an AIMessage; call {number} got {reply!r:.60}")
         message = AIMessage(reply) if isinstance(reply, str) else reply

@@ -98,8 +98,7 @@ def read_again(entry: Entry, reading: Parsing, at: Mapping[str, Any]) -> Judgeme
     if entry.acceptance == "accepted" and judged.acceptance == "rejected":
         raise JournalMismatch(
             f"a stored reply that was accepted is now rejected: {judged.reason}",
-            advice=f"How act {entry.act!r} reads its replies was changed since; undo the change, or start these "
-            "runs anew with --fresh",
+            advice=f"Act {entry.act!r} reads replies differently now; undo this, or start these runs anew with --fresh",
             **at,
         )
     return judged

@@ -52,7 +52,7 @@ def check_key(variable: str, address: str) -> None:
         return
     if known is None and variable.endswith("_API_KEY") and is_near(address):
         return
-    whose = f"which is the key of {' and '.join(known)} (https)" if known else "as the specification alone says"
+    whose = f"which is the key of {' and '.join(known)} (https)" if known else "which only the specification names"
     raise SpecError(
         f"model.options: api_key_env: {variable} would be sent to {host}, {whose}; if it belongs there, allow it with "
         f"--allow-key {variable}={host}, or set the environment variable {ALLOWED}={variable}={host}"
@@ -81,7 +81,7 @@ def _allowed() -> Iterator[tuple[str, str]]:
         variable, _, host = pair.partition("=")
         if not variable.isidentifier() or not re.fullmatch(r"[\w.:-]+", host):
             raise SpecError(
-                f"{ALLOWED}: {pair!r} must be the variable of a key and the host that it may be sent to, "
-                "as in MY_KEY=llm.example.org"
+                f"{ALLOWED}: {pair!r} must give the variable of a key and its allowed host, as in "
+                "MY_KEY=llm.example.org"
             )
         yield variable, host.lower()

@@ -46,7 +46,7 @@ from opinionsim.registry import raised
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
 _VALID = (
     "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' or 'gguf:FILE' for weights in this process, "
-    "or the import path of one of your own, package.module:Name; an equation is {classic: NAME}"
+    "or the import path of your own model, package.module:Name; an equation is {classic: NAME}"
 )
 #: Value of the option `roles` that joins consecutive messages of one role.
 _ALTERNATE = "alternate"

@@ -53,9 +53,9 @@ _ADDRESS = re.compile(r"(^|_)(url|api_base|endpoint|host)$")
 _ELSEWHERE = {
     **dict.fromkeys(("max_retries",), "retries belong to execution.retry"),
     **dict.fromkeys(("timeout", "request_timeout", "default_request_timeout"), "time-outs are execution.timeout_s"),
-    "cache": "replies are kept by call, never by prompt: replicates would be copies of each other",
-    "seed": "every call has a seed of its own, derived from the run",
-    "n": "one reply is asked for at a time",
+    "cache": "replies kept by prompt would make replicates copies of each other",
+    "seed": "every call has its own seed, derived from the run",
+    "n": "each call asks for one reply",
     "model": "write it as model.name",
     "model_provider": "write it as model.name",
     "configurable_fields": "a model is fixed for a run",
@@ -124,7 +124,7 @@ def require_weights(what: str, name: str, revision: str | None, *modules: str, o
         if isinstance(hub.try_to_load_from_cache(name, "config.json", revision=revision), str):
             return
     remedy = "there is no such folder" if name[:1] in "./~" else f"download them with: hf download {name}"
-    raise MeasurementError(f"{what} needs weights that are not on this machine; {remedy}")
+    raise MeasurementError(f"{what}: the weights are not on this machine; {remedy}")
 
 
 def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def _check_options(options: Mapping[str, Any], max_tokens: int | None) -> None:
                 "send it under this name, or model.max_tokens: null"
             )
         if is_digest(value):
-            raise SpecError(f"model.options: {option}: only the digest of its value is on record; state it with --set")
+            raise SpecError(f"model.options: {option}: the manifest has only its digest; give the value with --set")
     if problem := secret_in(options, strict=True):
         raise SpecError(f"model.options: {problem}; api_key_env names the variable of a key")
     address = options.get("base_url")
@@ -228,7 +228,7 @@ def _check_stranger(name: str, options: Mapping[str, Any], variable: str | None)
     gateway = os.environ.get("LANGSMITH_GATEWAY", "").lower()
     if provider != "langsmith" and gateway not in ("", "0", "false", "no"):
         raise SpecError(
-            f"model.name: LANGSMITH_GATEWAY is set, so that calls of {name!r} might pass through that gateway; unset it"
+            f"model.name: LANGSMITH_GATEWAY is set, so calls of {name!r} might pass through that gateway; unset it"
         )
     addresses = {option: str(value) for option, value in all_options(options) if value and _ADDRESS.search(option)}
     for option, address in addresses.items():
@@ -236,8 +236,8 @@ def _check_stranger(name: str, options: Mapping[str, Any], variable: str | None)
             variable = "OLLAMA_API_KEY" if os.environ.get("OLLAMA_API_KEY") else None
         elif variable is None and not is_at(address, provider_hosts()["AZURE_OPENAI_API_KEY"]):
             raise SpecError(
-                f"model.options: with {option}, say which key goes there: api_key_env, the name of its environment "
-                "variable; a server that speaks OpenAI's dialect and wants no key is openai:MODEL with base_url"
+                f"model.options: with {option}, name the environment variable of the key in api_key_env; for an "
+                "OpenAI-compatible server without a key, use openai:MODEL with base_url"
             )
         if variable is not None:
             check_key(variable, address)
@@ -300,8 +300,7 @@ def check_request(
     request = request_of(model)
     if request is not None and "input" in request and not options.get("use_responses_api"):
         raise SpecError(
-            f"model.options: {name!r} with these options is called through the Responses API; "
-            "say so with use_responses_api: true"
+            f"model.options: {name!r} with these options uses the Responses API; set use_responses_api: true"
         )
     sent = dict(all_options(vars(model) if request is None else request))
     if temperature is not None and sent.get("temperature") != temperature:
@@ -311,8 +310,8 @@ def check_request(
         )
     if max_tokens is not None and max_tokens not in [sent.get(length) for length in _LENGTHS]:
         raise SpecError(
-            f"model.max_tokens: {type(model).__name__} does not send it; set model.max_tokens: null and "
-            "limit replies by an option of its own in model.options"
+            f"model.max_tokens: {type(model).__name__} does not send it; set model.max_tokens: null and limit replies "
+            "with the model's own option in model.options"
         )
 
 
@@ -385,8 +384,8 @@ def prepared(model: BaseChatModel, max_reply_bytes: int) -> BaseChatModel:
         # The number of retries was handed to a client when the model was built: a change would not reach it.
         if "max_retries" in type(model).model_fields and getattr(model, "max_retries", 0) != 0:
             raise SpecError(
-                f"chat_model: this {type(model).__name__} tries again by itself, hidden from budget and limits; "
-                "construct it with max_retries=0"
+                f"chat_model: this {type(model).__name__} retries by itself, outside budget and limits; construct it "
+                "with max_retries=0"
             )
         return model
     chosen = [getattr(model, name, None) for name in ("http_async_client", "http_socket_options", "openai_proxy")]
@@ -445,12 +444,12 @@ def warnings_for(name: str, options: Mapping[str, Any] | None = None) -> list[st
     home = _HOMES.get(name.partition(":")[0])
     if home is not None and not given.get("base_url") and (moved := _elsewhere(home)):
         found.append(
-            f"model.name: {name!r} is asked at {urlsplit(os.environ[moved]).hostname}, for {moved} is set; "
-            "a base_url among the model's options would put it on record"
+            f"model.name: {name!r} is asked at {urlsplit(os.environ[moved]).hostname}, for {moved} is set; give "
+            "base_url in model.options to record it"
         )
     if not given.get("roles") and _ALTERNATING.search(name):
         found.append(
-            f"model.name: the chat template of {name!r} takes no two messages of one role in a row, which prompts with "
-            "a memory have; model.options.roles: alternate joins them"
+            f"model.name: the chat template of {name!r} refuses two messages of one role in a row, which prompts with "
+            "a memory contain; set model.options.roles: alternate to join them"
         )
     return found

@@ -153,17 +153,16 @@ class Seat:
     def __post_init__(self) -> None:
         if not callable(getattr(self.person, "answer", None)):
             raise SpecError(
-                f"a seat needs somebody to answer: an object with `async answer(question)`; "
-                f"got {type(self.person).__name__}"
+                f"a seat needs a person, an object with `async answer(question)`; got {type(self.person).__name__}"
             )
         if self.evidence not in _EVIDENCE:
             raise SpecError(
-                f"a person states what its answers are evidence of: {type(self.person).__name__}.evidence must be one "
-                f"of {', '.join(_EVIDENCE)}; got {self.evidence!r}"
+                f"a person must state what the answers are evidence of: {type(self.person).__name__}.evidence must be "
+                f"one of {', '.join(_EVIDENCE)}; got {self.evidence!r}"
             )
         number = isinstance(self.timeout_s, int | float) and not isinstance(self.timeout_s, bool)
         if self.timeout_s is not None and not (number and self.timeout_s > 0):
-            raise SpecError(f"timeout_s of a seat must be above 0 seconds, or none; got {self.timeout_s!r}")
+            raise SpecError(f"timeout_s of a seat must be above 0 seconds or None; got {self.timeout_s!r}")
 
     @property
     def evidence(self) -> Any:
@@ -192,7 +191,7 @@ class Seat:
         if isinstance(text, Left):
             return _missing(VACATED)
         if not isinstance(text, str):
-            raise SpecError(f"a person answers with a text; got {type(text).__name__}")
+            raise SpecError(f"a person must answer with a text; got {type(text).__name__}")
         return ParsedReply(text, status="answered" if text.strip() or question.form.optional else "empty")
 
 

@@ -46,8 +46,8 @@ class ReplyTooLong(Exception):
 
     def __init__(self, most: int) -> None:
         super().__init__(
-            f"a reply is longer than {most:,} bytes, unpacked, and was not read further; raise model.max_reply_bytes "
-            "if the model is meant to answer at such length"
+            f"a reply is longer than {most:,} bytes, unpacked, and was cut off; raise model.max_reply_bytes if the "
+            "model should answer at such length"
         )
 
 
@@ -95,8 +95,8 @@ def fast_client(max_reply_bytes: int) -> Any:
         openai.DefaultAioHttpClient(transport=unused)
     except (AttributeError, RuntimeError):
         raise SpecError(
-            "OpenAI-compatible models are called through aiohttp, which is not installed; "
-            "install with pip install 'opinionsim[llm]', or pass a model built with an http_async_client of its own"
+            "OpenAI-compatible models need aiohttp, which is not installed; use pip install 'opinionsim[llm]', or pass "
+            "a model with its own http_async_client"
         ) from None
     limits = httpx.Limits(
         max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS, keepalive_expiry=_KEPT_S
@@ -136,7 +136,7 @@ def fast_client(max_reply_bytes: int) -> Any:
 
         def __aiter__(self) -> AsyncIterator[bytes]:
             if self._encoding not in ("", "identity", "gzip", "deflate"):
-                raise httpx.DecodingError(f"the reply is packed as {self._encoding!r}, which was not asked for")
+                raise httpx.DecodingError(f"the reply has the encoding {self._encoding!r}, which was not requested")
             return _unpacked(aiter(self._packed), self._encoding, max_reply_bytes)
 
         async def aclose(self) -> None:

@@ -188,8 +188,8 @@ class Decoder:
             raise PromptError("the chat template makes an empty prompt of these messages")
         if self.context is not None and len(ids) >= self.context:
             raise PromptError(
-                f"the prompt has {len(ids)} tokens, and the context of the model holds {self.context}, reply included; "
-                "shorten what agents remember (cognition.token_budget), or take a model with a longer context"
+                f"the prompt has {len(ids)} tokens, but the context of the model has room for {self.context}, reply "
+                "included; shorten what agents remember (cognition.token_budget), or take a model with a longer context"
             )
         return ids, text.rstrip().endswith(_THINKING)
 

@@ -160,7 +160,7 @@ def load(
     try:
         about = _header(path)
     except (OSError, ValueError, KeyError, MemoryError, struct.error) as error:
-        raise SpecError(f"{what}: {str(path)!r} is no GGUF file, or is cut off: {in_short(error)}") from None
+        raise SpecError(f"{what}: {str(path)!r} is not a GGUF file, or is cut off: {in_short(error)}") from None
     context = _context(what, about, chosen.context, longest)
     if is_planning():
         return GgufChatModel(model=f"gguf:{name}", cache=False)
@@ -178,7 +178,7 @@ def load(
     except Exception as error:
         raise SpecError(
             f"{what} cannot be loaded ({in_short(error)}): {str(path)!r} is cut off or damaged, has a chat template "
-            "that fails, needs more memory than there is, or is of a kind that this version of xllamacpp does not know"
+            "that fails, needs more memory than is free, or has a format unknown to this version of xllamacpp"
         ) from None
     stated = {key: value for key in ("top_p", "top_k") if (value := getattr(chosen, key)) is not None}
     stated |= {"temperature": temperature or 0.0, "max_tokens": longest, "cache_prompt": not chosen.exact}
@@ -214,9 +214,9 @@ def _context(what: str, about: Mapping[str, Any], stated: int | None, longest: i
         If the model cannot hold a conversation, or not one of this length.
     """
     if not str(about.get("tokenizer.chat_template", "")).strip():
-        raise SpecError(f"{what} has no chat template; take the variant that was trained for conversation")
+        raise SpecError(f"{what} has no chat template; use the variant trained for conversation")
     if len(about.get("tokenizer.ggml.tokens", ())) != len(about.get("tokenizer.ggml.token_type", "?")):
-        raise SpecError(f"{what} does not state one kind for each of its tokens; take a file made by a newer converter")
+        raise SpecError(f"{what} does not give the type of each token; use a file from a newer converter")
     if about.get("split.count", 1) > 1:
         raise SpecError(f"{what} is one of several parts; join them with llama-gguf-split --merge")
     trained = about.get(f"{about.get('general.architecture')}.context_length", _CONTEXT)
@@ -225,8 +225,8 @@ def _context(what: str, about: Mapping[str, Any], stated: int | None, longest: i
     context = min(trained, _CONTEXT) if stated is None else stated
     if longest >= context:
         raise SpecError(
-            f"model.options: context: {context} tokens leave no room for a prompt beside a reply of {longest}; raise "
-            "context, or lower model.max_tokens"
+            f"model.options: context: {context} tokens leave no room for a prompt with a reply of {longest}; raise "
+            "context or lower model.max_tokens"
         )
     return int(context)
 

@@ -110,7 +110,7 @@ def load(
         If an option is not valid, a package is missing, or model, tokenizer or adapter cannot be loaded.
     """
     if "trust_remote_code" in options:
-        raise SpecError("model.options: trust_remote_code is not offered; code that a model brings along is never run")
+        raise SpecError("model.options: trust_remote_code is not supported; code from a model is never run")
     chosen = validate(HuggingFaceOptions, options, "model.options")
     if is_planning():
         adapter = () if chosen.adapter is None else ("peft",)

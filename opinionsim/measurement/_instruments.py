@@ -188,7 +188,7 @@ def check_abilities(classifier: Classifier, variable: str, *, context: bool, abo
     }
     for what, ignored in given.items():
         if ignored:
-            raise SpecError(f"instrument {variable!r}: classifier {classifier.name!r} takes no heed of {what}")
+            raise SpecError(f"instrument {variable!r}: classifier {classifier.name!r} does not use {what}")
 
 
 def check_instruments(instruments: Sequence[Instrument], claim: Claim | None = None) -> None:
@@ -210,8 +210,8 @@ def check_instruments(instruments: Sequence[Instrument], claim: Claim | None = N
     for each in instruments:
         if each.instrument_id in seen:
             raise SpecError(
-                f"two instruments are one: {each.variable!r} by {each.classifier.name!r} with equal options and scale; "
-                "name the kinds of text of both in one"
+                f"two instruments are the same: {each.variable!r} by {each.classifier.name!r} with equal options and "
+                "scale; give one instrument with the kinds of text of both"
             )
         seen[each.instrument_id] = each.variable
         if claim is None and each.classifier.needs_claim:

@@ -394,7 +394,7 @@ def recorded_rating(journal: Journal, turn: int, identity: str, text: str, about
     if entry is None:
         return None
     if entry.prompt_hash != text_id(text):
-        raise StoreError(f"turn {turn}: the stored rating is of another text")
+        raise StoreError(f"turn {turn}: the stored rating belongs to another text")
     return float(entry.text)
 
 

@@ -36,13 +36,13 @@ def opinion_array(opinions: ArrayLike, *, empty: bool = False) -> np.ndarray:
     try:
         values = np.asarray(opinions, dtype=float)
     except (TypeError, ValueError):
-        raise MeasurementError("opinions must be numbers in an array (..., N), one value an agent") from None
+        raise MeasurementError("opinions must be numbers in an array (..., N), one value per agent") from None
     if values.ndim == 0:
-        raise MeasurementError("opinions must be an array (..., N), one value an agent; got a single number")
+        raise MeasurementError("opinions must be an array (..., N), one value per agent; got a single number")
     if values.shape[-1] == 0 and not empty:
-        raise MeasurementError(f"opinions must be of at least one agent; got shape {values.shape}")
+        raise MeasurementError(f"opinions must have at least one agent; got shape {values.shape}")
     if np.isinf(values).any():
-        raise MeasurementError("opinions must be finite, or NaN where there is none; got an infinity")
+        raise MeasurementError("opinions must be finite, or NaN if missing; got an infinity")
     return values
 
 

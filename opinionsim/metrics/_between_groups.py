@@ -22,7 +22,7 @@ def numbered(groups: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
         return np.broadcast_to(numbers.reshape(labels.shape), shape).reshape(-1, shape[-1])
     except ValueError:
         raise MeasurementError(
-            f"groups must name one group an agent, shape {shape[-1:]} or {shape}; got {labels.shape}"
+            f"groups must name one group per agent, shape {shape[-1:]} or {shape}; got {labels.shape}"
         ) from None
 
 

@@ -224,8 +224,8 @@ def _check_wordings(wordings: pd.Series[str], groups: pd.Series[str]) -> None:
     for _, values in wordings.groupby([groups.loc[wordings.index], wordings.map(pack_of)]):
         if values.nunique() > 1:
             raise SpecError(
-                f"runs of one condition answer several wordings of the prompts ({', '.join(values.unique())}); add "
-                "'wording' to `by` or pass the runs of one, as one_wording gives them"
+                f"runs of one condition have several wordings of the prompts ({', '.join(values.unique())}); add "
+                "'wording' to `by` or pass the runs of one, as one_wording returns them"
             )
 
 
@@ -272,7 +272,7 @@ def condition_rows(
     axes = [axis for axis in condition_axes(complete) if axis != "topic"] if by is None else list(by)
     check_conditions(complete, axes)
     if metrics["ddof"].nunique() > 1:
-        raise MeasurementError("metrics mix values of ddof; compute them with one")
+        raise MeasurementError("metrics mix values of ddof; compute all with one value")
     joined = _join(complete, metrics, [*axes, "topic", "block"])
     _check_once(joined, [*axes, "kind", "evidence"])
     _check_scales(joined, [*axes, "kind", "evidence"])

@@ -58,7 +58,7 @@ def _times(times: ArrayLike | None, size: int) -> np.ndarray:
         return np.arange(size, dtype=float)
     values = np.asarray(times, dtype=float)
     if values.shape != (size,) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
-        raise MeasurementError(f"times must be {size} finite increasing numbers, one a record")
+        raise MeasurementError(f"times must be {size} finite increasing numbers, one per record")
     return values
 
 

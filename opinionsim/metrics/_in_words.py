@@ -143,8 +143,8 @@ def named_conditions(
     twice = named.duplicated(["condition", "run_id"])
     if twice.any():
         raise SpecError(
-            f"run {named.loc[twice, 'run_id'].iloc[0]!r} counts twice in one condition; add the column that tells its "
-            "instruments apart to by, or pass the runs of one"
+            f"run {named.loc[twice, 'run_id'].iloc[0]!r} counts twice in one condition; add the column that separates "
+            "its instruments to by, or pass the runs of one"
         )
     notes = []
     pooled = named.groupby("condition")["topic"].nunique().max()

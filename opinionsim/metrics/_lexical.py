@@ -292,7 +292,7 @@ def diversity_component(measures: pd.DataFrame) -> DiversityComponent:
     if len(values) < 2:
         raise MeasurementError(
             f"a component needs at least two corpora with all ten measures; {len(values)} of {len(table)} have them. "
-            "HD-D is missing in corpora of fewer n-grams than `sample`, which may be set lower"
+            "HD-D is missing in corpora with fewer n-grams than `sample`; you can lower it"
         )
     varies = np.ptp(values, axis=0) > _ROUNDING
     if not varies.any():

@@ -114,7 +114,7 @@ def find_metric(named: str | Callable[..., Any]) -> Metric:
     if name in METRICS:
         return METRICS[name]
     if not (known("metric", name) or is_path(name)):
-        raise MeasurementError(f"there is no metric {name!r}; valid are {', '.join(METRICS)}")
+        raise MeasurementError(f"unknown metric {name!r}; valid: {', '.join(METRICS)}")
     own = find("metric", name)
     return Metric.of(own.name, own.target)
 
@@ -148,13 +148,13 @@ def arguments(names: _Names, given: Mapping[str, Any], options: Mapping[str, Any
         mine = own.pop(metric.name, {})
         if not isinstance(mine, Mapping) or not mine.keys() <= metric.options.keys():
             valid = ", ".join(metric.options) or "none"
-            raise MeasurementError(f"options of {metric.name} are a mapping of {valid}; got {mine!r}")
+            raise MeasurementError(f"options of {metric.name} must be a mapping of {valid}; got {mine!r}")
         every = {name: value for name, value in {**given, **shared}.items() if name in metric.takes}
         found[metric.name] = {**every, **mine}
     taken = {name for metric in chosen for name in metric.takes}
     stray = [*own, *(name for name in shared if name not in taken)]
     if stray:
-        raise MeasurementError(f"option {stray[0]!r} is of none of the metrics {', '.join(found)}")
+        raise MeasurementError(f"option {stray[0]!r} belongs to none of the metrics {', '.join(found)}")
     return found
 
 

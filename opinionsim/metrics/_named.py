@@ -138,7 +138,7 @@ def _value(named: NamedPart, opinions: np.ndarray, scale: OpinionScale, truth: f
     if "truth" in taken and truth is not None and not np.isnan(truth):
         compute = partial(compute, truth=truth)
     elif "truth" in taken and taken["truth"].default is not None:
-        raise MeasurementError(f"metric {named.name} needs a truth, and no side of the topic is accepted as true")
+        raise MeasurementError(f"metric {named.name} needs a truth, but the topic accepts no side as true")
     if not len(opinions):
         return np.nan
     # Every metric gets a copy: one of the user's own may change it.

@@ -42,7 +42,7 @@ class TieArrays:
         complete = bool(getattr(network, "complete", False))
         size = getattr(network, "n", n)
         if size != n:
-            raise MeasurementError(f"the network has {size} agents but there are opinions of {n}")
+            raise MeasurementError(f"the network has {size} agents, but there are opinions of {n}")
         if isinstance(network, tuple | list):
             parts = tuple(network)
         elif hasattr(network, "speakers"):

@@ -60,7 +60,7 @@ def opinion_metrics(
         raise MeasurementError(f"agents must be numbered from 0; got {trajectories['agent'].min()}")
     if trajectories.duplicated([*keys, "agent", "step"]).any():
         raise MeasurementError(
-            "an agent stands twice at one step of a run; pass the trajectories of one kind of text, and keep "
+            "an agent occurs twice at one step of a run; pass the trajectories of one kind of text, and keep "
             "instrument_id where runs have several"
         )
     passed = {"range": range, "network": network}

@@ -141,7 +141,7 @@ def distribution(opinions: ArrayLike, scale: OpinionScale | None = None) -> Dist
     scale = OpinionScale() if scale is None else scale
     values = opinion_array(opinions, empty=True)
     if values.ndim != 1:
-        raise MeasurementError(f"opinions must have one dimension, one value an agent; got shape {values.shape}")
+        raise MeasurementError(f"opinions must have one dimension, one value per agent; got shape {values.shape}")
     present = values[~np.isnan(values)]
     counts = np.bincount(nearest_points(present, scale), minlength=len(scale))
     shares = counts / present.size if present.size else np.full(len(scale), np.nan)

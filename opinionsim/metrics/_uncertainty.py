@@ -177,11 +177,11 @@ def _two_conditions(first: ArrayLike, second: ArrayLike, *, paired: bool) -> tup
     one, two = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     for name, values in (("first", one), ("second", two)):
         if values.ndim != 1:
-            raise MeasurementError(f"{name} must have one dimension, one value a run; got shape {values.shape}")
+            raise MeasurementError(f"{name} must have one dimension, one value per run; got shape {values.shape}")
         if np.isinf(values).any():
-            raise MeasurementError(f"{name} must be finite, or NaN where a run has no value; got an infinity")
+            raise MeasurementError(f"{name} must be finite, or NaN if a run has no value; got an infinity")
     if paired and len(one) != len(two):
-        raise MeasurementError(f"paired values must be as many in both conditions; got {len(one)} and {len(two)}")
+        raise MeasurementError(f"paired conditions must have the same number of values; got {len(one)} and {len(two)}")
     known = ~np.isnan(one), ~np.isnan(two)
     if paired:
         known = (known[0] & known[1],) * 2
@@ -236,7 +236,7 @@ def permutation_null(
     _check(level, n)
     values = opinion_array(opinions)
     if values.ndim != 1:
-        raise MeasurementError(f"opinions must have one dimension, one value an agent; got shape {values.shape}")
+        raise MeasurementError(f"opinions must have one dimension, one value per agent; got shape {values.shape}")
     function = _network_metric(metric)
     observed = float(function(values, network=network, **options))
     present = np.flatnonzero(~np.isnan(values))

@@ -93,7 +93,7 @@ def _asked_for(wording: str, texts: pd.Series[str]) -> list[str]:
     if len({_hash_of(text) for text in found}) == 1:
         return found
     if not counts:
-        raise SpecError(f"no wording of the prompts can be chosen, for no complete run has one; got {wording!r}")
+        raise SpecError(f"no complete run has a wording of the prompts to choose; got {wording!r}")
     problem = "several wordings of the prompts begin" if found else "no wording of the prompts begins"
     raise SpecError(f"{problem} with {wording!r}; those of complete runs, and how many: {_listed(counts)}")
 

@@ -28,7 +28,7 @@ class EdgesNetwork(GivenNetwork):
     @model_validator(mode="after")
     def _one_weight_each(self) -> EdgesNetwork:
         if self.weights is not None and len(self.weights) != len(self.edges):
-            raise ValueError(f"weights must be as many as edges, {len(self.edges)}; got {len(self.weights)}")
+            raise ValueError(f"the number of weights must be that of edges, {len(self.edges)}; got {len(self.weights)}")
         return self
 
     def network(self, read: Reader | None = None) -> Network:

@@ -33,5 +33,5 @@ def card_of(model: str, url: str = "") -> dict[str, Any] | None:
         except FileNotFoundError:
             pass
         except (ValueError, TypeError, KeyError):
-            raise SpecError(f"{path}: is no card of a model; `opinionsim check-model` makes it anew") from None
+            raise SpecError(f"{path}: is not the card of a model; make it with `opinionsim check-model`") from None
     return None

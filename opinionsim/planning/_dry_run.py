@@ -263,8 +263,8 @@ class DryRun:
         declared = self.parts.calls_per_event if act.memory == "keep" else 0
         if n_asked > act.calls + declared:
             raise SpecError(
-                f"cognition.memory: {self.parts.memory.name} asks {n_asked - act.calls} times for an "
-                f"event, and its calls_per_event is {declared}"
+                f"cognition.memory: {self.parts.memory.name} asks {n_asked - act.calls} times per event, but its "
+                f"calls_per_event is {declared}"
             )
 
     async def _judge(self, each: Instrument, act: str, item: Item, known: dict[tuple[str, Item], list[_Asked]]) -> None:

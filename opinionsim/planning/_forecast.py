@@ -236,7 +236,7 @@ def spell_money(amount: float, currency: str) -> str:
 def spell_price(price: Price | None, currency: str) -> str:
     """The price of a model's tokens, or why none is known."""
     if price is None:
-        return "not in the price table; execution.prices may name one of your own"
+        return "not in the price table; name your own table in execution.prices"
     if not (price.input or price.output):
         return "free"
     tariff = f"{1e6 * price.input:,.4g} and {1e6 * price.output:,.4g} {currency} a million tokens in and out"

@@ -544,5 +544,5 @@ def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:
         if given is not None and given.kind in ("file", "edges") and joined[-1] + 1 < n:
             yield f"The network has {joined[-1] + 1} agents and the population {n}."
         if len(joined) < n:
-            yield f"{n - len(joined)} of {n} agents have no neighbour in the network: they meet nobody."
+            yield f"{n - len(joined)} of {n} agents have no neighbour in the network and meet nobody."
     yield from reader_notes(run.spec)

@@ -254,7 +254,7 @@ class AgentPrompts:
 
         def parse(call: str, text: str, received: tuple[Message, ...]) -> None:
             if text.strip() and self.said(Reply(text)).status == "empty":
-                raise NothingSaid("it holds nothing but the label of a message")
+                raise NothingSaid("it contains only the label of a message")
 
         return parse
 

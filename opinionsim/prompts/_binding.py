@@ -98,6 +98,6 @@ def _check_declared(act: Act) -> None:
     for name in act.values:
         if name in catalogue:
             raise SpecError(
-                f"act {act.name!r}: values may not hold {name!r}, which is a variable of all tasks; "
-                f"other than {', '.join(catalogue)}, any name will do"
+                f"act {act.name!r}: values must not contain {name!r}, which is a variable of all tasks; choose a name "
+                f"other than {', '.join(catalogue)}"
             )

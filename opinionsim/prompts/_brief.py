@@ -138,7 +138,7 @@ def texts_for(told: Addressee, texts: Texts | None, place: str) -> dict[str, str
     if texts is None:
         for name in ("template", "instructions", "persona", "values", "without"):
             if given := getattr(brief, name):
-                raise SpecError(f"{place} has no texts.yaml, so that {name} {given!r} has no effect")
+                raise SpecError(f"{place} has no texts.yaml, so {name} {given!r} has no effect")
         system = "" if brief.system is None else _filled(brief.system, {_TASK: task})
         return {"task": task, "system": system, "frame": (), "instructions": (), "automatic": ""}
     # A topic stands for the task where there is none.
@@ -176,7 +176,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
     The full stop behind a placeholder is left out where the value ends a sentence itself.
     """
     if not values[_TASK].strip() and f"${{{_TASK}}}" in template:
-        raise SpecError(f"task: is needed and missing: the text {show_value(template)} holds ${{{_TASK}}}")
+        raise SpecError(f"task: is required but missing, because the text {show_value(template)} holds ${{{_TASK}}}")
     ended = {name for name, value in values.items() if value.rstrip().endswith((".", "!", "?"))}
     return fill(_STOPPED.sub(lambda found: found[1] if found[2] in ended else found[0], template), values)
 

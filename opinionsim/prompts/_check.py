@@ -78,13 +78,13 @@ class _Place:
             opened, closed = text.count(opening), text.count(closing)
             whole = all(closing in part for part in text.split(opening)[1:])
             if opened != closed or not whole:
-                raise self.error(f"{opening!r} and {closing!r} must stand in pairs; found {opened} and {closed}")
+                raise self.error(f"{opening!r} and {closing!r} must appear in pairs; found {opened} and {closed}")
 
     def enclosed(self, text: str, kind: Block, value: str, what: str) -> None:
         """Check that a value stands between its delimiters, and only there."""
         opening, closing = self.pack.marks.pair(kind)
         if not any(value in block for block in self.pack.marks.blocks(kind, text)):
-            raise self.error(f"{what} must stand between {opening!r} and {closing!r}; it does not")
+            raise self.error(f"{what} must be between {opening!r} and {closing!r}; it is not")
         if value in self.pack.marks.without(kind, text):
             raise self.error(f"{what} also stands outside {opening!r} and {closing!r}")
 
@@ -109,7 +109,7 @@ class _Place:
             raise self.error(f"its cue {self.pack.marks.cues[own]!r} is missing outside delimiters")
         for task, cue in self.pack.marks.cues.items():
             if task != own and cue in text:
-                raise self.error(f"contains {cue!r}, the cue of {task}; a cue must tell its task from all other text")
+                raise self.error(f"contains {cue!r}, the cue of {task}; a cue must occur only in its own task")
 
     def posts(self, text: str, received: tuple[Message, ...]) -> None:
         """Check that every received message stands in a block of its own: those of others in their order."""
@@ -122,7 +122,7 @@ class _Place:
             each not in block for each, block in zip(others, found, strict=True)
         ):
             raise self.error(
-                f"each of {len(received)} received messages must stand once between {opening!r} and {closing!r}"
+                f"each of {len(received)} received messages must appear once between {opening!r} and {closing!r}"
             )
         for message in received:
             self.enclosed(text, "post", message.text, "a received message")
@@ -171,7 +171,7 @@ class _Setting:
         """Check that the free task is stated, here or in the system message."""
         task = self.told.task
         if task and task not in text and task not in self.system:
-            raise at.error("the variable task must stand in the prompt, here or in the system message; it does not")
+            raise at.error("the variable task must appear in the prompt, here or in the system message; it is missing")
 
 
 def check_use(pack: PromptPack, acts: Iterable[Act], frames: Collection[str | Frame], conditions: Conditions) -> None:
@@ -208,7 +208,7 @@ def check_use(pack: PromptPack, acts: Iterable[Act], frames: Collection[str | Fr
                 _check_event(setting, act, past, received)
         _check_reflection(setting, frames)
     if blank:
-        raise SpecError(f"act {min(blank)}: the text is blank; it has to ask for something")
+        raise SpecError(f"act {min(blank)}: the text is blank; it must ask for something")
     check_effects(pack, acts, {name: (least, getattr(conditions, name)) for name, least in plain}, conditions)
 
 
@@ -290,7 +290,7 @@ def _check_persona(at: _Place, text: str, shown: str, opinion: bool) -> None:
     opening, closing = at.pack.marks.persona
     inside = "".join(at.pack.marks.blocks("persona", text))
     if shown != "demographics" and _NAME not in inside:
-        raise at.error(f"the name must stand between {opening!r} and {closing!r}; it does not")
+        raise at.error(f"the name must be between {opening!r} and {closing!r}; it is not")
     if shown in ("full", "demographics"):
         at.enclosed(text, "persona", "Qzattribute", "an attribute")
     if shown == "full":
@@ -332,7 +332,7 @@ def _check_event(setting: _Setting, act: Act, past: Past, received: tuple[Messag
     if setting.told.claim is None:
         setting.check_claim(at, told)
     if _OWN in "".join(at.pack.marks.blocks("post", told)):
-        raise at.error("the agent's own text must stand outside the delimiters of posts")
+        raise at.error("the agent's own text must be outside the delimiters of posts")
     for status, text in zip(("refused", "empty"), silent, strict=True):
         if text == blank:
             raise at.error(f"the event of a reply with status {status!r} must say that there was none")

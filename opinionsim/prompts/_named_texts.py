@@ -296,7 +296,7 @@ def _own(kind: _Section, text: str, without: Collection[str]) -> str:
     if kind.needed and kind.needed not in placeholders(braced):
         raise SpecError(f"a text must hold ${{{kind.needed}}} where that is to stand; got {shown}", kind.noun)
     if _IDEALS in placeholders(braced):
-        raise SpecError(f"${{{_IDEALS}}} stands for nothing in a text of one's own; got {shown}", kind.noun)
+        raise SpecError(f"${{{_IDEALS}}} has no meaning in your own text; got {shown}", kind.noun)
     _left_out(without, (), f"{kind.noun} {shown}")
     return braced
 
@@ -306,7 +306,7 @@ def _left_out(without: Collection[str], ideals: Iterable[Ideal], what: str) -> f
     given = frozenset((without,) if isinstance(without, str) else without)
     known = [ideal.name for ideal in ideals]
     if given and not known:
-        raise SpecError(f"has no ideals that could be left out; got without={sorted(given)}", what)
+        raise SpecError(f"has no ideals to leave out; got without={sorted(given)}", what)
     for name in sorted(given):
         _one_of(name, known, f"{what}: ideal")
     return given

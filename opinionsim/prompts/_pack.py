@@ -352,7 +352,7 @@ def _read_declaration(place: str, contents: Mapping[str, str]) -> _Declaration:
     """The declarations in the pack's ``pack.yaml``."""
     where = f"{place}/{_DECLARATION}"
     if _DECLARATION not in contents:
-        raise SpecError(f"{where}: no such file; it declares name, delimiters and cues")
+        raise SpecError(f"{where}: no such file; it must declare name, delimiters and cues")
     value = parse_value(contents[_DECLARATION], where)
     if not isinstance(value, dict):
         raise SpecError(f"{where}: must be a mapping with the fields name, description, delimiters and cues")
@@ -364,7 +364,7 @@ def _read_declaration(place: str, contents: Mapping[str, str]) -> _Declaration:
         if not cue.strip():
             raise SpecError(f"{where}: cues.{task}: must be a phrase; got {cue!r}")
         if (task in FRAMES and task != "reflect") or task.startswith("_"):
-            raise SpecError(f"{where}: cues.{task}: is no task; a cue names a task template or reflect")
+            raise SpecError(f"{where}: cues.{task}: is not a task; a cue names a task template or reflect")
     return declared
 
 
@@ -372,7 +372,7 @@ def _check_files(place: str, contents: Mapping[str, str], marks: Marks) -> None:
     """Check that the system message and a template for every cue exist, and that every file is known."""
     system = f"system{SUFFIX}"
     if system not in contents:
-        raise SpecError(f"{place}/{system}: no such template; every pack has one")
+        raise SpecError(f"{place}/{system}: no such template; every pack needs it")
     named = {f"{name}{SUFFIX}" for name in marks.cues}
     for file in sorted(named - contents.keys()):
         raise SpecError(f"{place}/{file}: no such template, though {_DECLARATION} has a cue for it")
@@ -381,8 +381,8 @@ def _check_files(place: str, contents: Mapping[str, str], marks: Marks) -> None:
         partial = file.startswith(("_", PERSON)) and file.endswith(SUFFIX)
         if file not in known and file not in (_DECLARATION, _TEXTS) and not partial:
             raise SpecError(
-                f"{place}/{file}: unknown file; a pack holds {_DECLARATION}, {', '.join(sorted(known))}, templates "
-                f"to include named _*{SUFFIX}, what persons are asked in {PERSON}*{SUFFIX}, further tasks that have a "
+                f"{place}/{file}: unknown file; a pack contains {_DECLARATION}, {', '.join(sorted(known))}, templates "
+                f"to include named _*{SUFFIX}, questions for persons in {PERSON}*{SUFFIX}, further tasks that have a "
                 f"cue in {_DECLARATION}, and {_TEXTS}"
             )
 
@@ -479,5 +479,5 @@ def _read(path: Path) -> str:
     """Text of one file, with plain newlines."""
     text = read_text(path)
     if "\0" in text:
-        raise SpecError(f"{path}: not a text file; it holds a zero byte")
+        raise SpecError(f"{path}: not a text file; it contains a zero byte")
     return text.replace("\r\n", "\n")

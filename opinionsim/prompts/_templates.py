@@ -395,7 +395,7 @@ def _read(environment: ImmutableSandboxedEnvironment, place: str, file: str, tex
     tree: nodes.Template = _compiled(place, file, partial(environment.parse, text, file, file))
     for other in find_referenced_templates(tree):
         if other is not None and other not in files:
-            raise SpecError(f"{_location(place, file)}: refers to {other!r}, which is no template of this pack")
+            raise SpecError(f"{_location(place, file)}: refers to {other!r}, which is not a template of this pack")
     lines: dict[str, int] = {}
     for node in tree.find_all(nodes.Name):
         lines.setdefault(node.name, node.lineno)

@@ -37,7 +37,7 @@ class KindModel(DocumentModel):
     part_kind: ClassVar[str]
 
     kind: str = ""
-    """Name of a built-in kind, or import path of one of your own, package.module:Name."""
+    """Name of a built-in kind, or the import path of your own, package.module:Name."""
 
     @classmethod
     def named(cls, name: str) -> None:
@@ -68,7 +68,7 @@ class KindModel(DocumentModel):
         kind = value.get("kind")
         if not isinstance(kind, str):
             valid = ", ".join(names(cls.part_kind))
-            raise _at_kind(f"kind is required and missing; valid: {valid}, or the import path of one of your own", kind)
+            raise _at_kind(f"kind is required but missing; valid: {valid}, or the import path of your own", kind)
         try:
             found = find(cls.part_kind, kind)
         except SpecError as error:
@@ -115,7 +115,7 @@ class NamedPart(DocumentModel):
     """A part by name, with its options; a name alone stands for a part without options."""
 
     name: str
-    """Name of a built-in part, or import path of one of your own, package.module:Name."""
+    """Name of a built-in part, or the import path of your own, package.module:Name."""
     options: Options = Field(default_factory=dict)
     """Options of the part."""
 

@@ -193,7 +193,7 @@ def part_among(calls: Iterable[tuple[FrameType, int]]) -> tuple[Part, str] | Non
 
 def ordinary(error: BaseException) -> BaseException:
     """The error of one run for what code of the user's own raised to end the process; any other as it is."""
-    return SpecError(f"code of your own raised {raised(error)}") if isinstance(error, RAISED[1:]) else error
+    return SpecError(f"your code raised {raised(error)}") if isinstance(error, RAISED[1:]) else error
 
 
 @contextmanager
@@ -273,7 +273,7 @@ def _enter(kind: str, target: Any, name: str, version: int | str, declared: Mapp
     is_object = _is_declaration(target)
     if not is_object and not inspect.isclass(target) and not inspect.isfunction(inspect.unwrap(target)):
         raise SpecError(
-            f"part: only a class or a function can be marked, and this is an object of the class "
+            "part: only a class or a function can be a part, but this is an object of the class "
             f"{type(target).__name__}; mark a function that returns it"
         )
     module, place = (target.home, target.name) if is_object else (target.__module__, target.__qualname__)
@@ -284,16 +284,14 @@ def _enter(kind: str, target: Any, name: str, version: int | str, declared: Mapp
         name = target.name
     marked = _BY_TARGET.get(id(target))
     if marked is not None and marked.kind != kind:
-        raise SpecError(f"part: {path} is marked as a part of kind {marked.kind!r} already")
+        raise SpecError(f"part: {path} is already marked as a part of kind {marked.kind!r}")
     if outside and not importable and not (name and version):
         raise SpecError(
-            f"part: {path} cannot be imported by another process; give it a name and a version: "
+            f"part: {path} is not importable by other processes; give it a name and a version: "
             f"@opinionsim.part({kind!r}, name=..., version=1)"
         )
     if outside and importable and name:
-        raise SpecError(
-            f"part: {path} is named by its import path, under which other processes find it; leave out name"
-        )
+        raise SpecError(f"part: {path} takes its name from its import path; leave out name")
     if outside and name and not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise SpecError(f"part: name must be a word of letters, digits and hyphens; got {name!r}")
     if outside and name and (name in names(kind) or name in KINDS[kind].reserved):
@@ -414,7 +412,7 @@ def find(kind: str, reference: str) -> Part:
         own = names(kind)
         raise SpecError(
             f"unknown {words} {reference!r}{meant(reference, own)}; valid: "
-            f"{''.join(f'{each}, ' for each in sorted(own))}{'or ' * bool(own)}the import path of one of your own, "
+            f"{''.join(f'{each}, ' for each in sorted(own))}{'or ' * bool(own)}the import path of your own, "
             "package.module:Name"
         )
     found = found or _imported(kind, reference)
@@ -454,13 +452,11 @@ def _imported(kind: str, reference: str) -> Part:
             raise SpecError(f"{reference}: the module {module!r} has no {qualname}") from None
     found = _part_of(target)
     if found is None or found.target is not target:
-        raise SpecError(f"{reference} is not marked as a part; only what is marked @opinionsim.part({kind!r}) is used")
+        raise SpecError(f"{reference} is not marked as a part; mark it with @opinionsim.part({kind!r})")
     if found.kind != kind:
-        raise SpecError(
-            f"{reference} is marked as a part of kind {found.kind!r}; one of kind {kind!r} is expected here"
-        )
+        raise SpecError(f"{reference} is a part of kind {found.kind!r}; expected one of kind {kind!r}")
     if not hasattr(target, "__qualname__") and found.name != reference:
-        raise SpecError(f"{reference} calls itself {found.name}; a declaration has the name that its module gives it")
+        raise SpecError(f"{reference} is named {found.name}; a declaration must have its name in the module")
     _BY_NAME[kind].setdefault(reference, found)
     return found
 
@@ -478,7 +474,7 @@ def name_of(value: Any) -> Any:
     found = _part_of(value)
     if found is not None and found.target is value:
         if (latest := _BY_NAME[found.kind][found.name]) is not found and latest.target is not value:
-            raise SpecError(f"{found.name} is the name of another part by now; mark this one under another name")
+            raise SpecError(f"{found.name} is now the name of another part; give this one another name")
         return found.name
     if callable(value) or hasattr(value, "invoke"):
         raise SpecError(f"{value!r:.80} is not marked as a part; mark it with @opinionsim.part(KIND)")

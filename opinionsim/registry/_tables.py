@@ -139,8 +139,8 @@ def _tables() -> Mapping[str, Mapping[str, Place]]:
                 other = found[kind].setdefault(name, Place(folder, value))
                 if other.folder != folder and kind != "slice":
                     raise SpecError(
-                        f"{_ROOT / folder / TABLE}: [{kind}] {name} is given by {other.folder}/{TABLE} already; "
-                        "give it another name"
+                        f"{_ROOT / folder / TABLE}: [{kind}] {name} already exists in {other.folder}/{TABLE}; give it "
+                        "another name"
                     )
     return found
 

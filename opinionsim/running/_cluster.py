@@ -46,8 +46,8 @@ def check_cluster(experiment: Experiment, url: str) -> None:
     """
     if not shown(url).startswith("postgres"):
         raise SpecError(
-            f"--cluster: workers on several machines cannot write the store {shown(url)}, for a SQLite file has one "
-            "writer at a time; give a PostgreSQL database as in --store postgresql+psycopg://USER@HOST/DATABASE"
+            f"--cluster: workers on several machines cannot write the store {shown(url)}, because a SQLite file has "
+            "one writer at a time; give a PostgreSQL database as in --store postgresql+psycopg://USER@HOST/DATABASE"
         )
     require_importable(own_parts_manifest(cell.spec for cell in experiment.cells))
 
@@ -155,8 +155,8 @@ class Cluster:
             return await self._client.submit(function, *arguments, pure=False)
         except self._distributed.KilledWorker as error:
             raise LostError(
-                f"the scheduler gave a chunk of runs up because {error.allowed_failures + 1} workers died over it, "
-                f"the last one {error.last_worker.address}; its log says why, and often it is a lack of memory"
+                f"the scheduler gave up a chunk of runs because {error.allowed_failures + 1} workers died on it, the "
+                f"last one at {error.last_worker.address}; see its log for the cause, often a lack of memory"
             ) from None
         except (self._distributed.CancelledError, self._distributed.client.ClosedClientError, OSError) as error:
             raise LostError(f"the Dask scheduler is gone ({error}); workers may have finished more runs") from None
@@ -268,7 +268,7 @@ class ClusterExecutor:
         await self._context.stopping.wait()
         while await self._cluster.stop(self._name):
             await asyncio.sleep(_TELL_EVERY_S)
-        raise LostError("no worker is left; the runs they had begun go on from their last stored reply")
+        raise LostError("no worker is left; repeat the command to resume the runs after their last stored reply")
 
     async def _lost(self, run_ids: list[str], error: LostError) -> None:
         """Settle runs after a loss: those that are not complete get the error."""

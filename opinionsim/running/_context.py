@@ -277,7 +277,7 @@ def _calls_of(calls: RunCalls | Summary) -> Advance:
 
 def damage(run_id: str, error: DamagedError) -> DamagedError:
     """The error of a run whose record is damaged, with the remedy."""
-    return error.at(f"run {run_id}", "Take the store from a copy, or start these runs anew with --fresh", run=run_id)
+    return error.at(f"run {run_id}", "Restore the store from a copy, or start these runs anew with --fresh", run=run_id)
 
 
 def withdrawn(run_id: str, state: RunState) -> OpinionSimError:

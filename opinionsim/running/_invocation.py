@@ -56,7 +56,7 @@ class Invocation:
 
     def __post_init__(self) -> None:
         if not isinstance(self.experiment, Experiment):
-            raise SpecError(f"an experiment from load_experiment is expected; got {type(self.experiment).__name__}")
+            raise SpecError(f"expected an experiment from load_experiment; got {type(self.experiment).__name__}")
         if self.max_concurrency is not None:
             whole_number("max_concurrency", self.max_concurrency, 1)
         seated = bool(self.seats) or self.people is not None

@@ -134,8 +134,7 @@ def _require_weights(context: Shared, pending: Pending, parts: RunParts, record:
         loaded = models[entry.agent]
         if loaded and loaded.rpartition("@")[2] != entry.model.rpartition("@")[2]:
             raise JournalMismatch(
-                f"its stored replies are those of {entry.model}, and the model loaded now is {loaded}, which has other "
-                "contents",
+                f"its stored replies come from {entry.model}, but the loaded model, {loaded}, has other contents",
                 f"run {pending.run_id}, agent {entry.agent}",
                 "Give it the former weights again, or start these runs anew with --fresh",
                 "journal-weights",

@@ -180,7 +180,7 @@ def _on_record(planned: PlannedRun, parts: RunParts, calls: RunCalls) -> Simulat
         identity = identities[variable, about is not None]
         known = recorded_rating(calls.journal, turn.index, identity, message.text, about)
         if known is None:
-            raise StoreError("replay needs a rating that the store does not hold; finish the run with `opinionsim run`")
+            raise StoreError("replay needs a rating that the store lacks; complete the run with `opinionsim run`")
         return known
 
     return Simulation(parts.schedule, parts.cast(), calls, rate=rate)
@@ -257,7 +257,7 @@ def difference(stored: list[TurnRow], again: list[TurnRow]) -> str:
             if getattr(here, each.name) != getattr(there, each.name):
                 return f"turn {here.turn} differs in {each.name}"
     if len(stored) != len(again):
-        return f"{len(stored)} turns are on record; the replay has {len(again)}"
+        return f"{len(stored)} turns are stored; the replay has {len(again)}"
     return ""
 
 
@@ -266,7 +266,7 @@ def _other_cast(store: StoreReader, run_id: str, parts: RunParts) -> str:
     stored = [replace(row, evidence="") for row in store.agents(run_id)]
     again = [replace(row, evidence="", persona=dict(row.persona)) for row in agent_rows(parts.cast())]
     if len(stored) != len(again):
-        return f"{len(stored)} agents are on record; the replay has {len(again)}"
+        return f"{len(stored)} agents are stored; the replay has {len(again)}"
     for here, there in zip(stored, again, strict=True):
         if here != there:
             return f"agent {here.agent} differs"
@@ -304,11 +304,11 @@ def _other_opinions(stored: list[OpinionRow], again: list[OpinionRow], instrumen
         before = left.pop((row.instrument_id, row.turn, row.about), None)
         what = f"{own[row.instrument_id]} of turn {row.turn}"
         if before is None:
-            return f"{what} is not on record"
+            return f"{what} is not stored"
         if not _close(before, row):
-            return f"{what} differs: {before.value:g} is on record, and {row.value:g} comes of it now"
+            return f"{what} differs: {before.value:g} is stored, but the replay reads {row.value:g}"
     for row in left.values():
-        return f"{own[row.instrument_id]} of turn {row.turn} is on record, and nothing comes of it now"
+        return f"{own[row.instrument_id]} of turn {row.turn} is stored, but the replay reads nothing"
     return ""
 
 

@@ -126,6 +126,6 @@ class Spending:
         limited = "tokens" if self.limits.tokens is not None else "money"
         if uncounted and getattr(self.limits, limited) is not None:
             raise SpecError(
-                f"execution.budget.{limited}: {uncounted:,} stored calls of this experiment have no token counts, for "
-                "their provider told none, so that it is not known what was used; limit calls instead"
+                f"execution.budget.{limited}: {uncounted:,} stored calls of this experiment have no token counts from "
+                "their provider, so the tokens used are unknown; limit calls instead"
             )

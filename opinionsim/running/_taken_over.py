@@ -78,7 +78,7 @@ def missing_entries(
         If a source holds something else than what was taken over, since it was carried out anew.
     """
     if planned.spec.interaction.recorded and record.lookup(SOURCE) is None and not given:
-        raise SpecError("it is a record of people, which only osim.import_panel takes in; import the table again")
+        raise SpecError("it is a record of people, which only osim.import_panel can store; import the table again")
     if not planned.sources:
         return [entry for entry in given if record.lookup(entry.key) is None]
     if outdated(planned, resources, store, record.entries):
@@ -89,9 +89,9 @@ def missing_entries(
     for source, inputs in zip(planned.sources, now, strict=True):
         state, told = states[source.run_id], f"run {source.run_id} of cell {source.cell.label!r}"
         if state.status != "complete":
-            raise SpecError(f"it takes over from {told}, and that run is not complete")
+            raise SpecError(f"it takes over turns from {told}, which is not complete")
         if state.inputs != inputs:
-            raise SpecError(f"it takes over from {told}, which was carried out with other prompts or code than today's")
+            raise SpecError(f"it takes over turns from {told}, whose prompts or code have changed since")
     entries = list(_entries(planned, resources, store))
     # A part of them is there if the run was interrupted before the last was durable.
     known = [(record.lookup(entry.key), entry) for entry in entries]
@@ -114,7 +114,7 @@ def changed_sources(planned: PlannedRun, since: str = "") -> JournalMismatch:
     """The error of a run that took over something else than its sources hold."""
     first, *more = dict.fromkeys(each.run_id for each in planned.sources)
     there = f"{first} and {len(more)} more" if more else first
-    problem = f"what it took over from run {there} is not what that run holds now{since}"
+    problem = f"what it took over from run {there} differs from what that run contains now{since}"
     place, ids = f"run {planned.run_id}", {"run": planned.run_id, "source": first}
     return JournalMismatch(problem, place, "Start these runs anew with --fresh", "journal-source", **ids)
 

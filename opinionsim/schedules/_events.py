@@ -160,7 +160,7 @@ class _Eventful(Wrapped):
         super().__init__(schedule)
         if not isinstance(schedule, StaticSchedule):
             raise ScheduleError(
-                f"{called(schedule)} decides its turns as it goes on; events need turns known beforehand"
+                f"{called(schedule)} decides its turns during the run, but events need turns that are known in advance"
             )
         self.acts = acts_with(schedule.acts, [event.kind for event in events])
         told = dict(_externals(events, names))

@@ -48,7 +48,7 @@ Conflict = tuple[tuple[str | int, ...], str]
 
 def _as_given(messages: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(messages, str):
-        raise SpecError(f"{messages!r} is a file, and there is nothing here to read it", "interaction.messages")
+        raise SpecError(f"{messages!r} is a file, but nothing here can read it", "interaction.messages")
     return tuple(messages)
 
 
@@ -448,7 +448,7 @@ class Interaction(KindModel):
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
         """The largest set of turns that :meth:`decide` can yield; forecasts count them."""
-        raise ScheduleError(f"{type(self).__name__} has no outline(setting), so that its turns cannot be forecast")
+        raise ScheduleError(f"{type(self).__name__} has no outline(setting), so its turns cannot be forecast")
 
     def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
         """Messages shown with questions after the last step, by participant; by default none."""

@@ -92,7 +92,7 @@ def with_moderator(schedule: AnySchedule, *, automatic: ActSpec | None = None, d
     """
     if not isinstance(schedule, StaticSchedule):
         raise ScheduleError(
-            f"moderator: needs turns that are known beforehand; {called(schedule)} decides them as it goes on"
+            f"moderator: needs turns that are known in advance, but {called(schedule)} decides them during the run"
         )
     return _Moderated(schedule, automatic, decides)
 

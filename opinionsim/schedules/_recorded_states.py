@@ -28,8 +28,8 @@ class Snapshots(Schedule):
         rising = all(earlier < later for earlier, later in zip([0, *moments], [*moments, steps + 1], strict=True))
         if n_agents < 1 or steps < 0 or not rising:
             raise SpecError(
-                f"snapshots need at least one agent, steps >= 0 and ascending moments among them; "
-                f"got N = {n_agents}, T = {steps}, moments {list(moments)!r:.60}"
+                f"snapshots need at least one agent, steps >= 0 and ascending moments within them; got N = {n_agents}, "
+                f"T = {steps}, moments {list(moments)!r:.60}"
             )
         self.n_agents = n_agents
         self.steps = steps

@@ -153,7 +153,7 @@ class RoomInteraction(Interaction):
         }
         for field, value in wanted.items():
             if value and not setting.seats:
-                raise SpecError("needs a person; give a member of the cast a seat", f"interaction.{field}")
+                raise SpecError("needs a person; give a seat to a member of the cast", f"interaction.{field}")
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
         """Notes for participants on names and rules, on how the room can end, and the debriefing."""

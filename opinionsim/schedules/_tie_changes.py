@@ -55,7 +55,7 @@ class _Phased(Wrapped):
         self._parts: list[tuple[int, StaticSchedule]] = []
         for step, schedule, _ in phases:
             if not isinstance(schedule, StaticSchedule):
-                raise ScheduleError(f"{called(schedule)} decides its turns as it goes on; its ties cannot change")
+                raise ScheduleError(f"{called(schedule)} decides its turns during the run, so its ties cannot change")
             self._parts.append((step, schedule))
 
     @property

@@ -179,7 +179,7 @@ class ActSpec(Act):
                 f"got {self.kind!r}"
             )
         if self.draws and not self.template:
-            raise ScheduleError(f"act {self.name!r}: template must be named where somebody is asked")
+            raise ScheduleError(f"act {self.name!r}: name a template if the act asks somebody")
         if not self.draws and self.memory != "none":
             raise ScheduleError(f"act {self.name!r}: memory must be none with 0 draws; got {self.memory!r}")
 
@@ -391,10 +391,10 @@ def check_schedule(schedule: object) -> AnySchedule:
     missing = [name for name in declared if not hasattr(schedule, name)]
     if missing:
         raise ScheduleError(
-            f"{kind} declares no {', '.join(missing)}; inherit opinionsim.schedules.Schedule, which has usual values"
+            f"{kind} declares no {', '.join(missing)}; inherit opinionsim.schedules.Schedule, which has default values"
         )
     if not isinstance(schedule, StaticSchedule | AdaptiveSchedule):
-        raise ScheduleError(f"{kind} yields no turns: give it turns(), or decide(outcomes)")
+        raise ScheduleError(f"{kind} yields no turns; define turns() or decide(outcomes)")
     for name, least in (("n_agents", 1), ("steps", 0)):
         whole_number(f"{kind}.{name}", getattr(schedule, name), least, ScheduleError)
     check_acts(kind, schedule.acts)
@@ -458,8 +458,7 @@ class TurnCheck:
                     )
             elif getattr(ref, "name", None) not in schedule.externals:
                 raise ScheduleError(
-                    f"turn {index} reads external message {getattr(ref, 'name', ref)!r}, which the schedule does not "
-                    "hold"
+                    f"turn {index} reads external message {getattr(ref, 'name', ref)!r}, which the schedule lacks"
                 )
         self._step = turn.step
         self._unheard.append(-1 if act.heard else turn.agent)
@@ -489,7 +488,7 @@ def outline(schedule: AnySchedule) -> Iterator[Turn]:
         return schedule.turns()
     told: Callable[[], Iterator[Turn]] | None = getattr(schedule, "outline", None)
     if told is None:
-        raise ScheduleError(f"{called(schedule)} has no outline, so that its turns cannot be forecast")
+        raise ScheduleError(f"{called(schedule)} has no outline, so its turns cannot be forecast")
     return told()
 
 
@@ -529,8 +528,8 @@ def _without_waiting(schedule: AdaptiveSchedule) -> Iterator[Turn]:
         else:  # it waits for something else
             break
     raise ScheduleError(
-        f"{called(schedule)}: whose memory-keeping turn comes first depends on what is said before; memory "
-        "'reflective-as-run' needs to know it beforehand"
+        f"{called(schedule)}: the order of memory-keeping turns depends on earlier messages, but memory "
+        "'reflective-as-run' needs it in advance"
     )
 
 

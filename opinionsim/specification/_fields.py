@@ -504,7 +504,7 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if interaction.needs_task and not spec.has_topic and not spec.task:
         own = [each.task for each in spec.cast]
         if not own or None in own:
-            yield ("topic",), "is required and missing; give a topic, or a task"
+            yield ("topic",), "is required but missing; give a topic, or a task"
     if "chat models" not in interaction.played_by and not interaction.recorded:
         problem = f"{interaction.kind!r} is for classic models: give model: {{classic: NAME}}, or another kind"
         yield ("interaction", "kind"), problem

@@ -196,7 +196,7 @@ class Resources:
             If it names none, or the file or mapping cannot be found or is not valid.
         """
         if spec.survey is None:
-            raise SpecError("survey is required and missing: give survey: {file: ..., mapping: ...}")
+            raise SpecError("survey is required but missing: give survey: {file: ..., mapping: ...}")
         reference = spec.survey.file, spec.survey.mapping
         if reference not in self._surveys:
             self._surveys[reference] = self._find_survey(*reference)

@@ -98,13 +98,13 @@ def shown(url: str) -> str:
 
 
 def _parse_postgresql(url: str) -> URL:
-    problem = "the PostgreSQL address given is not valid (it is not repeated here, for it may hold a password)"
+    problem = "the PostgreSQL address is not valid (not shown, because it may contain a password)"
     try:
         whole = make_url(url)
     except (ArgumentError, ValueError):
         raise StoreError(f"{problem}; {VALID}") from None
     if "@" in (whole.host or "") + (whole.database or "") or "\x00" in url:
-        raise StoreError(f"{problem}: an '@', ':' or '/' in a user name or password is spelled %40, %3A, %2F; {VALID}")
+        raise StoreError(f"{problem}: write '@', ':' and '/' in user names and passwords as %40, %3A, %2F; {VALID}")
     return whole
 
 

@@ -61,7 +61,7 @@ def _strangers(connection: Connection, triggers: str) -> Iterator[str]:
     """Triggers and views, none of which a store has: they change what is written or read."""
     names = [f"trigger {name}" for name in connection.exec_driver_sql(triggers).scalars()]
     for name in [*names, *(f"view {name}" for name in inspect(connection).get_view_names())]:
-        yield f"the {name} is not one that opinionsim made; drop it, or take the store from a copy"
+        yield f"opinionsim did not make the {name}; drop it, or restore the store from a copy"
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _references(connection: Connection, column: Column[str], there: Table) -> It
         named = named.where(_schema.journal.c.source != "instrument")
     for row in _schema.stored_rows(connection, named):
         place = ", ".join(f"{each.name} {getattr(row, each.name)}" for each in own.primary_key)
-        yield f"{there.name} lacks the row {getattr(row, column.name)} that the row of {place} in {own.name} names"
+        yield f"{there.name} lacks the row {getattr(row, column.name)} that the row of {place} in {own.name} refers to"
 
 
 def _designs(connection: Connection) -> Iterator[str]:

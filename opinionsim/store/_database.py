@@ -187,7 +187,7 @@ def holds_store(connection: Connection, where: str) -> bool:
     if not names:
         return False
     if not names >= {"schema_version", "experiments", "runs", "journal"}:
-        raise StoreError(f"{where} is a database of another program, not an opinionsim store; give another one")
+        raise StoreError(f"{where} is the database of another program, not an opinionsim store; give another path")
     version = max(connection.scalars(select(schema_version.c.version)), default=0)
     if version != VERSION:
         advice = (
@@ -196,7 +196,7 @@ def holds_store(connection: Connection, where: str) -> bool:
             else "read it with the version of opinionsim that wrote it, or give a new store"
         )
         raise StoreError(
-            f"{where} has schema version {version}, this version of opinionsim knows version {VERSION}; {advice}"
+            f"{where} has schema version {version}, but this version of opinionsim reads version {VERSION}; {advice}"
         )
     return True
 

@@ -83,7 +83,7 @@ def _is_store(path: Path, given: Path, closing: ExitStack) -> bool:
             # A part of a lost log may have been brought in: on half of a change nothing must be built.
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
             if found != "ok":
-                raise StoreError(f"the store {given} is damaged without its log ({found}); take it from a copy")
+                raise StoreError(f"the store {given} is damaged without its log ({found}); restore it from a copy")
     if damage:
         keep_aside(path)
     return is_store
@@ -127,7 +127,7 @@ def copy(given: Path, target: Path) -> None:
         closing.callback(source.close)
         path = _resolved(target)
         if path.exists():
-            raise StoreError(f"{target} exists already; give another name for the copy")
+            raise StoreError(f"{target} already exists; give another name for the copy")
         _make_folders(path.parent, undo)
         # Under another name until it is whole: a copy that is cut off never passes for a store.
         part = path.with_name(f".{path.name}.{os.getpid()}")
@@ -175,7 +175,7 @@ class _Present:
 
     def __init__(self, given: Path, path: Path, *, written: bool) -> None:
         self._given = given
-        self._doing = "written; nothing more can be kept in it" if written else "read"
+        self._doing = "written; it accepts no more rows" if written else "read"
         self._files = {str(path): _identity(str(path))} | ({f"{path}-wal": None} if written else {})
         self._path, self._size = path, 0
         if self._files[str(path)] is None:
@@ -197,7 +197,7 @@ class _Present:
         if size < self._size and lacks_pages(self._path, "mode=ro"):
             raise StoreError(
                 f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
-                f"{self._doing}. Take it from a copy"
+                f"{self._doing}. Restore it from a copy"
             )
         self._size = size
 
@@ -240,8 +240,8 @@ def _reading_mode(path: Path, given: Path, *, alone: bool = False) -> str:
         return "mode=ro&immutable=1"
     if not may_write and not index.exists():
         raise StoreError(
-            f"the store {given} can only be read together with its log {log.name}, which needs a folder that can be "
-            "written; copy both of them into one"
+            f"the store {given} can only be read with its log {log.name}, in a writable folder; copy both files into "
+            "one"
         )
     return "mode=ro"
 
@@ -311,7 +311,7 @@ def _lock(path: Path, given: Path) -> BaseFileLock:
             pass
         holder = _holder(Path(lock.lock_file))
         raise StoreError(
-            f"the store {given} is in use by another run{holder}; wait until it has ended or stop it, then try again"
+            f"the store {given} is in use by another run{holder}; wait for it to end or stop it, then try again"
         ) from None
     # The process number serves the error message of other processes; some systems forbid writing it.
     with suppress(OSError):

@@ -70,7 +70,7 @@ class Follower:
             after = 0
         self.seq = after
         if after < 0 or after > last:
-            raise StoreError(f"run {run_id} has no row {after} to go on after; valid: 0 to {last}")
+            raise StoreError(f"run {run_id} has no row {after} to continue from; valid: 0 to {last}")
         self._generation = self.state.generation
 
     @property
@@ -110,7 +110,7 @@ def columns(
         return known._replace(state=state)
     after = after if generation in (None, state.generation) else 0
     if after > last:
-        raise DamagedError(f"run {run_id} has fewer rows than were read: its store was replaced by another")
+        raise DamagedError(f"run {run_id} has fewer rows than before, because another store replaced its store")
     found = {}
     for table, order in ((_schema.turns, "turn"), (_schema.ties, "change"), (_schema.opinions, "turn")):
         new = select(table).where(table.c.run_id == run_id, table.c.seq > after)

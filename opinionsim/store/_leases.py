@@ -90,8 +90,8 @@ class Leases:
             if self._is_elsewhere(connection, run):
                 doing = "measured" if run.status == "complete" else "carried out"
                 raise HeldElsewhereError(
-                    f"run {run_id} is being {doing} by {run.owner} and cannot be started anew; "
-                    f"wait until it has ended or stop it, then try again"
+                    f"run {run_id} is being {doing} by {run.owner} and cannot start anew; wait for it to end or stop "
+                    "it, then try again"
                 )
         for some in _schema.chunks(wanted):
             _schema.insert_new(connection, _schema.ledger, _queries.spent(connection, some))
@@ -164,8 +164,8 @@ def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
     current = current_epochs(connection, [run_id]).get(run_id)
     if current != epoch:
         raise HeldElsewhereError(
-            f"run {run_id} is not held under epoch {epoch} (the store says {current}): "
-            f"it was leased by somebody else or never leased"
+            f"run {run_id} is not leased under epoch {epoch} (the store says {current}); another worker leased it, or "
+            "none did"
         )
 
 

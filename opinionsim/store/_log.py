@@ -50,8 +50,8 @@ def require_file(path: Path, given: Path) -> None:
     log = log_of(path)
     if size_of(log) and not size_of(path):
         raise StoreError(
-            f"the store {given} is not there, but its log {log.name} is, and holds replies that nothing else has; put "
-            "the file back beside it, or move the log away to start a new store"
+            f"the store {given} is missing, but its log {log.name} exists and has the only copy of some replies; put "
+            "the store back, or move the log away to start a new store"
         )
 
 
@@ -85,12 +85,12 @@ def require_own(path: Path, given: Path, mode: str) -> bool:
             # A process that writes the store may have emptied the log between the two looks.
             if alone == before:
                 raise StoreError(
-                    f"{log.name} beside {given} is the log of another state of this store or of another store, and "
-                    f"would damage it; if {given} is a copy that was put back, move {log.name} away and keep it, else "
-                    "put back the file it belongs to"
+                    f"{log.name} beside {given} belongs to another state of this store or to another store, and would "
+                    f"damage it; if {given} is a restored copy, move {log.name} away and keep it, else put its own "
+                    "store back"
                 )
         if lacks_pages(path, mode):
-            raise StoreError(f"the store {given} was cut: it and {log.name} lack pages; take it from a copy")
+            raise StoreError(f"the store {given} was cut: it and {log.name} lack pages; restore it from a copy")
     return True
 
 
@@ -104,8 +104,8 @@ def warn_damaged(path: Path, given: Path) -> str:
     # A process that has begun to write in the meantime changes what there is.
     if found is None or damaged_from(log) != found:
         return ""
-    what = f"the log {log.name} of the store {given} is damaged at byte {found:,}, and nothing after that can be read"
-    _warn(f"{what}; whoever writes the store keeps this log as {kept_as(log).name}, and goes on with what is left")
+    what = f"the log {log.name} of the store {given} is damaged at byte {found:,} and unreadable after it"
+    _warn(f"{what}; the next command that writes the store saves it as {kept_as(log).name} and keeps the rest")
     return what
 
 
@@ -114,8 +114,8 @@ def warn_unclean(path: Path, given: Path) -> bool:
     unclean = number_alone(path) % _KINDS != CLEAN
     if unclean:
         _warn(
-            f"the store {given} was not closed and has no log beside it: if it was copied or moved without "
-            f"{log_of(path).name}, the last replies are missing; bring the log along, or go on without them"
+            f"the store {given} was not closed and has no log; if you copied or moved it without {log_of(path).name}, "
+            "the last replies are missing; copy the log too, or continue without them"
         )
     return unclean
 

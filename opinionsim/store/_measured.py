@@ -37,9 +37,9 @@ def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
     _require_same(instrument.classifier, dict(before.options), options)
     if before.code != instrument.code:
         raise SpecError(
-            f"the code of the classifier {instrument.classifier!r} is not the one that coded opinions of this store "
-            f"({before.code or 'unknown'}; now {instrument.code or 'unknown'}). Raise its version, "
-            "@opinionsim.part('classifier', version=...), which makes it an instrument of its own, or undo the change"
+            f"the code of the classifier {instrument.classifier!r} differs from the code that read opinions in this "
+            f"store ({before.code or 'unknown'}; now {instrument.code or 'unknown'}). Raise its version, "
+            "@opinionsim.part('classifier', version=...), to make it a new instrument, or undo the change"
         )
 
 
@@ -154,8 +154,8 @@ def _require_same(classifier: str, before: dict[str, Any], options: dict[str, An
     if differing:
         told = ", ".join(f"{name} was {before.get(name)!r} and is {options.get(name)!r}" for name in differing)
         raise SpecError(
-            f"measurement.classifier: {classifier!r} has coded texts in this store before, and is another one now: "
-            f"{told}. Undo the change, name the difference under measurement.classifier.options, or use another store"
+            f"measurement.classifier: {classifier!r} coded texts in this store and has changed since: {told}. Undo the "
+            "change, name the difference under measurement.classifier.options, or use another store"
         )
 
 

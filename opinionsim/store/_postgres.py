@@ -96,8 +96,8 @@ def _require_unicode(connection: Connection, address: Address) -> None:
     encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
     if encoding != "UTF8":
         raise StoreError(
-            f"the database {address} has encoding {encoding}, which cannot hold every text; "
-            f"create one with: createdb --encoding UTF8 --template template0 NAME"
+            f"the database {address} has encoding {encoding}, which cannot store every text; create a database with: "
+            "createdb --encoding UTF8 --template template0 NAME"
         )
 
 

@@ -267,7 +267,7 @@ def spending(connection: Connection) -> dict[str, Paid]:
     run = _schema.runs.c
     for row in connection.execute(select(run.run_id, run.generation).where(run.generation > 0)):
         if begun.get(row.run_id) != set(range(row.generation)):
-            raise DamagedError(f"what was paid for run {row.run_id} before it was begun anew is missing")
+            raise DamagedError(f"the costs of run {row.run_id} from before it started anew are missing")
     return found
 
 

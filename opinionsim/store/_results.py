@@ -72,7 +72,7 @@ def find_design(
     chosen = [row for row in rows if experiment in (None, row.name, row.experiment_id)]
     if not chosen:
         names = ", ".join(sorted({row.name for row in rows}))
-        lacking = f"has no experiment {experiment!r}; it holds {names}" if rows else "holds no experiment yet"
+        lacking = f"has no experiment {experiment!r}; it contains {names}" if rows else "holds no experiment yet"
         raise AbsentError(f"the store {opened.url} {lacking}")
     found = {row.design: row for row in chosen if row.experiment_id == chosen[-1].experiment_id}
     number = chosen[-1].design if design is None else design

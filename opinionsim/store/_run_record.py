@@ -242,15 +242,15 @@ class RunRecord:
     def refuse(self, error: StoreError | None = None, *, registered: bool = True) -> None:
         """Keep no further row, for an error or because the lease has ended; called by the writer."""
         if error is not None:
-            self._refused = StoreError(f"run {self.run_id} cannot be kept: {error}")
+            self._refused = StoreError(f"run {self.run_id} cannot be stored: {error}")
         elif registered:
             self._refused = HeldElsewhereError(
-                f"run {self.run_id} has been leased by somebody else since epoch {self.epoch}; "
-                f"its new entries are not kept"
+                f"run {self.run_id} has been leased by another worker since epoch {self.epoch}, so its new entries are "
+                "not stored"
             )
         else:
             self._refused = StoreError(
-                f"run {self.run_id} is not registered any more: the store was emptied or replaced during the run"
+                f"run {self.run_id} is no longer registered, because the store was emptied or replaced during the run"
             )
 
     def _put(self, table: Any, content: Any) -> None:
@@ -260,8 +260,8 @@ class RunRecord:
 
     def _differs(self, what: str) -> DamagedError:
         return DamagedError(
-            f"run {self.run_id}: {what} is not what the journal leads to; "
-            "start the run anew with --fresh, or take the store from a copy"
+            f"run {self.run_id}: {what} differs from what the journal leads to; start the run anew with --fresh, or "
+            "restore the store from a copy"
         )
 
 

@@ -113,7 +113,7 @@ class _AnyText(TypeDecorator[str]):
             return None
         # In SQLite a damaged value may be of any type.
         if not isinstance(value, str):
-            raise DamagedError(f"in the place of a text is a value of type {type(value).__name__}")
+            raise DamagedError(f"expected a text, got a value of type {type(value).__name__}")
         return _unspelled(value)
 
 

@@ -83,7 +83,7 @@ def copy_store(source: str, target: str) -> None:
 def _file(url: str) -> Path:
     place = parse(url)
     if not isinstance(place, Path):
-        raise StoreError(f"{place} is a database, and only stores in files are copied; copy it with pg_dump")
+        raise StoreError(f"{place} is a database, but this command copies only files; copy it with pg_dump")
     return place
 
 
@@ -284,7 +284,7 @@ class Store(StoreReader):
             self._leases.withdraw(connection, run_id, agent)
 
         self._write(gone)
-        with as_store_error(f"the texts are deleted in {self.url}, and its file could not be rewritten yet"):
+        with as_store_error(f"the texts are deleted in {self.url}, but its file could not be rewritten yet"):
             self._database.rewrite()
 
     def tell(self, doing: Callable[[], Doing]) -> None:
@@ -394,7 +394,7 @@ class Store(StoreReader):
 
     def _require_open(self) -> None:
         if not self._finalizer.alive:
-            raise StoreError(f"the store {self.url} is closed; open it again to go on")
+            raise StoreError(f"the store {self.url} is closed; open it again to continue")
 
     def _required_writer(self) -> Writer:
         self._require_open()

@@ -152,7 +152,7 @@ class Writer:
             self._reported = True
             raise StoreError(self._failure)
         if self._closed:
-            raise StoreError("the store is closed; open it again to go on")
+            raise StoreError("the store is closed; open it again to continue")
 
     def close(self) -> None:
         """Write what is queued and end the thread.
@@ -222,7 +222,7 @@ class Writer:
             written = self._database.write(partial(self._insert, batch), failed=self._note_failure)
         except Exception as error:
             # The thread must survive any error, to release waiting callers and to tell them.
-            self._failure = f"the store could not keep {len(batch)} or more entries: {reason(error)}"
+            self._failure = f"the store could not save {len(batch)} or more entries: {reason(error)}"
             return
         finally:
             self._writing_since, self._stalled = None, False

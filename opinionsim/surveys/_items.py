@@ -65,14 +65,14 @@ class SurveyItem:
         """
         name = column.variable
         if name == ALL_ITEMS:
-            raise SurveyError(f"an item cannot be named {name!r}, which is the mean over items; give it another name")
+            raise SurveyError(f"an item cannot have the name {name!r} of the mean over items; give it another name")
         if not column.question or not column.options:
             lacks = "question" if not column.question else "options"
-            raise SurveyError(f"{name!r} cannot be asked: the mapping gives it no {lacks}")
+            raise SurveyError(f"{name!r} cannot be asked, because the mapping gives it no {lacks}")
         told = [each.variable for each in survey.mapping.columns if each.column == column.column and each.clause]
         if told:
             raise SurveyError(
-                f"{name!r} cannot be asked: the persona says it, in the clause of {told[0]!r}; leave the clause out"
+                f"{name!r} cannot be asked; the persona states it in the clause of {told[0]!r}; leave the clause out"
             )
         labels = tuple(column.recode.get(answer, answer) for answer in column.answers)
         answers = _positions(survey, column, name)
@@ -133,7 +133,7 @@ def items_of(survey: Survey, names: Sequence[str] | None = None) -> tuple[Survey
     valid = [name for name, column in columns.items() if column.question and column.options]
     if not valid and not names:
         raise SurveyError(
-            f"survey {survey.mapping.name!r} has no item to ask: no column of its mapping has a question and options"
+            f"survey {survey.mapping.name!r} has no items; give a column of its mapping a question and options"
         )
     chosen = valid if names is None else list(names)
     if not chosen:
@@ -150,7 +150,7 @@ def items_of(survey: Survey, names: Sequence[str] | None = None) -> tuple[Survey
     for item in items:
         other = seen.setdefault((item.question, item.labels), item.name)
         if other != item.name:
-            raise SurveyError(f"items {other!r} and {item.name!r} have one question and one list of options")
+            raise SurveyError(f"items {other!r} and {item.name!r} have the same question and options")
     return items
 
 

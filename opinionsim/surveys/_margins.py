@@ -52,7 +52,7 @@ def fit_margins(margins: Margins, seed: Sequence[Mapping[str, Any]] | None = Non
     targets = _targets(margins)
     shape = tuple(map(len, targets))
     if np.prod(shape, dtype=float) > _MAX_CELLS:
-        raise SurveyError(f"margins make {np.prod(shape, dtype=float):.3g} cells; at most {_MAX_CELLS} are possible")
+        raise SurveyError(f"margins give {np.prod(shape, dtype=float):.3g} cells; at most {_MAX_CELLS} are possible")
     joint = np.ones(shape) if seed is None else _table(margins, seed)
     for _ in range(_MAX_ROUNDS):
         for axis, target in enumerate(targets):
@@ -97,7 +97,7 @@ def _targets(margins: Margins) -> list[np.ndarray]:
     first = next(iter(sums))
     for name, total in sums.items():
         if abs(total - sums[first]) > _ROUNDING * sums[first]:
-            raise SurveyError(f"margins are inconsistent: {first!r} sums to {sums[first]:g}, and {name!r} to {total:g}")
+            raise SurveyError(f"margins disagree: {first!r} sums to {sums[first]:g}, and {name!r} to {total:g}")
     return [np.array([*shares.values()], dtype=float) / sums[name] for name, shares in margins.items()]
 
 
@@ -118,7 +118,7 @@ def _table(margins: Margins, seed: Sequence[Mapping[str, Any]]) -> np.ndarray:
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < np.inf:
             raise SurveyError(f"seed[{number}].share: must be a number of at least 0; got {share!r}")
         if tuple(cell) in filled:
-            raise SurveyError(f"seed[{number}]: the values of an earlier row once more")
+            raise SurveyError(f"seed[{number}]: repeats the values of an earlier row")
         filled.add(tuple(cell))
         table[tuple(cell)] = share
     return table

@@ -120,7 +120,7 @@ class Query:
             raise self._error("has 'is'")
         values = [side for side in (before, after) if not isinstance(side, ast.Name)]
         if len(values) == 2:
-            raise self._error(f"compares {self._spell(before)} with {self._spell(after)}, and neither is a variable")
+            raise self._error(f"compares {self._spell(before)} with {self._spell(after)}, but neither is a variable")
         for side in values:
             self._constant(side)
 
@@ -139,7 +139,7 @@ class Query:
                     return sign * float(node.value)
                 except OverflowError:
                     pass
-        raise self._error(f"has {self._spell(node)} where a value should stand, a number or a text in quotes")
+        raise self._error(f"has {self._spell(node)} instead of a value, which is a number or a text in quotes")
 
     def _spell(self, node: ast.expr) -> str:
         text = ast.unparse(node)
@@ -221,13 +221,13 @@ class Query:
             if columns[name].dtype != object:
                 text = next((value for value in values if isinstance(value, str)), None)
                 if text is not None or any(columns[other].dtype == object for other in names):
-                    got = f"the text {text!r}" if text is not None else "another that holds texts"
-                    raise SurveyError(f"query {self.text!r} compares {name!r}, which holds numbers, with {got}")
+                    got = f"the text {text!r}" if text is not None else "another that contains texts"
+                    raise SurveyError(f"query {self.text!r} compares {name!r}, which contains numbers, with {got}")
                 continue
             valid = ", ".join(map(repr, sorted(known[name])[:_MOST_SHOWN])) + ", …" * (len(known[name]) > _MOST_SHOWN)
             if not isinstance(op, (*_EQUALITY, ast.In, ast.NotIn)):
                 raise SurveyError(
-                    f"query {self.text!r} puts {name!r} in order, which holds texts; valid are ==, !=, in and not in, "
+                    f"query {self.text!r} puts {name!r} in order, but it contains texts; valid: ==, !=, in and not in, "
                     f"with {valid}"
                 )
             for value in values:

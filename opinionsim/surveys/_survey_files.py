@@ -76,7 +76,7 @@ def _path(file: str | Path) -> Path:
     if not (folder / f"{file}.csv").is_file():
         known = ", ".join(sorted(each.stem for each in folder.glob("*.csv")))
         formats = ", ".join(TABLE_SUFFIXES)
-        raise SurveyError(f"unknown survey {file!r}; valid: {known}, or the path of a file of these: {formats}")
+        raise SurveyError(f"unknown survey {file!r}; valid: {known}, or the path to a file of these types: {formats}")
     return folder / f"{file}.csv"
 
 
@@ -84,7 +84,7 @@ def _read(path: Path, wanted: Sequence[str] | None = None, missing: Sequence[str
     """The wanted columns of a file, or all."""
     suffix = path.suffix.lower()
     if suffix not in _NEEDS:
-        raise SurveyError(f"{path}: a survey is read from one of {', '.join(_NEEDS)}; got {path.suffix or 'no suffix'}")
+        raise SurveyError(f"{path}: a survey must be one of {', '.join(_NEEDS)}; got {path.suffix or 'no suffix'}")
     if not path.is_file():
         raise SurveyError(f"{path}: {'is a folder; a file is expected' if path.is_dir() else 'no such file'}")
     try:
@@ -150,7 +150,7 @@ def _survey(path: Path, table: pd.DataFrame, mapping: SurveyMapping) -> Survey:
                     f"{path}: {mapping.weight!r} of row {row + 1} is {weight:g}; weights must be 0 or more, and finite"
                 )
         if len(weights) and not weights.any():
-            raise SurveyError(f"{path}: all weights in {mapping.weight!r} are 0; nobody could be drawn")
+            raise SurveyError(f"{path}: all weights in {mapping.weight!r} are 0, so nobody can be drawn")
     if not len(kept):
         raise SurveyError(f"{path}: holds no respondent{' with a weight' if mapping.weight else ''}")
     values = {}
@@ -202,9 +202,7 @@ def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
     ):
         return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
     if any(isinstance(cell, (list, dict, np.ndarray)) for cell in cells):
-        raise SurveyError(
-            f"{path}: {series.name!r} holds lists; leave the column out, or make one column of each entry"
-        )
+        raise SurveyError(f"{path}: {series.name!r} contains lists; remove the column, or make a column for each entry")
     texts = {cell: " ".join(normal(spelled(cell)).split()) for cell in set(cells) if cell is not None}
     for text in texts.values():
         if not is_one_line(text):

@@ -50,11 +50,11 @@ def estimates(values: Any, weights: Any = None, groups: Sequence[Any] | None = N
     labels = pd.Series(["all"] * y.size if groups is None else list(groups), dtype=object)
     if y.ndim != 1 or w.shape != y.shape or len(labels) != len(y):
         raise SurveyError(
-            f"values, weights and groups must have one entry a respondent; got shapes {y.shape}, {w.shape} and "
+            f"values, weights and groups must have one entry per respondent; got shapes {y.shape}, {w.shape} and "
             f"{len(labels)} groups"
         )
     if np.isinf(y).any():
-        raise SurveyError("values must be finite, or NaN where there is none")
+        raise SurveyError("values must be finite, or NaN if missing")
     if not (np.isfinite(w) & (w >= 0)).all():
         raise SurveyError(f"weights must be 0 or more, and finite; got {w[~(np.isfinite(w) & (w >= 0))][0]:g}")
     n = len(y)

@@ -87,7 +87,7 @@ def run_turn(reader: StoreReader, run: str, turn: int) -> dict[str, Any]:
         one = OneRun.of(moment, run)
         told = Lines(one).told([turn])
         if not told["turns"]:
-            raise AbsentError(f"The run has no turn {turn} on record.")
+            raise AbsentError(f"The run has no stored turn {turn}.")
         calls, currency = calls_by_turn(one, turn)
         for call in calls.get(turn, ()):
             messages = moment.prompt(run, turn, call["call"], call["attempt"]) if call["prompt"] else []

@@ -97,7 +97,7 @@ class _Measured:
             If it cannot be computed of these opinions.
         """
         if name not in self.names:
-            raise MeasurementError(f"{name[:40]} cannot be computed of this run; valid: {', '.join(self.names)}.")
+            raise MeasurementError(f"{name[:40]} cannot be computed for this run; valid: {', '.join(self.names)}.")
         truth, parts = self._one.registered.truth, []
         networked = "network" in METRICS[name].needs
         for begin, end, network in self._networks() if networked else [(0, self.values.shape[1], None)]:

@@ -89,7 +89,7 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0", row: int | 
     with reader.moment() as moment:
         one, now = OneRun.of(moment, run, row), standing(moment, run)
         if generation == now.generation and after > now.seq:
-            raise SpecError(f"since={since} is a row that the run does not have yet; its last one is {now.seq}.")
+            raise SpecError(f"since={since} is a row that the run does not have yet; the last row is {now.seq}.")
         found = moment.columns(run, after=after, generation=generation)
         places: dict[str, int] = {}
 
@@ -152,7 +152,7 @@ def _notices(row: dict[str, Any], state: str) -> list[str]:
     """What readers of a run should know, in sentences."""
     said = {
         "withdrawn": "A person has withdrawn: what it wrote, and what others wrote after it, is deleted.",
-        "trial": "Somebody only tried a seat of this run: it counts in no table.",
+        "trial": "Somebody only tried a seat in this run; no table includes it.",
     }
     dropped = f"Because of events, {row['dropped_turns']:,} of its turns dropped out." if row["dropped_turns"] else ""
     return [each for each in (said.get(state, row["error"]), dropped) if each]

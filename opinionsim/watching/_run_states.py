@@ -84,7 +84,7 @@ def row_of(experiment: str, runs: Sequence[Named], run: int | str) -> int:
         If it stands for no run, or several.
     """
     if not runs:
-        raise SpecError(f"run {run}: the experiment {experiment!r} has no runs on record")
+        raise SpecError(f"run {run}: the experiment {experiment!r} has no stored runs")
     if isinstance(run, int):
         if 0 <= run < len(runs):
             return run

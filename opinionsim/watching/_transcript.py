@@ -122,7 +122,7 @@ _ABOUT = ("run", "run_id", "cell", "replicate", "status", "evidence", "claim", "
 
 
 def _span(count: int) -> str:
-    return f"0..{count - 1}" if count else "none, nothing is on record yet"
+    return f"0..{count - 1}" if count else "none, because nothing is stored yet"
 
 
 def _head(about: Mapping[str, Any]) -> Iterator[str]:

@@ -59,7 +59,7 @@ def whole_run(reader: StoreReader, run_id: str, most: int, row: int | None = Non
     for part in ("prompts", "calls"):
         if len(json.dumps(found)) > most:
             found[part] = {}
-            found["left_out"].append(f"To keep this file small, {part} are left out.")
+            found["left_out"].append(f"This file omits {part} to stay small.")
     return found
 
 

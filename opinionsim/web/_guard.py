@@ -80,7 +80,7 @@ class Guard:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > MOST_BYTES:
-                raise HTTPException(413, "This is too long to be sent.")
+                raise HTTPException(413, "This is too long to send.")
             return message
 
         async def headed(message: Message) -> None:
@@ -91,7 +91,7 @@ class Guard:
 
         cookie = request.cookies.get(cookie_name(request), "")
         if cookie and self._under_way[cookie] >= _MOST_AT_ONCE:
-            return await Response("Close some pages: too many are open.", 429, headers=HEADERS)(scope, receive, send)
+            return await Response("Too many pages are open; close some.", 429, headers=HEADERS)(scope, receive, send)
         self._under_way[cookie] += 1
         try:
             await self._app(scope, bounded, headed)
@@ -104,11 +104,11 @@ class Guard:
         """Status and sentence of a request that is refused; None for others."""
         host = request.headers.get("host", "")
         if host not in self._hosts:
-            return 421, "This server does not go by that name."
+            return 421, "This server does not have that name."
         origin = request.headers.get("origin")
         if origin is None:
             # Pages are opened without an origin.
             same = request.method in ("GET", "HEAD") or request.headers.get("sec-fetch-site") == "same-origin"
         else:
             same = origin == f"{self._scheme}://{host}"
-        return None if same else (403, "This was sent from another page than the server's own, and was not taken.")
+        return None if same else (403, "The request came from a page of another server and was refused.")

@@ -162,16 +162,16 @@ class Room:
             return
         if self.consent_text is None:
             raise StoreError(
-                "To invite people, the specification needs ethics: {consent: FILE}, the text to which they consent; "
-                "/static/consent.yaml is a template. Without one you can only try it yourself."
+                "To invite people, name the text that they consent to in the specification, as ethics: {consent: "
+                "FILE}; /static/consent.yaml is a template. Without one, you can only try it yourself."
             )
         link = new_key()
 
         def invited(seat: SeatRow) -> SeatRow:
             if seat.trial:
-                raise StoreError("You try this session yourself, so that nobody else can sit there.")
+                raise StoreError("You are trying this session yourself, so nobody else can take a seat.")
             if happened(seat, "left"):
-                raise StoreError("Who sat there has left for good, so that the seat stays given up.")
+                raise StoreError("The person in this seat has left for good, so the seat stays vacant.")
             # Who has consented comes back to its own seat; the next person at another one is asked anew.
             kept = SeatRow(run_id, agent, events=seat.events) if seat.consented_at is None else seat
             return replace(kept, token=hashed(link), link=None, joined_at=None, events=(*seat.events, _event("link")))
@@ -208,7 +208,7 @@ class Room:
             If the seat is taken, or the session has others.
         """
         if list(self.seats(run_id)) != [agent]:
-            raise StoreError("Only where there is one seat can you try it alone; send links to the others.")
+            raise StoreError("You can only try a session with one seat by yourself; for more seats, send links.")
 
         def taken(seat: SeatRow) -> SeatRow:
             if (seat.joined_at, seat.consented_at) != (None, None):
@@ -273,7 +273,7 @@ class Room:
 
         def consenting(seat: SeatRow) -> SeatRow:
             if seat.joined_at is None or seat.trial or seat.consented_at is not None:
-                raise StoreError("You are not asked for your consent (any more); a code is shown once, and not kept.")
+                raise StoreError("Your consent is not needed now. Your private code appeared once and was not stored.")
             given = replace(seat, consent=text_hash, consented_at=time.time(), publishes=publishes)
             return replace(given, withdrawal=hashed(code))
 
@@ -303,7 +303,7 @@ class Room:
         key = hashed("".join(code.casefold().replace("-", " ").split()))
         row = next((each for each in self.reader.seats() if each.withdrawal == key), None)
         if row is None:
-            raise StoreError("This is nobody's code; please check how it is written.")
+            raise StoreError("Nobody has this code; please check the spelling.")
         await self.withdrawing(row.run_id, row.agent)
         gone = _event("withdrawn")
         self._save(row.run_id, row.agent, lambda seat: replace(seat, events=(*seat.events, gone)))

@@ -30,8 +30,8 @@ from opinionsim.web._session_view import CLOSED, Sight, as_csv, export, given_up
 from opinionsim.web._settings import changed, saved, settings as listed
 from opinionsim.web._trial import tried
 
-SIGN_IN = "Please open the link that you were sent; the owner's is printed where the room was started."
-NOT_YOURS = "This is not open to you."
+SIGN_IN = "Please open the link that you received. The terminal in which the room was started shows the owner's link."
+NOT_YOURS = "You do not have access to this page."
 ANALYSIS = "analysis"
 #: Most characters of an answer.
 MOST_CHARACTERS = 20_000
@@ -51,7 +51,7 @@ def enter(room: Room, request: Request) -> Response:
     link, key = request.path_params["key"], request.state.key
     if request.method != "POST" and not room.keys.owns(link):
         # Programs that look at links in messages must not use them up.
-        return room.page("enter.html", title="Come in", link=link)
+        return room.page("enter.html", title="Join the discussion", link=link)
     run_id = room.keys.enter(link, key)
     if run_id is None:
         # The browser that has used a link already comes back by it.
@@ -119,7 +119,7 @@ def consent(room: Room, request: Request) -> Response:
     """Ask the person at a seat for its consent and age; gives it the code by which it can withdraw."""
     run_id, given, text = request.path_params["run"], request.state.given, room.consent_text
     if text is None:
-        raise HTTPException(404, "There is nothing to consent to here.")
+        raise HTTPException(404, "This session needs no consent.")
 
     def page(problem: str = "") -> Response:
         parts = [(name.capitalize(), getattr(text, name)) for name in _CONSENT]
@@ -130,13 +130,13 @@ def consent(room: Room, request: Request) -> Response:
         return page()
     if given.get("want") == "decline" and run_id in request.state.visitor.owing:
         room.leave(run_id, request.state.visitor.seats[run_id])
-        return room.page("notice.html", title="Thank you", notice="You do not take part; nothing of you is kept.")
+        return room.page("notice.html", title="Thank you", notice="You are not taking part; no data of yours is kept.")
     if given.get("text") != text.hash:
-        return page("This text was changed after you opened it; please read it as it is now.")
+        return page("This text changed after you opened it; please read the new version.")
     if given.get("age") != "yes" or given.get("agree") != "yes":
-        return page("To take part you must be old enough, and agree; otherwise simply close this page.")
+        return page("To take part, you must be old enough and agree. Otherwise, close this page.")
     if any(given.get(f"check-{place}") != check.right for place, check in enumerate(text.comprehension)):
-        return page("Not all questions on the text were answered rightly; please read it again.")
+        return page("Some answers about the text are wrong; please read it again.")
     publishes = bool(text.publication) and given.get("publish") == "yes"
     code = room.consent(run_id, request.state.visitor.seats[run_id], text.hash, publishes=publishes)
     return room.page("consented.html", run_id=run_id, title="Your private code", code=code)
@@ -295,10 +295,10 @@ async def answer(room: Room, request: Request) -> Response:
         # After a restart the question is on record before the run has come to it again.
         first = await room.desk.give(run_id, agent, key, text) if first is None else first
         if time.monotonic() > until and first is not None:
-            raise HTTPException(503, "It was taken, and cannot be put on record yet; please look again in a minute.")
+            raise HTTPException(503, "Your answer arrived but is not saved yet; please look again in a minute.")
         if time.monotonic() > until or (room.error and first is None):
             problem = (
-                "The session is not being carried out at the moment, so nothing was taken. Please send it again later."
+                "The session is not running at the moment, so your answer was not saved. Please send it again later."
             )
             return await refused(problem, 503)
         within_s = _LOOK_S if first is None else until - time.monotonic()
@@ -311,10 +311,10 @@ async def answer(room: Room, request: Request) -> Response:
         if first is not None and (run_id, agent, key) in room.forms:
             text = _written(room.forms[run_id, agent, key], given)
     if first is None:
-        raise HTTPException(409, "This question is not open any more: its time was over. Nothing was taken.")
+        raise HTTPException(409, "The time for this question has run out. Your answer was not saved.")
     if text is None or text.split() != first.split():
         raise HTTPException(
-            409, "This question was answered already, and the first answer stands. This one was not taken."
+            409, "This question already has an answer. The first answer counts, and this one was not saved."
         )
     return _sent(request, what, "#now")
 
@@ -340,9 +340,9 @@ def _written(form: Form, given: Mapping[str, str]) -> str:
         return form.written({item: given.get(f"item-{place}", "") for place, item in enumerate(form.items)})
     text = given.get("text", "").replace("\r\n", "\n")
     if len(text) > MOST_CHARACTERS:
-        raise SpecError(f"The text has {len(text):,} characters; at most {MOST_CHARACTERS:,} are possible.")
+        raise SpecError(f"The text has {len(text):,} characters; at most {MOST_CHARACTERS:,} are allowed.")
     if printable(text) != text:
-        raise SpecError("This holds characters that are no text, such as those of a file.")
+        raise SpecError("This contains characters that are not text, such as parts of a file.")
     if form.kind == "text" and not form.optional and not text.strip():
         raise SpecError("There is no text to send.")
     return form.written(text)
@@ -353,14 +353,14 @@ def signal(room: Room, request: Request) -> Response:
     run_id, given = request.path_params["run"], request.state.given
     wanted = given.get("want", "")
     if wanted not in WANTS:
-        raise SpecError(f"What is wanted must be one of: {', '.join(WANTS)}.")
+        raise SpecError(f"This request must be one of: {', '.join(WANTS)}.")
     harm = wanted == "harm"
     ended = room.planned(run_id).spec.interaction.kind != "room" or standing(room.reader, run_id)[0] in CLOSED
     if ended and not harm:
-        raise SpecError("This session takes nothing out of turn (any more).")
+        raise SpecError("This session does not take such requests now.")
     text = _line(given) if harm else ""
     if harm and not text:
-        raise SpecError("Please write what is harmful; a report without words is not sent.")
+        raise SpecError("Please write what is harmful; an empty report cannot be sent.")
     room.want(run_id, request.state.visitor.seats[run_id], wanted, text)
     return _sent(request, "reported" if harm else "wanted", "#now")
 
@@ -383,7 +383,7 @@ def download(room: Room, request: Request) -> Response:
         title = f"{planned.spec.name}: session {planned.replicate + 1}"
         found = room.page("download.html", title=title, lines=lines, evidence=stamp(evidence), state=status)
     else:
-        raise HTTPException(404, "A session is downloaded as json, csv or html.")
+        raise HTTPException(404, "You can download a session as json, csv or html.")
     name = f"{planned.spec.name}-{planned.replicate + 1}.{form}"
     found.headers["content-disposition"] = f'attachment; filename="{name}"'
     return found

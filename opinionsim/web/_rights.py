@@ -145,6 +145,6 @@ def invited(link: str, key: str, seats: Sequence[SeatRow]) -> SeatRow:
     for row in seats:
         if (row.token == token and row.joined_at is None) or (row.link, row.token) == (token, key):
             if any((each.run_id, each.token) == (row.run_id, key) and each.agent != row.agent for each in seats):
-                raise StoreError("This browser already has a seat in this session; each seat is for another person.")
+                raise StoreError("This browser already has a seat in this session; each person takes one seat.")
             return row
-    raise StoreError("This link is not valid, or it has been used already: a link opens a seat once, in one browser.")
+    raise StoreError("This link is not valid or has been used; a link opens a seat once, in one browser.")

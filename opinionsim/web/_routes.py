@@ -85,7 +85,7 @@ def _guarded(room: Room, name: str, page: Page) -> Callable[[Request], Awaitable
             raise HTTPException(*((403, _pages.NOT_YOURS) if visitor.known else (401, _pages.SIGN_IN)))
         if run_id in visitor.owing and "seat" in RIGHTS[name] and name != "consent":
             if request.method == "POST":
-                raise StoreError("You are asked for your consent first.")
+                raise StoreError("You must give your consent first.")
             return RedirectResponse(request.url_for("consent", run=run_id), 303)
         if run_id in visitor.gone and not visitor.owner and "seat" in RIGHTS[name] and name != "debriefing":
             return RedirectResponse(request.url_for("debriefing", run=run_id), 303)

@@ -161,7 +161,7 @@ def serve(
     from opinionsim.web._routes import application
 
     if host not in _LOOPBACK and (certificate is None or key is None):
-        raise SpecError(f"--host {host} is open to other machines, which needs a certificate and its key for TLS")
+        raise SpecError(f"--host {host} is open to other machines, so give a certificate and its key for TLS")
     if certificate is not None:
         _require_certificate(certificate, key)
     require_protocol(experiment)
@@ -184,7 +184,7 @@ def serve(
         app = application(room, served.hosts, scheme)
         link = f"{served.address}/enter/{room.keys.link()}"
         told(f"The room is open at {served.address}; sign in with this link, which works once:\n  {link}")
-        told("Ctrl-C closes it; the same command opens it again, and every session goes on from where it was.")
+        told("Ctrl-C closes the room. Repeat the command to open it again; every session continues where it was.")
         try:
             served.run(app, link if browser else None, ssl_certfile=certificate, ssl_keyfile=key)
         finally:
@@ -236,9 +236,9 @@ def view(
             if port is not None:
                 raise
             served = _Served(_LOOPBACK[0], 0)
-            told(f"Port {VIEWER_PORT} is taken, so another one was chosen.")
+            told(f"Port {VIEWER_PORT} is in use, so the page uses another port.")
         with contextlib.closing(served):
             link = f"{served.address}/enter/{viewer.keys.link()}{place}"
             told(f"The store is shown at {served.address}; open it with this link, which works once:\n  {link}")
-            told("Ctrl-C ends it. Nothing in the store is changed.")
+            told("Ctrl-C closes it. The viewer never changes the store.")
             served.run(application(viewer, served.hosts), link if browser else None)

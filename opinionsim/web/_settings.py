@@ -21,8 +21,8 @@ from opinionsim.specification import Experiment, apply_overrides, load_experimen
 _NUMBERS = {
     "steps": "Speaker turns at most",
     "every": "Speaker turns in which each person speaks at least once",
-    "unheard": "Speaker turns without a word after which a speaker is next",
-    "words": "Words that a reply is asked to have at most",
+    "unheard": "Speaker turns without speaking after which a speaker is next",
+    "words": "Maximum number of words that the prompt asks for",
     "analyze_every": "Speaker turns between two analyses",
 }
 #: Texts of members of the cast.
@@ -69,7 +69,7 @@ def settings(experiment: Experiment) -> list[Input]:
         for name, label in _NUMBERS.items()
         if name in given
     ]
-    places = [("", "All models without one of their own", document)]
+    places = [("", "All models that the specification does not name separately", document)]
     names = participant_names(experiment.spec)
     places += [(f"cast.{i}.", names[i], each) for i, each in enumerate(document.get("cast", []))]
     places += [(f"roles.{role}.", role.capitalize(), each or {}) for role, each in document.get("roles", {}).items()]
@@ -124,7 +124,7 @@ def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
         elif re.fullmatch(r"\d{1,6}", value):
             overrides[each.path] = int(value)
         elif value:
-            raise SpecError(f"{each.label}: a whole number is needed, or nothing for the default")
+            raise SpecError(f"{each.label}: enter a whole number, or nothing for the default")
         else:
             overrides[each.path] = None
     source = experiment.source
@@ -160,5 +160,5 @@ def saved(experiment: Experiment, name: str) -> Path:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise SpecError(f"There is a file {path} already; give another name.") from None
+        raise SpecError(f"The file {path} already exists; give another name.") from None
     return path.absolute()

@@ -38,7 +38,7 @@ _KEPT = 32
 _LOOK_S = 0.5
 #: Most digits of a number, and most characters of a text, in an address.
 _DIGITS, _CHARACTERS = 9, 1000
-_SIGN_IN = "Please open the link that was printed where the viewer was started; it works once."
+_SIGN_IN = "Please open the link that the terminal of the viewer shows; it works once."
 
 #: What answers, by path.
 _ANSWERS: Mapping[str, Callable[..., Mapping[str, Any]]] = {
@@ -266,7 +266,7 @@ def _problem(error: Exception) -> tuple[int, str]:
     if isinstance(error, OpinionSimError):
         kinds = ((AbsentError, 404), (StoreError, 503))
         return next((status for kind, status in kinds if isinstance(error, kind)), 400), str(error)
-    return 500, f"This could not be answered ({type(error).__name__}); please report it."
+    return 500, f"The server failed to answer ({type(error).__name__}); please report this error."
 
 
 def _json(content: Mapping[str, Any]) -> bytes:
@@ -289,7 +289,7 @@ def _arguments(function: Callable[..., Any], request: Request) -> dict[str, Any]
         if not value or kind not in ("int", "str"):
             continue
         if len(value) > _CHARACTERS:
-            raise SpecError(f"{spelled} has {len(value):,} characters; at most {_CHARACTERS:,} are possible.")
+            raise SpecError(f"{spelled} has {len(value):,} characters; at most {_CHARACTERS:,} are allowed.")
         if kind == "int" and not re.fullmatch(rf"[0-9]{{1,{_DIGITS}}}", value):
             raise SpecError(f"{spelled} must be a whole number of at most {_DIGITS} digits; got {value[:40]!r}.")
         found[name] = int(value) if kind == "int" else value

@@ -111,5 +111,5 @@ def test_a_person_for_a_seat_that_no_run_has_is_refused(member: int | str) -> No
 
 
 def test_people_who_cannot_answer_are_refused_before_anything() -> None:
-    with pytest.raises(SpecError, match="a seat needs somebody to answer"):
+    with pytest.raises(SpecError, match="a seat needs a person"):
         _loaded(SEATED, people=object())

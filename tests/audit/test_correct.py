@@ -161,7 +161,7 @@ def test_conditions_without_a_labelled_opinion_have_no_contrast_and_the_reason()
     labels = labelled(RUNS, 1, 0.5)
     labels.loc[labels["memory"] == "b", "label"] = np.nan
     found, contrasts, _ = bias_frames(RUNS, labels, ["memory"])
-    assert contrasts["no_interval"].iloc[0].startswith("no run has a value of corrected where memory = b, so that")
+    assert contrasts["no_interval"].iloc[0].startswith("no run has a value of corrected where memory = b, so")
     assert found["corrected"].isna().tolist() == [False, True]
 
 

@@ -98,5 +98,5 @@ def test_a_card_is_found_beside_a_store_by_the_name_of_its_model(tmp_path: Path)
     assert card_of("openai:a/b", url) == {"model": "openai:a/b"}
     assert card_of("openai:a-b", url) is None  # the card of another model, whose file has the same name
     path.write_text("[]")
-    with pytest.raises(SpecError, match="is no card of a model"):
+    with pytest.raises(SpecError, match="is not the card of a model"):
         card_of("openai:a/b", url)

@@ -144,7 +144,7 @@ def test_of_another_design_a_sample_is_looked_for_where_it_was_drawn(results: Re
 def test_files_with_labels_are_never_replaced(results: Results, tmp_path: Path) -> None:
     sample = draw(results, 5)
     write_files(sample, ["ann"], tmp_path)
-    with pytest.raises(SpecError, match=r"ann\.csv is there already, .*; give another name$"):
+    with pytest.raises(SpecError, match=r"ann\.csv already exists .*; give another name$"):
         write_files(sample, ["ben", "ann"], tmp_path)
     for names in (["a/b"], ["ann", "ann"], []):
         with pytest.raises(SpecError, match="distinct names"):
@@ -296,7 +296,7 @@ def test_conditions_of_which_all_labels_find_no_opinion_stay_in_tables(results: 
     assert contrasts.rows[0][-1] == "-"
     (reason,) = contrasts.frame["no_interval"]
     assert reason.startswith("no run has a value of corrected where framing = ")
-    assert any("in 3 runs no label finds one" in note for note in bias.notes) == (silent == ["truth"])
+    assert any("In 3 runs, no label finds an opinion" in note for note in bias.notes) == (silent == ["truth"])
 
 
 def test_below_50_texts_only_matrices_are_given(results: Results, tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_mirrored_claims_stand_for_the_names_of_masked_ones(results: Results, tm
     assert table.frame[["n", "opposite"]].iloc[0].tolist() == [20, 1.0]
     assert not any("XYZ" in text for text, _ in asked_for)
     assert Counter(framing for _, framing in asked_for) == {"truth": 20, "falsehood": 20}
-    assert "In 20 texts the claim stands for what they call it" in table.notes[1]
+    assert "In 20 texts, the claim replaces a stand-in name" in table.notes[1]
 
 
 # -- what becomes of them --------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def test_signs_take_a_second_token_where_a_begun_answer_is_continued() -> None:
     assert found.off_scale[0] == pytest.approx(0.3)
     assert [prompt[-1].content for prompt in asked[1:]] == ["one two three", "-"]
     tested = json.dumps({"temperature": 1, "top": list(NO_SIGN.items())})
-    with pytest.raises(MeasurementError, match=r"does not go on with a begun answer.*letters"):
+    with pytest.raises(MeasurementError, match=r"does not continue a started answer.*letters"):
         _read([_text(first), tested, _text(after)], labels="numbers")
     # A sign that is one token with its number, or is not among the likeliest, takes one call.
     whole = _read([_text({"-2": 0.5, "1": 0.5})], labels="numbers")[0]
@@ -142,14 +142,14 @@ def test_it_codes_no_text_outside_a_run() -> None:
     assert asks(classifier)
     assert (asks_author(classifier), asks_author(load_classifier("lexicon"))) == (True, False)
     assert len(classifier.classify([])) == 0
-    with pytest.raises(MeasurementError, match="codes no other text"):
+    with pytest.raises(MeasurementError, match="codes only texts of runs"):
         classifier.classify([Item("Hi.", CLAIM)])
 
 
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
     [
-        ("scripted", {}, "computes none"),
+        ("scripted", {}, "has none"),
         ("anthropic:claude", {}, "returns none"),
         ("openai:o3-mini", {}, "reasons before it answers"),
         ("openai:gpt-5-mini", {}, "reasons before it answers"),
@@ -284,7 +284,7 @@ def test_a_model_that_reasons_is_refused_at_the_first_call(stub: StubProvider) -
 
 
 @pytest.mark.parametrize(
-    ("model", "reason"), [("scripted", "the scripted model computes none"), ("anthropic:claude-x", "returns none")]
+    ("model", "reason"), [("scripted", "the scripted model has none"), ("anthropic:claude-x", "returns none")]
 )
 def test_plan_refuses_models_that_are_known(stub: StubProvider, model: str, reason: str) -> None:
     with pytest.raises(SpecError, match=f"instruments.*classifier 'belief' reads token probabilities; .*{reason}"):

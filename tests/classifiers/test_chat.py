@@ -185,7 +185,7 @@ def test_it_reads_its_answers_itself() -> None:
 
 def test_one_item_without_a_claim_is_refused_before_it_is_asked_about() -> None:
     classifier, _ = _judge()
-    with pytest.raises(SpecError, match="classifier 'chat' needs a claim, and there is none for the text 'text'"):
+    with pytest.raises(SpecError, match="classifier 'chat' needs a claim, but there is none for the text 'text'"):
         _rated(classifier, Item("text"), [])
     other, _ = _judge(question="How civil is it?")
     assert _rated(other, Item("text"), [Reply("0")])[0] == 0

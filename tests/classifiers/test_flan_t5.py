@@ -291,7 +291,7 @@ def test_an_overlong_text_loses_its_middle_and_nothing_else(folders: dict[str, P
 
 
 def test_a_question_that_leaves_no_room_is_refused(folders: dict[str, Path]) -> None:
-    with pytest.raises(MeasurementError, match="max_tokens = 50 leaves no room for a text beside the question"):
+    with pytest.raises(MeasurementError, match="max_tokens = 50 leaves no room for a text after the question"):
         build(folders["bytes"], max_tokens=50).classify([Item(TEXTS[0], TEA)])
 
 

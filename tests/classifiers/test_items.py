@@ -93,7 +93,7 @@ def test_equal_items_are_one_and_survive_another_process() -> None:
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        (["No."], r"takes Item objects; got 'No.'. Texts are made into items by .*items_of\(texts, claim\)"),
+        (["No."], r"takes Item objects; got 'No.'. Make items from texts with .*items_of\(texts, claim\)"),
         ([FULL, (FIRE, "No.")], "takes Item objects"),
         ([None], "takes Item objects.* got None"),
         ("No.", "takes a sequence of items; got 'No.' alone"),
@@ -106,7 +106,7 @@ def test_what_is_no_item(name: str, items: Any, message: str) -> None:
 
 
 def test_a_claim_that_is_needed() -> None:
-    with pytest.raises(SpecError, match="classifier 'lexicon' needs a claim, and there is none for the text 'b'"):
+    with pytest.raises(SpecError, match="classifier 'lexicon' needs a claim, but there is none for the text 'b'"):
         load_classifier("lexicon").classify([Item("a", FIRE), Item("b")])
     assert len(load_classifier("exact").classify([Item("b")])) == 1
 

@@ -108,8 +108,8 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_first_run(
 def test_tables_say_what_tells_clusters_apart(invoke: Invoke, arguments: tuple[str, ...], told: str | None) -> None:
     result = invoke("abm", *arguments, "--steps", 3, "--metric", "clusters", "--metric", "diversity")
     assert result.exit_code == 0, result.stderr
-    lines = [line for line in result.stdout.splitlines() if line.startswith("Clusters are told apart")]
-    assert lines == ([] if told is None else [f"Clusters are told apart by gaps beyond {told}."])
+    lines = [line for line in result.stdout.splitlines() if line.startswith("A gap separates")]
+    assert lines == ([] if told is None else [f"A gap separates clusters if it exceeds {told}."])
     assert "Clusters" not in invoke("abm", *arguments, "--steps", 3, "--metric", "diversity").stdout
 
 
@@ -133,7 +133,7 @@ def test_a_sweep_of_more_than_a_day_is_asked_for(invoke: Invoke, monkeypatch: py
     arguments = ("abm", "voter", "--over", "n=[100]", "--steps", 100_000_000, "--replicates", 100_000)
     said = refused(*arguments, "--store", "long.sqlite")
     assert "the 100,000 runs take up to" in said
-    assert "give --yes to start them all the same" in said
+    assert "give --yes to start them anyway" in said
     assert not Path("long.sqlite").exists()
     begun: list[object] = []
 
@@ -189,7 +189,7 @@ def test_vectors_of_opinions_are_measured_by_dimension(invoke: Invoke) -> None:
         (["deffuant", "--set", "epsilon=-1"], "epsilon must be a number >= 0"),
         (["deffuant", "--over", "epsilon=0.1"], "list of at least one value"),
         (["deffuant", "--network", "circle"], "circle"),
-        (["deffuant", "--network", "{kind: watts-strogatz}"], "network.k: is required and missing"),
+        (["deffuant", "--network", "{kind: watts-strogatz}"], "network.k: is required but missing"),
         (["deffuant", "--initial", "gauss"], "initial must be one of uniform, normal"),
         (["deffuant", "--set", "range=[1, 0]"], "range must be two numbers"),
         (["deffuant", "--metric", "nonsense"], "nonsense"),
@@ -217,12 +217,12 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
     store = tmp_path / "sweep.sqlite"
     first = invoke("abm", "deffuant", *OVER, "--store", store, "--replicates", 2, "--set", "at={log: 2}")
     assert first.exit_code == 0, first.stderr
-    assert "12 of 12 runs there after" in first.stderr
+    assert "12 of 12 runs done after" in first.stderr
     again = invoke(
         "abm", "deffuant", *OVER, "--store", store, "--replicates", 3, "--set", "at=1", "--csv", tmp_path / "a.csv"
     )
-    assert "18 of 18 runs there after" in again.stderr
-    assert "6 made" in again.stderr
+    assert "18 of 18 runs done after" in again.stderr
+    assert "6 new" in again.stderr
     assert invoke("table", store).stdout == again.stdout
     status = json.loads(invoke("status", store, "--json").stdout)[0]
     assert (status["runs"], status["complete"], status["pending"], status["errors"]) == (18, 18, 0, {})

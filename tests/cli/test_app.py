@@ -111,7 +111,7 @@ def _failing(error: BaseException) -> typer.Typer:
         ),
         (OSError(28, "No space left on device", "results/x.csv"), 2, "error: results/x.csv: No space left on device"),
         (MemoryError("Unable to allocate 9 TiB"), 2, "error: Unable to allocate 9 TiB"),
-        (MemoryError(), 2, "error: there is too little memory for this"),
+        (MemoryError(), 2, "error: not enough memory for this"),
         (KeyboardInterrupt(), 130, "error: interrupted"),
     ],
 )

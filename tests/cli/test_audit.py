@@ -32,7 +32,7 @@ def _label(path: Path, label: str) -> None:
 
 
 def test_from_a_plan_to_corrected_numbers(copied: Path, invoke: Invoke) -> None:
-    assert "98 labels a condition" in invoke("audit", "plan", "--half-width", "0.31").stdout
+    assert "98 labels per condition" in invoke("audit", "plan", "--half-width", "0.31").stdout
     drawn = invoke("audit", "sample", copied, "--labels", "3", "--coders", "ann, ben", "--out", "labels")
     assert drawn.exit_code == 0, drawn.output
     files = sorted(Path("labels").glob("*.csv"))
@@ -41,7 +41,7 @@ def test_from_a_plan_to_corrected_numbers(copied: Path, invoke: Invoke) -> None:
         _label(path, "0")
     scored = invoke("audit", "score", copied, *files, "--csv", "scores.csv")
     assert scored.exit_code == 0, scored.output
-    assert "Tables now say: audited by labels of 2 people on 6 texts of kind report" in scored.stderr
+    assert "Tables now state: audited by labels of 2 people on 6 texts of kind report" in scored.stderr
     assert "audited by labels of 2 people" in invoke("table", copied).stdout.replace("\n  ", " ")
     assert {path.name for path in Path().glob("scores*")} == {
         f"scores-{n}.csv" for n in ("agreement", "confusion", "errors")
@@ -86,7 +86,9 @@ def test_measure_adds_an_instrument_and_simulates_nothing(copied: Path, invoke: 
     assert "unknown value 'posts' (did you mean post?); valid: post, report" in problem
     assert "unknown value 'quack'; valid: post, report" in problem
     judge = ("--classifier", "chat", "--set", "model=openai:m", "--set", "options.api_key=x")
-    assert "classifier.options: api_key: a credential has no place" in refused("measure", copied, *judge)
+    assert "classifier.options: api_key: a specification must not contain credentials" in refused(
+        "measure", copied, *judge
+    )
     twice = ("--set", "options={}", "--set", "options=1", "--set", "options.top_p=1")
     assert "--set options is given twice" in refused("measure", copied, "--classifier", "chat", *twice)
     within = ("--set", "options=1", "--set", "options.top_p=1")

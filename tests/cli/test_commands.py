@@ -57,7 +57,7 @@ def test_preview_prints_prompts_as_they_are_sent(invoke: Invoke, spec: Path) -> 
 
 
 def test_preview_of_a_run_without_a_step_says_so(invoke: Invoke, spec: Path) -> None:
-    assert "Nothing happens in this run" in invoke("preview", spec, "--set", "interaction.steps=0").stdout
+    assert "This run has no steps and no probes" in invoke("preview", spec, "--set", "interaction.steps=0").stdout
 
 
 def test_schema_is_that_of_the_specification(invoke: Invoke) -> None:
@@ -99,7 +99,7 @@ def test_a_damaged_store_is_named_by_status_and_check(invoke: Invoke, store: Pat
     checked = invoke("store", "check", path)
     assert checked.exit_code == 1
     assert checked.stdout.splitlines()[0] == lost
-    assert "damaged: take it from a copy" in checked.stdout
+    assert "damaged; restore it from a copy" in checked.stdout
 
 
 def test_show_prints_one_run(invoke: Invoke, store: Path) -> None:
@@ -308,7 +308,7 @@ def test_classify_reads_the_texts_of_a_csv_and_not_its_header(invoke: Invoke) ->
     result = invoke("classify", "own.csv", "--text", "text", "--id", "post", "--claim-column", "about")
     cheese, wheels = "the moon is made of cheese", "bicycles have four wheels"
     assert _coded(result) == [("a7", cheese, "-2.0"), ("b2", wheels, ""), ("c9", wheels, "2.0")]
-    assert "rows without a text, which have no value: 1" in result.stderr
+    assert "rows without a text, left without a value: 1" in result.stderr
     texts = [row["text"] for row in csv.DictReader(io.StringIO(result.stdout, newline=""))]
     assert texts == [
         "It is nonsense, I do not believe it,\nnot at all.",
@@ -337,7 +337,7 @@ def test_classify_reads_any_line_ends(invoke: Invoke, end: str) -> None:
 def test_classify_counts_empty_texts_and_no_blank_lines(invoke: Invoke) -> None:
     result = invoke("classify", "-", "--text", "t", "--claim", "tea is bad", text='\n\nt\n""\n\n \nNA\n\n')
     assert [identity for identity, _, _ in _coded(result)] == ["1", "2", "3"]
-    assert "rows without a text, which have no value: 2" in result.stderr
+    assert "rows without a text, left without a value: 2" in result.stderr
 
 
 def test_classify_writes_to_a_file_what_it_prints(invoke: Invoke) -> None:
@@ -445,7 +445,7 @@ def test_no_list_is_wider_than_its_terminal(
             "no persona set is called 'chuang' (did you mean chuang2024?); valid: ",
         ),
         (("list", "abm", "voters"), "unknown classic model 'voters' (did you mean voter?); valid: "),
-        (("list", "models", "scripted"), "only topics, personas, templates, classifiers, "),
+        (("list", "models", "scripted"), "list models takes no name; "),
     ],
 )
 def test_a_name_that_is_not_there(invoke: Invoke, arguments: tuple[str, ...], said: str) -> None:
@@ -465,7 +465,7 @@ def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path:
     assert (first.exit_code, second.exit_code) == (0, 0), first.stderr + second.stderr
     assert first.stdout == second.stdout
     assert first.stdout.startswith("SCRIPTED STAND-IN")
-    assert "nothing here is evidence" in first.stdout
+    assert "say nothing about people" in first.stdout
     listed = {line.strip() for line in first.stdout.splitlines() if line.startswith("  shown/")}
     assert listed == {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert {Path(name).suffix for name in listed} == {".sqlite", ".txt", ".csv", ".png", ".html"}

@@ -86,7 +86,7 @@ def test_retired_variables_and_a_file_where_stores_go_are_problems(
     result = invoke("doctor")
     assert result.exit_code == 2
     assert "PROBLEM: LANGCHAIN_TRACING makes LangChain refuse every call; unset it" in result.stdout
-    assert "results cannot be written" in result.stdout
+    assert "results is not writable" in result.stdout
 
 
 def test_versions_outside_the_bounds_are_problems(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def test_versions_outside_the_bounds_are_problems(invoke: Invoke, monkeypatch: p
     result = invoke("doctor")
     assert result.exit_code == 2
     assert [line for line in result.stdout.splitlines() if line.startswith("PROBLEM")] == [
-        'PROBLEM: typer 0.18.0 is installed, and opinionsim works with >=0.19; pip install "typer>=0.19"',
-        'PROBLEM: sacrebleu 2.0.0 is installed, and opinionsim works with >=2.4; pip install "sacrebleu>=2.4"',
+        'PROBLEM: typer 0.18.0 is installed, but opinionsim needs >=0.19; pip install "typer>=0.19"',
+        'PROBLEM: sacrebleu 2.0.0 is installed, but opinionsim needs >=2.4; pip install "sacrebleu>=2.4"',
     ]
 
 

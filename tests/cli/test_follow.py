@@ -274,7 +274,7 @@ def test_a_database_is_looked_at_until_its_server_goes_away(invoke: Invoke, post
             assert (seen.calls, seen.counts["complete"]) == (29, 2)
             assert all(each.limit for each in seen.doing)
             assert seen.doing
-            assert "under way; this is what was on record at" in invoke("table", url).stderr
+            assert "under way; results as of" in invoke("table", url).stderr
             assert invoke("show", url, "--run", "none/0").stdout.count("\nstep ") == 12
             postgres.stop()
             try:
@@ -379,7 +379,7 @@ def test_an_interrupt_ends_it_and_nothing_else(half: Path) -> None:
         assert ": 4 runs: 2 complete, 2 under way; 29 of 48 calls" in follower.stdout.readline()
         follower.send_signal(signal.SIGINT)
         said = follower.communicate()
-    assert said == (130, "", "no longer followed; the experiment goes on\n")
+    assert said == (130, "", "stopped following; the experiment continues\n")
 
 
 def test_the_experiment_run_last_is_told_where_nothing_is_under_way(invoke: Invoke) -> None:
@@ -396,7 +396,7 @@ def test_what_cannot_be_followed(invoke: Invoke, store: Path) -> None:
     with open_store("empty.sqlite"):
         pass
     empty = invoke("status", "empty.sqlite", "--follow")
-    assert (empty.exit_code, empty.stdout) == (0, "no experiment is on record\n")
+    assert (empty.exit_code, empty.stdout) == (0, "the store contains no experiment\n")
     gone = invoke("status", "gone.sqlite", "--follow")
     assert (gone.exit_code, gone.stdout, "there is no store at gone.sqlite" in gone.stderr) == (2, "", True)
     assert "--runs and --follow cannot be given together" in refused("status", store, "--follow", "--runs")

@@ -26,14 +26,14 @@ def test_what_is_changed_of_a_frozen_study_is_told_when_it_is_run(invoke: Invoke
     invoke("freeze", spec)
     assert "Changed since" not in invoke("run", "small.frozen.json").stderr
     changed = invoke("run", "small.frozen.json", "--set", "replicates=3").stderr
-    assert "Changed since it was frozen, which goes on record: replicates\n" in changed
+    assert "Changed since the design was frozen; the store records this: replicates\n" in changed
 
 
 def test_frozen_files_are_never_replaced(invoke: Invoke, spec: Path) -> None:
     Path("small-preregistration.md").write_text("mine", encoding="utf-8")
     refused = invoke("freeze", spec)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "small-preregistration.md is there already" in refused.stderr
+    assert "small-preregistration.md already exists" in refused.stderr
     assert not Path("small.frozen.json").exists()
     assert invoke("freeze", spec, "--out", "second.frozen.json", "--set", "replicates=3").exit_code == 0
     assert json.loads(Path("second.frozen.json").read_text(encoding="utf-8"))["frozen"]["runs"] == 6

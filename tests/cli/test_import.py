@@ -49,7 +49,9 @@ def test_twins_get_a_specification_of_their_own(invoke: Invoke) -> None:
         "  opinionsim run mine.yaml --store s.sqlite",
     ]
     made = Path("mine.yaml").read_text(encoding="utf-8")
-    assert made.startswith("# Made by opinionsim import of table.csv, mapping.yaml and agents.yaml: change these")
+    assert made.startswith(
+        "# Made by opinionsim import of table.csv, mapping.yaml and agents.yaml: to change it, edit these"
+    )
     experiment = load_experiment("mine.yaml")
     assert experiment.spec.name == "mine"
     assert [cell.spec.interaction.kind for cell in experiment.cells] == ["recorded", "twins"]
@@ -73,7 +75,7 @@ def test_only_a_specification_that_it_made_is_replaced(invoke: Invoke) -> None:
     Path("mine.yaml").write_text("name: mine\n", encoding="utf-8")
     done = invoke(*arguments)
     assert done.exit_code == 2
-    assert "error: mine.yaml is there already, and no file that this command made; give another name" in done.stderr
+    assert "error: mine.yaml already exists and was not made by this command; give another name" in done.stderr
     assert Path("mine.yaml").read_text(encoding="utf-8") == "name: mine\n"
     Path("mine.yaml").unlink()
     assert invoke(*arguments).exit_code == 0

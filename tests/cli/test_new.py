@@ -45,7 +45,7 @@ def test_what_stands_there_is_left_alone(invoke: Invoke, standing: str) -> None:
         Path("town").symlink_to("nowhere")
     done = invoke("new", "town")
     assert done.exit_code == 2
-    assert done.stderr == "error: town exists here already; give another name, or move it away\n"
+    assert done.stderr == "error: town already exists here; give another name or move it\n"
     assert [path.name for path in Path().iterdir()] == ["town"]
     assert standing != "folder" or not list(Path("town").iterdir())
 
@@ -54,13 +54,13 @@ def test_what_stands_there_is_left_alone(invoke: Invoke, standing: str) -> None:
     "name", ["", ".", "..", "a/b", "../town", "/town", "a b", "a\nb", "1st", "-x", "über", "a\u202eb", "x" * 81]
 )
 def test_a_name_is_no_path_and_holds_no_space(name: str) -> None:
-    assert "cannot name a study: a name is no path, begins with a letter" in refused("new", "--", name)
+    assert "cannot name a study; a name is not a path, starts with a letter" in refused("new", "--", name)
     assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize("name", ["null", "true", "CON", "nul.txt", "com1", "town."])
 def test_a_name_means_nothing_else(name: str) -> None:
-    assert "takes it for something else; give another" in refused("new", name)
+    assert "means something else in YAML or Windows" in refused("new", name)
     assert not list(Path().iterdir())
 
 

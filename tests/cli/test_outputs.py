@@ -125,7 +125,7 @@ def test_what_a_command_made_is_replaced_without_a_word(invoke: Invoke, place: P
     ]  # fmt: skip
     for command in commands:
         assert [invoke(*command.split()).exit_code for _ in range(2)] == [0, 0], command
-    assert "there already" in refused(*["table", "s.sqlite", "--csv", "c.csv"])
+    assert "already exists" in refused(*["table", "s.sqlite", "--csv", "c.csv"])
     assert invoke(*["table", "s.sqlite", "--csv", "c.csv", "--force"]).exit_code == 0
     (place / "e" / "metrics.csv").write_text("run,mine\n1,2\n")
     assert "'metrics.csv', which no export wrote" in refused("export", "s.sqlite", "e")
@@ -137,7 +137,7 @@ def test_a_caption_follows_its_figure_until_somebody_edits_it(invoke: Invoke, pl
     assert not (place / "f.txt").exists()
     (place / "f.txt").write_text("mine\n")
     before = (place / "f.png").read_bytes()
-    assert "f.txt is there already" in refused(*density.split())
+    assert "f.txt already exists" in refused(*density.split())
     assert ((place / "f.txt").read_text(), (place / "f.png").read_bytes()) == ("mine\n", before)
     assert invoke(*density.split(), "--caption", "none").exit_code == 0
     assert (place / "f.txt").read_text() == "mine\n"
@@ -152,14 +152,14 @@ def test_what_a_command_reads_is_not_replaced_either(invoke: Invoke, place: Path
     kept = (place / "c.csv").read_bytes()
     for force in ((), ("--force",)):
         message = refused("classify", "c.csv", "--text", "text", "--out", "c.csv", *force)
-        assert "is a file that this command reads" in message
+        assert "is an input of this command" in message
     assert (place / "c.csv").read_bytes() == kept
 
 
 def test_a_dash_and_devices_are_no_files(invoke: Invoke, place: Path) -> None:
     assert ",n_runs,n_withheld," in invoke("table", "s.sqlite", "--csv", "-").stdout
     assert invoke("table", "s.sqlite", "--csv", "/dev/null").exit_code == 0
-    assert "/dev/null is no file" in refused("report", "s.sqlite", "--out", "/dev/null")
+    assert "/dev/null is not a file" in refused("report", "s.sqlite", "--out", "/dev/null")
     assert not (place / "-").exists()
     assert not is_store(Path("/dev/null"))
 

@@ -106,7 +106,7 @@ def test_an_adaptive_schedule_says_so(invoke: Invoke, spec: Path) -> None:
     lines = dict(line.split(None, 1) for line in invoke("plan", spec, *changed).stdout.splitlines() if " " in line)
     assert lines["width"].startswith("not known"), "calls of a stage may be made at once"
     assert "at most, at 1 s a call" in invoke("plan", spec, *changed).stdout
-    assert "known only as the run goes" in invoke("plan", spec, *changed).stdout
+    assert "later turns depend on what is said before" in invoke("plan", spec, *changed).stdout
     assert json.loads(invoke("plan", spec, *changed, "--json").stdout)["longest_path"] is None
 
 
@@ -183,7 +183,7 @@ def test_a_run_without_a_key_for_its_judge_spends_nothing(spec: Path) -> None:
 def test_a_pilot_of_scripted_agents_is_compared_with_nothing(invoke: Invoke, spec: Path) -> None:
     said = invoke("run", spec, "--pilot").stderr
     assert "forecast" not in said
-    assert "The rest of the sweep: 24 calls. Run the same command without --pilot to go on." in said
+    assert "The rest of the sweep: 24 calls. To continue, repeat the command without --pilot." in said
     assert "rest of the sweep" not in invoke("run", spec).stderr
 
 

@@ -111,7 +111,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
 @pytest.mark.parametrize(
     ("options", "fragments"),
     [
-        (("phase",), ["figure phase: --x: is required and missing"]),
+        (("phase",), ["figure phase: --x: is required but missing"]),
         (("phase", "--x", "mood"), ["no column 'mood'", "confirmation_bias"]),
         (
             ("phase", "--x", "replicate", "--y", "confirmation_bias", "--set", "contours=[2]"),
@@ -145,7 +145,7 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
             ["figure density: --x: unknown field", "valid: --kind, --where, --by, --set bins"],
         ),
         (("panels", "--csv", "n.csv"), ["--csv goes with the figures ", "ribbons, density, network"]),
-        (("ribbons", "--metric", "mood"), ["no metric 'mood'", "diversity"]),
+        (("ribbons", "--metric", "mood"), ["unknown metric 'mood'", "diversity"]),
         (("ribbons", "--csv", "/dev/null/n.csv"), ["cannot write /dev/null/n.csv"]),
         (("network", "--set", "steps=[999]"), ["known from step 0", "got 999"]),
         (("network", "--run", "9"), ["run 9: no runs have such a name or id"]),

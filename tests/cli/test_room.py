@@ -34,9 +34,9 @@ def test_a_text_and_a_choice_at_the_terminal(invoke: Invoke, room: Path) -> None
     assert (result.exit_code, result.stdout) == (0, "")
     for words in (
         "Ben, it is your turn.",
-        "There are 600 seconds for it.",
+        "You have 600 seconds to answer.",
         "Your text, at most 5 words; a blank line ends it:",
-        "That could not be used: the text has 6 words; at most 5 are possible",
+        "This answer cannot be used: the text has 6 words; at most 5 are possible",
         "1: strongly negative",
         "1 of 1 run complete",
     ):

@@ -62,7 +62,7 @@ def test_a_failed_run_is_reported_and_the_others_finish(invoke: Invoke, spec: Pa
     result = invoke("run", spec, "--set", networks, "--store", "s.sqlite")
     assert result.exit_code == 1
     assert "2 of 4 runs complete" in result.stderr
-    assert "run the same command again" in result.stderr
+    assert "repeat the command" in result.stderr
     (found,) = json.loads(invoke("status", "s.sqlite", "--json").stdout)
     assert (found["complete"], found["incomplete"]) == (2, 2)
     told = [f"2 runs, for instance {error}\n" for error in found["errors"].values()]
@@ -92,7 +92,7 @@ def test_going_on_is_advised_where_the_same_command_can_do_it(
     error: OpinionSimError, advised: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report("s.sqlite", Summary(1, 0, 0, {"r": error}, False, None, 0, 0, 0, Paid(), 1.0))
-    assert ("run the same command again" in capsys.readouterr().err) == advised
+    assert ("repeat the command" in capsys.readouterr().err) == advised
 
 
 @pytest.mark.parametrize(("made", "said"), [(0, "no call was made"), (8, "8 calls made to code texts")])
@@ -127,7 +127,7 @@ def test_an_edited_template_stops_the_run_until_fresh(invoke: Invoke, spec: Path
     assert "0 of 4 runs complete" in result.stderr
     assert result.stderr.count("--fresh") == 1
     assert "  4 runs, for instance run " in result.stderr
-    assert "the same command again" not in result.stderr
+    assert "repeat the command" not in result.stderr
     assert invoke("run", spec, "--prompts", "pack", "--fresh").exit_code == 0
 
 
@@ -155,8 +155,8 @@ def test_an_interrupted_run_goes_on_to_the_same_results(invoke: Invoke, spec: Pa
     process.send_signal(number)
     code, output, errors = process.communicate()
     assert (code, output) == (130, "")
-    assert "stopping: waiting for the calls in flight" in errors
-    assert "Run the same command again to go on" in errors
+    assert "stopping after the calls in flight" in errors
+    assert "Repeat the command to continue" in errors
     assert "Traceback" not in errors
     with open_store("cut.sqlite", write=False) as store:
         statuses = [state.status for state in store.states().values()]
@@ -196,5 +196,5 @@ def test_two_processes_on_one_store_pay_nothing_twice(invoke: Invoke, spec: Path
 def test_readers_see_a_store_without_complete_runs(invoke: Invoke, spec: Path) -> None:
     with open_store("empty.sqlite"):
         pass
-    assert invoke("status", "empty.sqlite").stdout == "no experiment is on record\n"
+    assert invoke("status", "empty.sqlite").stdout == "the store contains no experiment\n"
     assert "holds no experiment" in invoke("table", "empty.sqlite").stderr

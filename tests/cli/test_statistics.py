@@ -121,7 +121,7 @@ def test_a_plan_by_the_variance_of_a_pilot(invoke: Invoke, study: Path, pilot: P
     ]
     assert all(row["half_width"] <= 0.2 for row in sizes if row["size"] == "more replicates")
     assert sizes[1]["runs"] == round(sizes[1]["share"] * 12)
-    assert "--pilot go together" in refused("plan", study, "--half-width", 0.2)
+    assert "--half-width needs --pilot" in refused("plan", study, "--half-width", 0.2)
 
 
 def test_a_plan_recommends_draws_of_their_own_for_topics_below_eight_blocks(invoke: Invoke, study: Path) -> None:

@@ -21,7 +21,7 @@ from tests.support.running import changed, watched
 
 pytestmark = pytest.mark.long
 
-NOTE = re.compile(r"2 of 4 runs are under way; this is what was on record at \d\d:\d\d:\d\d\n")
+NOTE = re.compile(r"2 of 4 runs are under way; results as of \d\d:\d\d:\d\d\n")
 SPEC: dict[str, Any] = yaml.safe_load(SMALL)
 
 
@@ -38,7 +38,7 @@ def test_status_tells_what_is_under_way_from_what_was_cut_off(invoke: Invoke, ha
     copy = backup(half, tmp_path / "copy.sqlite")
     (found,) = json.loads(invoke("status", copy, "--json").stdout)
     assert [found[name] for name in ("complete", "under_way", "cut_off")] == [2, 0, 2]
-    assert "Runs that were cut off go on from their last reply" in invoke("status", copy).stdout
+    assert "Runs that were cut off resume after their last reply" in invoke("status", copy).stdout
     listed = invoke("status", copy, "--runs").stdout
     assert len(re.findall(r"=\w+/1 +\w+ +cut off +\d of 12 calls\n", listed + "\n")) == 2
 
@@ -51,7 +51,7 @@ def test_show_says_how_far_a_run_is(invoke: Invoke, half: Path, tmp_path: Path) 
     assert NOTE.match(shown.stderr)
     assert "none/0 is" not in invoke("show", half, "--run", "none/0").stderr
     copy = backup(half, tmp_path / "copy.sqlite")
-    said = f"=none/1 was cut off after {far[1]} of 12 calls; `opinionsim run` goes on with it\n"
+    said = f"=none/1 was cut off after {far[1]} of 12 calls; `opinionsim run` resumes it\n"
     assert invoke("show", copy, "--run", "none/1").stderr.endswith(said)
 
 
@@ -67,7 +67,7 @@ def test_show_of_a_run_that_has_not_begun_or_has_failed(invoke: Invoke) -> None:
     assert all(
         re.match(r"run \S+/0 is incomplete, after \d+ of 12 calls: .*the provider is gone", each) for each in failed
     )
-    assert "No model was asked for this." in invoke("show", "some.sqlite", "--run", "none/1", "--prompt").stdout
+    assert "No model call was made for this." in invoke("show", "some.sqlite", "--run", "none/1", "--prompt").stdout
 
 
 def test_tables_figures_and_files_of_what_is_complete_say_so(invoke: Invoke, half: Path) -> None:
@@ -261,5 +261,5 @@ def test_a_run_is_named_by_condition_and_replicate_or_the_start_of_its_id() -> N
             SpecError, match=rf"run {re.escape(given)}: (no|2) runs have such a name or id; give a cond"
         ):
             row_of("e", runs, given)
-    with pytest.raises(SpecError, match="'e' has no runs on record"):
+    with pytest.raises(SpecError, match="'e' has no stored runs"):
         row_of("e", [], "0")

@@ -428,7 +428,7 @@ def test_what_compares_points_refuses_ratings_between_them() -> None:
     with pytest.raises(SpecError, match="opinions are numbers between points, but labels, kappa and alpha"):
         draw(_slid(SLIDERS.assign(said="Buses are cheap."), name="texts", text="said"), 3)
     why = refused("measure", "sliders.sqlite", "--experiment", "sliders", "--classifier", "lexicon")
-    assert "people rated between points, and instruments code points" in why
+    assert "people rated between points, but instruments code points" in why
     lexicon = [{"variable": "tone", "classifier": "lexicon"}]
     mapping = PanelMapping(name="x", person="who", rating=("before", "after"), points={"from": 0, "to": 100})
     with pytest.raises(SpecError, match="instruments code points, but ratings are numbers between two ends"):

@@ -140,4 +140,4 @@ def test_a_comparison_without_reports_is_printed() -> None:
     done = CliRunner().invoke(app, ["compare", "dyads.sqlite", "--models", "voter", "--noise", "0.1"])
     assert done.exit_code == 0, done.output
     assert "Findings" in done.stdout
-    assert "opinions are not taken apart: no text of kind 'report' was measured" in done.stderr
+    assert "opinions are not decomposed: no text of kind 'report' was measured" in done.stderr

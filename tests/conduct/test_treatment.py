@@ -277,8 +277,8 @@ def test_what_was_paid_for_is_kept_where_a_sign_of_ones_own_fails_and_nobody_get
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"echo": "strip"}, "strip is for signs with a place in the text"),
-        ({"loop": {"then": "strip"}}, "strip is for signs with a place in the text"),
+        ({"echo": "strip"}, "strip works only for signs with a place"),
+        ({"loop": {"then": "strip"}}, "strip works only for signs with a place"),
         ({"preamble": "drop"}, "preamble"),
         ({"noise": "keep"}, "noise"),
     ],

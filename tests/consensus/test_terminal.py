@@ -38,8 +38,8 @@ def test_a_session_at_the_terminal(room: Path) -> None:
     said = result.stderr
     for words in (
         "Agreement, from 1 to 7 (1 strongly disagree, 2 disagree, 3 somewhat disagree, 4 neutral, 5 somewhat agree,",
-        "That could not be used: Agreement: choose a number from 1 to 7",
-        "That could not be used: give each of A, B a place, 1 for the best",
+        "This answer cannot be used: Agreement: choose a number from 1 to 7",
+        "This answer cannot be used: give each of A, B a place, 1 for the best",
     ):
         assert words in said
     results = osim.load("results/seats-room.sqlite")
@@ -55,10 +55,10 @@ def test_the_same_command_goes_on_where_the_input_ended(room: Path) -> None:
     lines = LINES.splitlines(keepends=True)
     cut = invoked("room", room, "--terminal", "--store", "s.sqlite", text="".join(lines[:5]))
     assert cut.exit_code == 1
-    assert "there is no more input; the same command goes on from here" in cut.stderr
+    assert "the input has ended; repeat the command to continue from here" in cut.stderr
     with open_store("s.sqlite", write=False) as store:
         assert [wait.question["act"] for wait in store.waits()] == ["rate"]
-    assert "1 run waiting for the answer of a person" in invoked("status", "s.sqlite").stdout
+    assert "1 run waiting for a person's answer" in invoked("status", "s.sqlite").stdout
     assert invoked("room", room, "--terminal", "--store", "s.sqlite", text="".join(lines[5:])).exit_code == 0
     assert invoked("room", room, "--terminal", "--store", "s.sqlite", text=LINES).exit_code == 0
     assert set(osim.load("s.sqlite").runs["status"]) == {"trial"}
@@ -71,7 +71,7 @@ def test_what_was_only_tried_is_tabulated_by_no_command(room: Path) -> None:
     for command in ("table", "audit sample --labels 5 --coders a,b --out x"):
         said = refused(*command.split(), "s.sqlite")
         assert "(1 trial): what was only tried, or withdrawn, stays out of all results" in said
-        assert "`opinionsim run` goes on" not in said
+        assert "`opinionsim run` resumes" not in said
 
 
 def test_who_takes_several_seats_is_told_for_which_one_each_question_is(room: Path) -> None:

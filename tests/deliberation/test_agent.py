@@ -49,7 +49,10 @@ def echo(prompt: list[osim.messages.ChatMessage]) -> str:
         ({"model": 3}, "model must be a name"),
         ({"kwargs": "hot"}, "kwargs must be a mapping"),
         ({"kwargs": {"temperature": "hot"}}, "model.temperature: must be a number; got 'hot'"),
-        ({"kwargs": {"api_key": "secret"}}, r"cast\[0\].model.options: api_key: a credential has no place"),
+        (
+            {"kwargs": {"api_key": "secret"}},
+            r"cast\[0\].model.options: api_key: a specification must not contain credentials",
+        ),
         ({"model": osim.GivenReplies([]), "kwargs": {"temperature": 1}}, "kwargs have no effect on a chat model"),
     ],
 )

@@ -473,7 +473,7 @@ def test_a_rating_that_fails_stops_the_run() -> None:
         ([Turn(0, 1, 0, "write", (-1,))], "turn 0 reads turn -1"),
         (
             [Turn(0, 1, 0, "write", (External("gossip"),))],
-            "external message 'gossip', which the schedule does not hold",
+            "external message 'gossip', which the schedule lacks",
         ),
     ],
 )

@@ -345,7 +345,7 @@ def test_a_rating_of_another_text_stops_the_run() -> None:
     forged = replace(first, prompt_hash=text_id("something else"))
     others = [entry for entry in journal.records if entry.key != first.key]
     simulation, _ = _simulation(MemoryJournal([*others, forged]), interaction=SIMILAR)
-    with pytest.raises(StoreError, match=f"turn {first.key.turn}: the stored rating is of another text"):
+    with pytest.raises(StoreError, match=f"turn {first.key.turn}: the stored rating belongs to another text"):
         run_virtual(simulation.run())
 
 
@@ -527,7 +527,7 @@ def test_what_does_not_fit_is_refused() -> None:
         Casting(population=Population.bare(5), schedule=schedule, pack=pack, **told).actors()
     adaptive, _ = _simulation(interaction=SIMILAR)
     calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
-    with pytest.raises(ScheduleError, match="SimilarityDyads acts on 'stance', and no instrument of the run"):
+    with pytest.raises(ScheduleError, match="SimilarityDyads acts on 'stance', but no instrument of the run"):
         Simulation(adaptive.schedule, adaptive.cast, calls)
     with pytest.raises(SpecError, match="4 participants and no others; the cast has 3"):
         Simulation(schedule, adaptive.cast[:3], calls)
@@ -549,11 +549,11 @@ def test_nobody_has_two_roles_and_no_two_instruments_are_one() -> None:
     with pytest.raises(SpecError, match="member 4 is the schedule's moderator; got a analyst"):
         Simulation(schedule, [*cast, replace(cast[1], actor=object(), role="analyst", name="")], calls)
     twice = [Instrument.of(LEXICON, ["report"]), Instrument.of(LEXICON, ["post"])]
-    with pytest.raises(SpecError, match="two instruments are one: 'stance' by 'lexicon'"):
+    with pytest.raises(SpecError, match="two instruments are the same: 'stance' by 'lexicon'"):
         Measuring(twice, Queues(), calls, _claim())
     with pytest.raises(SpecError, match="instrument 'stance': classifier 'lexicon' needs a claim"):
         Measuring(twice[:1], Queues(), calls, None)
-    with pytest.raises(SpecError, match="instrument 'civility': classifier 'lexicon' takes no heed of the context"):
+    with pytest.raises(SpecError, match="instrument 'civility': classifier 'lexicon' does not use the context"):
         Instrument.of(LEXICON, ["report"], "civility", context=True)
     with pytest.raises(SpecError, match="about must be 'reads'"):
         Instrument.of(LEXICON, ["report"], about="everything")

@@ -58,20 +58,20 @@ def _refusal(path: Path) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "FILE: is empty; a mapping of fields is expected"),
-        ("# only a comment\n", "FILE: is empty; a mapping of fields is expected"),
-        ("- a\n- b\n", "FILE:1: holds a list; a mapping of fields is expected"),
-        ("words", "FILE:1: holds the single value 'words'; a mapping of fields is expected"),
+        ("", "FILE: is empty; expected a mapping of fields"),
+        ("# only a comment\n", "FILE: is empty; expected a mapping of fields"),
+        ("- a\n- b\n", "FILE:1: contains a list; expected a mapping of fields"),
+        ("words", "FILE:1: contains the single value 'words'; expected a mapping of fields"),
         ("a: 1\nb: 2\na: 3\n", "FILE:3: duplicate key 'a', first given on line 1"),
         ("a:\n  b: 1\n  b: 2\n", "FILE:3: duplicate key 'b', first given on line 2"),
         ("1: x\n'1': y\n", "FILE:2: duplicate key '1', first given on line 1"),
         ("? [a]\n: 1\n", "FILE:1: a key must be a word or a number"),
         ("~: 1\n", "FILE:1: a key must be a word or a number"),
         ("a: &x [*x]\n", "FILE:1: an alias refers to a value that contains it"),
-        (b"\xff\xfe\x00a", "FILE: not a text file; UTF-8 is expected"),
-        (b"a: \x00", "FILE:1: holds a control character; a text file is expected"),
+        (b"\xff\xfe\x00a", "FILE: not a text file; expected UTF-8"),
+        (b"a: \x00", "FILE:1: contains a control character; expected a text file"),
         ("a: " + "[" * 5000, "FILE: values are nested too deeply"),
-        ("a: " + "9" * 5000, "FILE: holds a number with too many digits"),
+        ("a: " + "9" * 5000, "FILE: contains a number with too many digits"),
         ("a: !!python/object/apply:os.getcwd []\n", "FILE:1: the tag !!python/object/apply:os.getcwd is not allowed"),
         ("a: !local x\n", "FILE:1: the tag !local is not allowed"),
         ("a: 1\nb: [1,\n", "FILE:3: not valid YAML"),
@@ -91,7 +91,7 @@ def test_files_that_are_no_document(tmp_path: Path, text: str | bytes, message: 
         ('{"a": 1, "a": 2}', "FILE: not valid JSON: duplicate key 'a'"),
         ('{"a": NaN}', "FILE: not valid JSON: NaN is not a number"),
         ('{"a":\n 1,}', "FILE:2: not valid JSON"),
-        ("[1]", "FILE:1: holds a list"),
+        ("[1]", "FILE:1: contains a list"),
         ("", "FILE: is empty"),
         ('{"a": ' + "[" * 100_000, "FILE: values are nested too deeply"),
     ],
@@ -102,9 +102,9 @@ def test_json_files_that_are_no_document(tmp_path: Path, text: str, message: str
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
     assert _refusal(tmp_path / "none.yaml") == "FILE: no such file"
-    assert _refusal(tmp_path) == "FILE: is a folder; a file is expected"
+    assert _refusal(tmp_path) == "FILE: is a folder; expected a file"
     if Path("/dev/zero").exists():
-        assert _refusal(Path("/dev/zero")) == "FILE: is longer than 256 MiB; a file of text below that is expected"
+        assert _refusal(Path("/dev/zero")) == "FILE: is longer than 256 MiB, the limit for text files"
 
 
 def test_aliases_cannot_make_a_small_file_enormous(tmp_path: Path) -> None:
@@ -192,14 +192,14 @@ def test_a_valid_document_becomes_a_model(tmp_path: Path) -> None:
         ("lives: 7", "lives: true", "FILE:5: pets[0].lives: must be a whole number; got true"),
         ("lives: 7", "lifes: 7", "FILE:5: pets[0].lifes: unknown field (did you mean lives?); valid: kind, lives"),
         ("breed: collie", "breed: colly", "(did you mean collie?); valid: collie, poodle"),
-        ("breed: collie", "x: 1", "FILE:6: pets[1].breed: is required and missing"),
+        ("breed: collie", "x: 1", "FILE:6: pets[1].breed: is required but missing"),
         ("kind: dog", "kind: cow", "FILE:6: pets[1].kind: unknown value 'cow'; valid: cat, dog"),
-        ("  - kind: dog\n", "  - size: 3\n", "FILE:6: pets[1].kind: is required and missing; valid: cat, dog"),
+        ("  - kind: dog\n", "  - size: 3\n", "FILE:6: pets[1].kind: is required but missing; valid: cat, dog"),
         ("weight: 2", "weight: .inf", "FILE:2: weight: must be a finite number; got inf"),
         ("weight: 2", "notes: {a: [1, .nan]}", "FILE:2: notes.a[1]: must be a finite number; got nan"),
         ("weight: 2", "food: 3", "FILE:2: food: must be text or a mapping; got 3"),
         ("weight: 2", "food: {a: b}", "FILE:2: food.a: must be a whole number; got 'b'"),
-        ("name: burrow\n", "", "FILE:1: name: is required and missing"),
+        ("name: burrow\n", "", "FILE:1: name: is required but missing"),
         ("weight: 2", "pets_: 2", "valid: name, weight, pets, food, notes"),
     ],
 )
@@ -221,9 +221,9 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_a_mapping_from_python_is_checked_too() -> None:
-    with pytest.raises(SpecError, match=r"^burrow: name: is required and missing$"):
+    with pytest.raises(SpecError, match=r"^burrow: name: is required but missing$"):
         validate(_Home, {}, "burrow")
-    with pytest.raises(SpecError, match="no plain value"):
+    with pytest.raises(SpecError, match="other than plain values"):
         validate(_Home, {"name": object()})
 
 

@@ -124,7 +124,7 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
     ),
     "the rows of Qualtrics": (
         lambda place: _text([place.rows[0], *([f'"{{""ImportId"":""Q{n}""}}"' for n in place.rows[0]],)]),
-        ":2: holds the import ids of Qualtrics",
+        ":2: contains import ids of Qualtrics",
     ),
     "two encodings": (
         lambda place: _text(_more(place.rows, "Jörg")).encode() + _text(_more(place.rows[1:], "é")).encode("cp1252"),
@@ -140,13 +140,13 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
     ),
     "an id without its last digits": (
         lambda place: _text(_changed(place.rows, 3, place.code, "1.23457E+18")),
-        ":3: '{code}' is '1.23457E.18', of which digits are lost",
+        ":3: '{code}' is '1.23457E.18', which has lost digits",
     ),
     "a text for a number": (
         lambda place: _text(_changed(place.rows, 3, place.number, "high")),
-        "(:3: '{number}' is 'high', which is no number|'{number}' of row 2 is 'high'|:3: the {number} 'high' is off)",
+        "(:3: '{number}' is 'high', which is not|'{number}' of row 2 is 'high'|:3: the {number} 'high' is off)",
     ),
-    "nothing": (lambda place: "", "(is empty; a table with a header is expected|has no edge)"),
+    "nothing": (lambda place: "", "(is empty; expected a table with a header|has no edge)"),
 }
 
 
@@ -261,7 +261,7 @@ def test_signs_with_accents_are_the_same_however_they_are_spelled(tmp_path: Path
         ("opinon,job", r"unknown column 'opinon' \(did you mean opinion\?\)"),
         ("starting_opinion,job", r"unknown column 'starting_opinion' \(did you mean opinion\?\)"),
         ("Name,name", "'name' is there 2 times: 'Name', 'name'"),
-        ("2,baker", "must hold the headings; got 2, baker"),
+        ("2,baker", "must contain the headings; got 2, baker"),
         ("name,", "got '' twice or blank"),
     ],
 )
@@ -276,6 +276,6 @@ def test_attributes_that_are_unlike_known_headings_are_none(tmp_path: Path) -> N
 
 
 def test_an_opinion_that_is_missing_is_an_error_with_its_row(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"t\.csv:3: personas\[1\]: has no opinion, and 'Ann' has one"):
+    with pytest.raises(SpecError, match=r"t\.csv:3: personas\[1\]: has no opinion, but 'Ann' has one"):
         load_personas(_written(tmp_path, "name,opinion\nAnn,1\nBob,N/A\nCy,0\n"))
     assert {each.opinion for each in load_personas(_written(tmp_path, "name,opinion\nAnn,\nBob,\n")).personas} == {None}

@@ -54,7 +54,7 @@ async def test_what_is_settled_is_paid_and_what_is_cancelled_is_not() -> None:
     second.cancel()
     first.cancel()
     assert budget.paid == Usage(2, 45, 0.75)
-    with pytest.raises(RuntimeError, match="settled once"):
+    with pytest.raises(RuntimeError, match="settled only once"):
         first.settle(ONE)
 
 

@@ -170,7 +170,7 @@ def test_waiting_for_a_slot_is_no_waiting_for_a_reply() -> None:
 
 
 def test_a_replay_that_lacks_a_call_says_so() -> None:
-    fails(Desk(ReplayOnly()), StoreError, "replay needs a call that the store does not hold")
+    fails(Desk(ReplayOnly()), StoreError, "replay needs a call that the store lacks")
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_several_requests_that_meet_it_together_tell_one_error() -> None:
         return await asyncio.gather(*asking, return_exceptions=True)
 
     assert {str(error).partition("): ")[2] for error in run_virtual(story())} == {
-        "_Unauthorized: refused with id 0 (any request of this model would fail so: nothing more is sent)"
+        "_Unauthorized: refused with id 0 (every request to this model would fail, so no more are sent)"
     }
 
 

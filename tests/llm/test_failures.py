@@ -91,8 +91,8 @@ def test_what_a_real_client_raises_is_understood(stub: StubProvider, fault: str,
         ("malformed", "the provider returned broken JSON"),
         ("no-choices", "the provider returned a reply without choices"),
         ("empty-choices", "the provider returned a reply without choices"),
-        ("no-message", "the provider returned a body of another shape than a chat completion"),
-        ("list", "the provider returned a body of another shape than a chat completion"),
+        ("no-message", "the provider returned a body that is not a chat completion"),
+        ("list", "the provider returned a body that is not a chat completion"),
     ],
 )
 def test_a_body_that_is_no_reply_is_named(stub: StubProvider, fault: str, said: str, fast: bool) -> None:
@@ -169,7 +169,7 @@ def test_what_was_wrong_is_said(stub: StubProvider, fault: str, options: dict[st
 def test_an_order_of_roles_that_is_refused_is_told_with_what_mends_it(said: str) -> None:
     failure = classify_failure(_error("BadRequestError", said, status_code=400), networked=True)
     assert failure.kind == "any-request"
-    assert failure.reason.endswith("model.options.roles: alternate, where it is not set, joins them")
+    assert failure.reason.endswith("set model.options.roles: alternate to join messages of one role")
     other = _error("BadRequestError", "Unexpected role 'user' after role 'assistant'", status_code=400)
     assert classify_failure(other).kind == "this-request"
     limited = _error("RateLimitError", said, status_code=429)

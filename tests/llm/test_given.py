@@ -39,7 +39,7 @@ def test_a_list_is_given_in_order() -> None:
 def test_as_many_replies_are_given_as_there_are_and_no_more(texts: list[str]) -> None:
     model = GivenReplies(texts)
     assert _asked(model, *texts) == texts
-    words = f"the list of {len(texts)} given replies is used up; call {len(texts) + 1} has none"
+    words = f"the list of {len(texts)} given replies is too short; call {len(texts) + 1} has no reply"
     with pytest.raises(SpecError, match=words):
         _asked(model, "once more")
 
@@ -114,7 +114,7 @@ def test_a_run_is_answered_from_the_list_attempt_by_attempt() -> None:
 
 def test_a_run_whose_list_is_used_up_says_where() -> None:
     caller, _ = desk(["far too long"])
-    words = "SpecError: the list of 1 given replies is used up; call 2 has none$"
+    words = "SpecError: the list of 1 given replies is too short; call 2 has no reply$"
     fails(caller, ModelCallError, rf"^run run-1, step 3, turn 7, agent 2 \(write\): {words}", PICKY)
     assert caller.attempts == [(0, "far too long", "rejected")]
 

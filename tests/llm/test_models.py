@@ -142,7 +142,7 @@ def test_a_provider_s_model_has_no_retries_and_no_cache_of_its_own() -> None:
 @pytest.mark.usefixtures("provider")
 def test_an_address_needs_a_key_that_is_named_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE_API_KEY", "a key")
-    with pytest.raises(SpecError, match="with base_url, say which key goes there: api_key_env"):
+    with pytest.raises(SpecError, match="with base_url, name the environment variable of the key in api_key_env"):
         load_chat_model("mine:m-1", base_url="http://localhost:1")
     model = load_chat_model("mine:m-1", base_url="http://localhost:1", api_key_env="MINE_API_KEY")
     assert isinstance(model, Provided)

@@ -227,7 +227,7 @@ def test_what_is_taken_and_what_it_costs_is_the_same_wherever_the_run_was_broken
 def _unparsed(text: str = "seven") -> Desk:
     """A reply that was paid for, and that its act could not read."""
     desk = Desk(Client(text))
-    words = f"ValueError: invalid literal for .*{text}.*The reply is kept; a parse raises opinionsim.errors.Rejected"
+    words = f"ValueError: invalid literal for .*{text}.*is kept; to reject a reply, raise opinionsim.errors.Rejected"
     fails(desk, ScheduleError, rf"{PLACE}, call 'reply': parse failed with {words}", Parsing(number))
     return desk
 
@@ -291,7 +291,7 @@ def test_an_accepted_reply_that_is_now_rejected_is_a_change_of_the_run() -> None
     desk = Desk(Client("seven"))
     run_virtual(desk.ask(Parsing(lenient)))
     changed = Desk(Client("7"), desk.journal)
-    words = r"a stored reply that was accepted is now rejected: 'seven' is no number\. How act 'write' .*--fresh$"
+    words = r"a stored reply that was accepted is now rejected: 'seven' is no number\. Act 'write' .*--fresh$"
     fails(changed, JournalMismatch, f"{PLACE}: {words}", Parsing(strict))
     assert changed.client.seeds == []
     assert desk.attempts == [(0, "seven", "accepted")]

@@ -192,7 +192,9 @@ def test_a_key_goes_to_its_provider_and_to_servers_nearby(
 
 
 def test_pairs_of_another_form_are_refused() -> None:
-    with pytest.raises(SpecError, match=r"OPINIONSIM_KEYS: 'MY_KEY' must be the variable of a key and the host"):
+    with pytest.raises(
+        SpecError, match=r"OPINIONSIM_KEYS: 'MY_KEY' must give the variable of a key and its allowed host"
+    ):
         allow_keys(["MY_KEY"])
 
 
@@ -207,12 +209,12 @@ def test_a_gateway_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("openai:m", {"api_key": KEY}, r"api_key: a credential has no place in a specification"),
+        ("openai:m", {"api_key": KEY}, r"api_key: a specification must not contain credentials"),
         ("openai:m", {"openai_api_key": KEY}, r"openai_api_key: a credential"),
         ("openai:m", {"default_headers": {"Authorization": f"Bearer {KEY}"}}, r"Authorization: a credential"),
         ("anthropic:c", {"mcp_servers": [{"authorization_token": KEY}]}, r"authorization_token: a credential"),
-        ("openai:m", {"base_url": f"http://me:{KEY}@localhost/v1"}, r"base_url: an address must hold no user"),
-        ("openai:m", {"openai_proxy": f"http://me:{KEY}@proxy"}, r"openai_proxy: an address must hold no user"),
+        ("openai:m", {"base_url": f"http://me:{KEY}@localhost/v1"}, r"base_url: an address must not contain a user"),
+        ("openai:m", {"openai_proxy": f"http://me:{KEY}@proxy"}, r"openai_proxy: an address must not contain a user"),
         ("openai:m", {"base_url": f"http://localhost/v1?key={KEY}"}, r"base_url must be an address such as"),
         ("openai:m", {"base_url": "localhost:8000"}, r"base_url must be an address such as http://localhost"),
         ("openai:m", {"base_url": 8000}, r"base_url must be an address"),
@@ -222,15 +224,15 @@ def test_a_gateway_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatc
         ("openai:m", {"base_url": "https://example.org\\.openai.com"}, r"base_url must be an address such as"),
         ("openai:m", {"max_retries": 3}, r"max_retries: retries belong to execution\.retry"),
         ("openai:m", {"timeout": 3}, r"timeout: time-outs are execution\.timeout_s"),
-        ("openai:m", {"cache": True}, r"cache: replies are kept by call"),
-        ("openai:m", {"seed": 3}, r"seed: every call has a seed of its own"),
-        ("openai:m", {**SERVER, "extra_body": {"seed": 3}}, r"seed: every call has a seed of its own"),
+        ("openai:m", {"cache": True}, r"cache: replies kept by prompt"),
+        ("openai:m", {"seed": 3}, r"seed: every call has its own seed"),
+        ("openai:m", {**SERVER, "extra_body": {"seed": 3}}, r"seed: every call has its own seed"),
         ("openai:m", {**SERVER, "extra_body": {"temperature": 1}}, r"temperature: write it as model\.temperature"),
-        ("openai:m", {"n": 2}, r"n: one reply is asked for at a time"),
+        ("openai:m", {"n": 2}, r"n: each call asks for one reply"),
         ("openai:m", {"top_k": 5}, r"ChatOpenAI has no option 'top_k'.*extra_body"),
         ("openai:m", {"reasoning_efort": "low"}, r"has no option 'reasoning_efort' .did you mean reasoning_effort"),
         ("openai:m", {"top_p": "many"}, r"cannot be loaded: top_p: Input should be a valid number"),
-        ("groq:m", {"base_url": "http://localhost/v1"}, r"with base_url, say which key goes there: api_key_env"),
+        ("groq:m", {"base_url": "http://localhost/v1"}, r"with base_url, name the environment variable of the key"),
     ],
 )  # fmt: skip
 def test_options_that_have_no_place_are_refused_without_showing_them(
@@ -325,7 +327,7 @@ def test_messages_of_one_role_in_a_row_are_joined_where_the_options_say_so(serve
 )
 def test_a_template_that_is_known_to_need_it_is_warned_of(name: str, needed: bool) -> None:
     found = warnings_for(name, SERVER)
-    assert ["model.options.roles: alternate joins them" in each for each in found] == [True] * needed
+    assert ["set model.options.roles: alternate" in each for each in found] == [True] * needed
     assert warnings_for(name, {**SERVER, "roles": "alternate"}) == []
 
 
@@ -373,7 +375,7 @@ def test_a_reply_is_read_up_to_its_bound_alone(encoding: str, options: dict[str,
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     told = "".join(traceback.format_exception(caught.value))
-    assert "longer than 1,000,000 bytes, unpacked, and was not read further; raise model.max_reply_bytes" in told
+    assert "longer than 1,000,000 bytes, unpacked, and was cut off; raise model.max_reply_bytes" in told
     assert encoding == "identity" or most < 20_000_000  # the server in this process holds the other whole
 
 
@@ -388,7 +390,7 @@ def test_a_packed_reply_within_its_bound_is_read(encoding: str) -> None:
 def test_a_reply_packed_in_a_way_without_a_bound_is_not_unpacked() -> None:
     with pytest.raises(Exception, match=r"packed as|Connection error") as caught:
         asyncio.run(_packed(gzip.compress(gzip.compress(REPLY)), "gzip, gzip", 1_000_000))
-    assert "packed as 'gzip, gzip'" in "".join(traceback.format_exception(caught.value))
+    assert "has the encoding 'gzip, gzip'" in "".join(traceback.format_exception(caught.value))
 
 
 def test_no_model_gives_a_longer_reply_than_its_bound() -> None:
@@ -434,7 +436,7 @@ def test_a_temperature_that_langchain_leaves_out_is_an_error(name: str, options:
 
 def test_the_responses_api_is_used_only_when_asked_for() -> None:
     for name, options in (("openai:gpt-5-pro", {}), ("openai:gpt-5", {"reasoning": {"effort": "low"}})):
-        with pytest.raises(SpecError, match="say so with use_responses_api: true"):
+        with pytest.raises(SpecError, match="set use_responses_api: true"):
             load_chat_model(name, **options)
         model = load_chat_model(name, use_responses_api=True, max_tokens=60, **options)
         request = sent(model)

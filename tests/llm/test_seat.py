@@ -450,7 +450,7 @@ def test_an_error_of_our_own_reaches_the_run_in_its_own_words(error: Exception) 
 
 @pytest.mark.parametrize("person", [None, "Ann", object()])
 def test_nobody_can_take_no_seat(person: Any) -> None:
-    with pytest.raises(SpecError, match=f"needs somebody to answer: .*got {type(person).__name__}$"):
+    with pytest.raises(SpecError, match=f"needs a person, .*got {type(person).__name__}$"):
         Seat(person)
 
 
@@ -462,5 +462,5 @@ def test_a_person_states_what_its_answers_are_evidence_of(evidence: Any) -> None
 
 @pytest.mark.parametrize("timeout_s", [0, 0.0, -1.0, math.nan])
 def test_a_time_must_be_above_nothing(timeout_s: float) -> None:
-    with pytest.raises(SpecError, match="timeout_s of a seat must be above 0 seconds, or none; got"):
+    with pytest.raises(SpecError, match="timeout_s of a seat must be above 0 seconds or None; got"):
         Seat(Double(), timeout_s)

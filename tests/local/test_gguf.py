@@ -160,12 +160,12 @@ def test_a_file_that_is_cut_off_is_refused_in_one_line(file: Path, share: float)
 @pytest.mark.parametrize(
     ("header", "settings", "complaint"),
     [
-        ({"tokenizer.chat_template": None}, {}, "has no chat template; take the variant"),
-        ({"tokenizer.chat_template": " "}, {}, "has no chat template; take the variant"),
+        ({"tokenizer.chat_template": None}, {}, "has no chat template; use the variant"),
+        ({"tokenizer.chat_template": " "}, {}, "has no chat template; use the variant"),
         ({"split.count": 3}, {}, "one of several parts; join them"),
-        ({"tokenizer.ggml.token_type": [1]}, {}, "one kind for each of its tokens"),
+        ({"tokenizer.ggml.token_type": [1]}, {}, "the type of each token"),
         ({}, {"context": CONTEXT + 1}, f"trained for {CONTEXT} tokens at most; got {CONTEXT + 1}"),
-        ({}, {"context": 256, "max_tokens": 256}, "256 tokens leave no room for a prompt beside a reply of 256"),
+        ({}, {"context": 256, "max_tokens": 256}, "256 tokens leave no room for a prompt with a reply of 256"),
         ({}, {"parallel": 0}, "parallel"),
         ({}, {"colour": 1}, "unknown field; valid: .*, parallel, context, threads"),
         ({"tokenizer.chat_template": "{{ raise_exception('no users here') }}"}, {}, "a chat template that fails"),

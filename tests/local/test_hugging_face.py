@@ -196,7 +196,7 @@ def test_a_prompt_without_room_fails_alone(tmp_path: Path) -> None:
     for length, answer in zip(lengths, found, strict=True):
         if length >= context:
             assert isinstance(answer, PromptError)
-            assert f"{length} tokens, and the context of the model holds {context}" in str(answer)
+            assert f"{length} tokens, but the context of the model has room for {context}" in str(answer)
         else:
             assert answer == decoder.answer([of_length(length)], all_wanted)[0]
             assert answer.input_tokens + answer.output_tokens <= context
@@ -423,7 +423,7 @@ def test_a_name_the_hub_cannot_be_asked_for_is_one_clear_error() -> None:
         ({"dtype": "int8"}, r"^model\.options: dtype: .*float32"),
         ({"batch_size": 0}, r"^model\.options: batch_size"),
         ({"top_p": 0.0}, r"^model\.options: top_p"),
-        ({"trust_remote_code": True}, r"code that a model brings along is never run"),
+        ({"trust_remote_code": True}, r"code from a model is never run"),
         ({"chat_template": "nowhere.jinja"}, r"^model\.options: chat_template 'nowhere\.jinja' cannot be read: "),
         ({"template_options": {"tokenize": True}}, r"^model\.options: .*cannot be used: .*tokenize"),
         ({"temperature": -0.1}, r"^model\.temperature"),

@@ -508,11 +508,11 @@ def test_ranges_that_are_none(name: str, limits: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: compute_metrics(POLES, "charm"), "no metric 'charm'; valid are bias"),
+        (lambda: compute_metrics(POLES, "charm"), "unknown metric 'charm'; valid: bias"),
         (lambda: compute_metrics(POLES, "coverage"), "coverage needs range"),
         (lambda: compute_metrics(POLES, "ei_index"), "needs network and range"),
-        (lambda: compute_metrics(POLES, "spread", alpha=1), "'alpha' is of none"),
-        (lambda: compute_metrics(POLES, "spread", dip={}), "'dip' is of none"),
+        (lambda: compute_metrics(POLES, "spread", alpha=1), "'alpha' belongs to none"),
+        (lambda: compute_metrics(POLES, "spread", dip={}), "'dip' belongs to none"),
         (lambda: compute_metrics(POLES, "diversity", diversity={"alpha": 1}), "a mapping of ddof"),
         (lambda: metrics.diversity(POLES, ddof=0.5), "ddof"),
         (lambda: metrics.relative_diversity(POLES, UNIT, ddof=-1), "ddof"),
@@ -527,7 +527,7 @@ def test_ranges_that_are_none(name: str, limits: Any, message: str) -> None:
         (lambda: metrics.fragmentation(POLES, UNIT, half_range=-1), "half_range"),
         (lambda: metrics.clusters(POLES, delta=-0.1), "delta"),
         (lambda: metrics.valley_labels(POLES, UNIT, depth=1), "depth"),
-        (lambda: metrics.group_count(POLES, UNIT, ["a", "b"]), "one group an agent"),
+        (lambda: metrics.group_count(POLES, UNIT, ["a", "b"]), "one group per agent"),
         (lambda: metrics.internal_conflict(POLES, [0.0, 1.0]), "initial must have shape"),
     ],
 )

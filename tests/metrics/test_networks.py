@@ -200,7 +200,7 @@ def test_tolerance_of_active_links() -> None:
         (([0.5], [1.0]), "whole numbers"),
         (([0], [1], [-1.0]), "at least 0"),
         (([0], [1], [math.nan]), "at least 0"),
-        (Network(4, np.array([0]), np.array([1])), "4 agents but there are opinions of 3"),
+        (Network(4, np.array([0]), np.array([1])), "4 agents, but there are opinions of 3"),
     ],
 )
 @pytest.mark.parametrize("name", NAMES)

@@ -86,7 +86,7 @@ def _frame(**columns: Any) -> pd.DataFrame:
     ("frame", "message"),
     [
         (_frame().drop(columns="value"), "lacks the column"),
-        (_frame(agent=[0, 0]), "stands twice"),
+        (_frame(agent=[0, 0]), "occurs twice"),
         (_frame(agent=[0, -1]), "from 0; got -1"),
         (_frame(evidence=["equation", "scripted"]), "evidence must be the same"),
         (_frame(value=[0.1, math.inf]), "finite"),

@@ -119,7 +119,7 @@ def test_pairs_without_a_value_are_left_out_whole() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "options", "told"),
     [
-        ([1, 2], [1, 2, 3], {"paired": True}, "as many in both conditions; got 2 and 3"),
+        ([1, 2], [1, 2, 3], {"paired": True}, "the same number of values; got 2 and 3"),
         ([1, 2], [math.nan, 1], {}, "at least two values; got 2 and 1"),
         ([1, math.inf], [1, 2], {}, "first must be finite"),
         ([1, 2], [[1, 2]], {}, "second must have one dimension"),

@@ -110,7 +110,7 @@ def test_what_names_no_wording_or_several_is_answered_with_those_there_are(wordi
 
 def test_runs_without_a_wording_give_no_choice() -> None:
     for runs in (runs_of((NAN, 1.0)), runs_of((OLD, 1.0, "incomplete")), runs_of((OLD, 1.0)).drop(columns="wording")):
-        with pytest.raises(SpecError, match="no complete run has one; got '00'"):
+        with pytest.raises(SpecError, match=r"no complete run has a wording .*; got '00'"):
             one_wording(runs, "00")
 
 

@@ -203,7 +203,7 @@ def test_a_document_holds_any_kind() -> None:
         ({"kind": "ring", "k": 3}, "network.k: must be a multiple of 2; got 3"),
         ({"kind": "lattice", "neighbours": 5}, "network.neighbours: unknown value 5; valid: 4 or 8"),
         ({"kind": "erdos-renyi"}, "network: needs exactly one of p"),
-        ({"k": 2}, "network: kind is required and missing"),
+        ({"k": 2}, "network: kind is required but missing"),
         (5, "network: must be a mapping of fields; got 5"),
     ],
 )

@@ -571,7 +571,7 @@ def test_what_is_unusual_about_agents_and_networks_is_noted() -> None:
     ties = {"edges": [[0, 1], [1, 2], [3, 4]]}
     notes = forecast_of(changed(SMALL, population={"size": 6}, interaction__network=ties)).notes
     assert "The network has 5 agents and the population 6." in notes
-    assert "1 of 6 agents have no neighbour in the network: they meet nobody." in notes
+    assert "1 of 6 agents have no neighbour in the network and meet nobody." in notes
     assert len(forecast_of(changed(SMALL, population={"size": 6}, interaction__network="ring")).notes) == 1
 
 

@@ -425,7 +425,7 @@ ONE = classic([[[0, 1], [0.5, 0.5]]])
         (lambda: plots.ribbon_data(FRAMES, kind="probe"), "kind 'probe'; give one of report"),
         (lambda: plots.ribbon_data(FRAMES, band="sd"), "got 'sd'"),  # type: ignore[arg-type]
         (lambda: plots.ribbon_data(FRAMES, level=1), "level must be between 0 and 1; got 1"),
-        (lambda: plots.ribbon_data(ONE, "bais"), "no metric 'bais'"),
+        (lambda: plots.ribbon_data(ONE, "bais"), "unknown metric 'bais'"),
         (lambda: plots.density_data(ONE, bins=1), "at least 2; got 1"),
         (lambda: plots.transition_data(classic([[[0, 1]]])), "no transition"),
         (lambda: plots.snapshot_data(FRAMES), "have no edges"),

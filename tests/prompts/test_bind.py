@@ -171,9 +171,9 @@ def test_an_act_declares_only_variables_there_are(pack: PromptPack) -> None:
 
 def test_values_may_not_hide_a_variable(pack: PromptPack) -> None:
     message = _refusal(pack, replace(_PICK, values={"options": "a", "claim": "b"}))
-    assert message.startswith("act 'pick': values may not hold 'claim'")
+    assert message.startswith("act 'pick': values must not contain 'claim'")
     # Nor one that the act does not declare.
-    assert "may not hold 'claim'" in _refusal(pack, replace(_PICK, variables=("task",), values={"claim": "b"}))
+    assert "must not contain 'claim'" in _refusal(pack, replace(_PICK, variables=("task",), values={"claim": "b"}))
     assert "must be texts by name" in _refusal(pack, replace(_PICK, values={"options": 3}))  # type: ignore[dict-item]
 
 
@@ -207,8 +207,8 @@ def test_a_file_that_only_own_tasks_include_may_use_values_as_well(pack: PromptP
         ("Pick {{ choices }}." + _CLAIM_AND_POSTS, "pick.j2: its cue 'Now pick!' is missing"),
         ("Now pick! {{ choices }} {{ task }} Answer in a few sentences" + _CLAIM_AND_POSTS, "the cue of probe"),
         ("Now pick! {{ choices }} {{ claim }} {{ task }}" + _CLAIM_AND_POSTS, "the claim also stands outside"),
-        ("Now pick! {{ choices }}" + _CLAIM_AND_POSTS, "the variable task must stand in the prompt"),
-        ("Now pick! {{ choices }} {{ task }}", "the claim must stand between"),
+        ("Now pick! {{ choices }}" + _CLAIM_AND_POSTS, "the variable task must appear in the prompt"),
+        ("Now pick! {{ choices }} {{ task }}", "the claim must be between"),
         ("Now pick! {{ choices[99].x }} {{ task }}", "pick.j2:1: the template cannot be rendered"),
     ],
 )
@@ -237,7 +237,7 @@ def test_a_template_that_waits_for_its_act_is_checked_as_others_are(pack: Prompt
         ("{{ received[0].text }}", "act pick:1: the template cannot be rendered"),
         ("{{ ''.__class__.__mro__ }}", "__class__"),
         ("{{ lipsum() }}", "undefined variable 'lipsum'"),
-        ("<post>Pick.", "act pick: '<post>' and '</post>' must stand in pairs"),
+        ("<post>Pick.", "act pick: '<post>' and '</post>' must appear in pairs"),
         ("{# nothing #}\n", "act pick: the text is blank"),
     ],
 )

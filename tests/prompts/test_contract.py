@@ -103,7 +103,7 @@ def _labelling(labelling: str) -> _Check:
         ("_situation.j2", '"closed"', '"shut"', _effect("world"), "world 'open' and 'closed' give the same text"),
         ("_situation.j2", '"strong"', '"firm"', _conditions(bias="strong"), "no instruction stands"),
         ("_situation.j2", 'bias == "weak"', 'bias != "none"', _effect("confirmation_bias"), "'strong' and 'weak' give"),
-        ("system.j2", "{% if name %}", "{% if background %}", _conditions("name"), "the name must stand between"),
+        ("system.j2", "{% if name %}", "{% if background %}", _conditions("name"), "the name must be between"),
         ("_words.j2", "the claim that", "it holds that {{ claim }},", _conditions(masked=False), "also stands outside"),
     ],
 )

@@ -225,7 +225,7 @@ def test_in_a_text_of_ones_own_the_placeholder_needs_no_braces() -> None:
         ("personas", "Play this person.", "must hold ${persona}"),
         ("instructions", "Build on these.", "must hold ${previous_responses}"),
         ("moderation", "Build on {previous_responses}.", "must hold ${previous_responses}"),
-        ("moderators", "Keep to these:\n${ideals}", "${ideals} stands for nothing in a text of one's own"),
+        ("moderators", "Keep to these:\n${ideals}", "${ideals} has no meaning in your own text"),
         ("personas", " ", "must be a name or a text that holds ${persona}; got ' '"),
         ("personas", True, "must be a name or a text that holds ${persona}; got true"),
         ("moderators", "", "must be a name or a text; got ''"),
@@ -240,8 +240,8 @@ def test_a_name_or_text_that_is_not_valid(section: str, given: Any, said: str) -
     [
         ("personas", "second_wave", ["reasons"], "persona template 'second_wave': ideal: unknown name 'reasons'"),
         ("personas", "second_wave", "empaty", "did you mean empathy?); valid: respect, empathy, considerations,"),
-        ("personas", "anes", ["respect"], "persona template 'anes': has no ideals that could be left out"),
-        ("instructions", "Use ${previous_responses}", ["respect"], "has no ideals that could be left out"),
+        ("personas", "anes", ["respect"], "persona template 'anes': has no ideals to leave out"),
+        ("instructions", "Use ${previous_responses}", ["respect"], "has no ideals to leave out"),
     ],
 )
 def test_an_ideal_that_cannot_be_left_out(section: str, given: str, without: Any, said: str) -> None:
@@ -309,7 +309,7 @@ def test_the_line_of_the_ideals_is_repeated_whole() -> None:
         ({"ideals": {"calm": [{"name": "one", "line": "One.\nTwo.", "source": "S"}]}}, "must be one line"),
         ({"ideals": {"calm": [{"name": "one", "line": "Be ${persona}.", "source": "S"}]}}, "without placeholders"),
         ({"ideals": {"calm": [{"name": "a", "line": "A", "source": "S"}] * 2}}, "ideals.calm[1].name: duplicate 'a'"),
-        ({"ideals": {"calm": [{"name": "a", "line": "A"}]}}, "ideals.calm[0].source: is required and missing"),
+        ({"ideals": {"calm": [{"name": "a", "line": "A"}]}}, "ideals.calm[0].source: is required but missing"),
         ({"persona": {}}, "unknown field (did you mean personas?)"),
     ],
 )
@@ -322,7 +322,7 @@ def test_a_file_that_is_not_valid_is_refused_with_file_line_and_field(change: di
 
 def test_what_is_left_out_of_a_file_is_named() -> None:
     for section in ("personas", "instructions", "moderators", "moderation", "automatic", "values"):
-        with pytest.raises(SpecError, match=f"{section}: is required and missing"):
+        with pytest.raises(SpecError, match=f"{section}: is required but missing"):
             _parse({key: value for key, value in _small().items() if key != section})
 
 
@@ -336,7 +336,7 @@ def test_a_pack_has_the_named_texts_of_its_folder(folder: Path) -> None:
     assert mine.named.templates == SHIPPED.templates
     assert mine.bind(()).named == mine.named
     (folder / "texts.yaml").write_text("personas: {}", encoding="utf-8")
-    with pytest.raises(SpecError, match=r"mine/texts\.yaml:1: instructions: is required and missing"):
+    with pytest.raises(SpecError, match=r"mine/texts\.yaml:1: instructions: is required but missing"):
         load_pack(folder)
 
 

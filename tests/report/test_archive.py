@@ -246,7 +246,7 @@ def test_a_file_of_something_else_stays(small: Results, tmp_path: Path) -> None:
     (tmp_path / "study.zip").write_text("mine")
     before = all_bytes(tmp_path)
     for name in ("data.zip", "study.zip"):
-        with pytest.raises(SpecError, match=rf"{name} is there already, and no file that this command made"):
+        with pytest.raises(SpecError, match=rf"{name} already exists and was not made by this command"):
             write_archive(small, tmp_path / name)
     assert all_bytes(tmp_path) == before
 

@@ -85,7 +85,7 @@ def test_an_edited_file_is_refused_by_what_was_edited() -> None:
 
 def test_another_seed_is_refused_and_other_changes_are_not() -> None:
     frozen = _frozen(STUDY)
-    with pytest.raises(SpecError, match="seed: got 3, but that of frozen runs"):
+    with pytest.raises(SpecError, match="seed: got 3, but frozen runs"):
         load_experiment(frozen, {"seed": 3})
     kept = recorded_manifest(load_experiment(frozen, {"replicates": 2}))
     assert kept["frozen"]["changed"] == {"replicates": [1, 2]}
@@ -204,7 +204,7 @@ def test_variants_that_were_run_widen_what_a_claim_rests_on() -> None:
 def test_a_freeze_cannot_be_dated_otherwise() -> None:
     frozen = _frozen(STUDY)
     dated = {**frozen, "frozen": {**frozen["frozen"], "at": "2020-01-01T00:00:00+00:00"}}
-    with pytest.raises(SpecError, match="edited since, in at; take it as it was written"):
+    with pytest.raises(SpecError, match="edited since, in at; use the file as it was written"):
         load_experiment(dated)
 
 

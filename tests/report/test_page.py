@@ -108,7 +108,7 @@ def test_a_page_that_is_too_large_says_what_it_lacks(modelled: Results, written:
 
 def test_what_may_never_end_is_not_read(scripted: Results, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.html")
-    with pytest.raises(SpecError, match=r"pipe\.html is no file; give the name of a file"):
+    with pytest.raises(SpecError, match=r"pipe\.html is not a file; give the name of a file"):
         write_page(scripted, tmp_path / "pipe.html")
 
 

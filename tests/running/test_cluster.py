@@ -195,7 +195,7 @@ def test_a_chunk_that_is_given_up_leaves_its_runs_incomplete(
         summary = future.result()
     assert not summary.stopped
     assert 0 < len(summary.errors) == summary.total - summary.complete
-    assert any("gave a chunk of runs up because 1 workers died" in error for error in summary.errors.values())
+    assert any("gave up a chunk of runs because 1 workers died" in error for error in summary.errors.values())
 
 
 def test_a_stop_that_no_worker_hears_ends_the_sweep(
@@ -212,7 +212,7 @@ def test_a_stop_that_no_worker_hears_ends_the_sweep(
         gate.open.set()
     assert summary.stopped
     assert set(summary.errors.values()) == {
-        "no worker is left; the runs they had begun go on from their last stored reply"
+        "no worker is left; repeat the command to resume the runs after their last stored reply"
     }
 
 

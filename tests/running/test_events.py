@@ -48,7 +48,7 @@ BAD: list[tuple[list[dict[str, Any]], str]] = [
         [{"kind": "news", "step": 1}],
         "events[0].kind: unknown value 'news'; valid: message, zealot, media, leave, join, ties",
     ),
-    ([{"step": 1}], "events[0].kind: is required and missing"),
+    ([{"step": 1}], "events[0].kind: is required but missing"),
     ([NEWS, {**NEWS, "text": " "}], "events[1].text: must not be blank"),
     ([{**ZEALOT, "text": ["yes", ""]}], "events[0].text: must not be blank"),
     ([{**ZEALOT, "text": []}], "events[0].text: must have at least 1 entry"),

@@ -204,7 +204,7 @@ LISTED = HEAD + "interaction: {kind: dyadic, steps: 3}\nmeasurement:\n  instrume
         ),
         (
             LISTED + "  - {variable: civility, classifier: lexicon, context: true}\n",
-            r"measurement\.instruments\[0\].*'lexicon' takes no heed of the context",
+            r"measurement\.instruments\[0\].*'lexicon' does not use the context",
         ),
         (
             LISTED + "  - {variable: Civility, classifier: lexicon}\n",

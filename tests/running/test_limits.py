@@ -213,7 +213,7 @@ def test_a_population_of_several_models_is_run_and_recorded() -> None:
         ({"name": "scripted", "replies": {"refused": {"then": "keep"}}}, r"model.replies.refused.then"),
         ({"name": "scripted", "replies": {"truncated": {"then": "skip"}}}, r"model.replies.truncated.then"),
         ({"name": "scripted", "replies": {"empty": {"reask": -1}}}, r"model.replies.empty.reask"),
-        ({"name": "openai:x", "options": {"base_url": "http://me:pass@host/v1"}}, "no user or password"),
+        ({"name": "openai:x", "options": {"base_url": "http://me:pass@host/v1"}}, "not contain a user or password"),
     ],
 )
 def test_bad_models_are_named(model: Any, words: str) -> None:

@@ -252,7 +252,7 @@ def test_whole_replies_are_coded_during_a_run_and_after_it_where_an_instrument_s
     # What readers got counts for them, and no identity changes by the new field.
     assert later.runs["classifier"].unique().tolist() == ["lexicon"]
     belief = _noting("strip", measurement={"instruments": [{**whole, "classifier": "decided"}]})
-    with pytest.raises(SpecError, match="takes no heed of whole replies"):
+    with pytest.raises(SpecError, match="does not use whole replies"):
         carry_out(belief, "b.sqlite", GivenReplies(_noted))
 
 
@@ -384,7 +384,7 @@ def test_an_order_of_roles_that_a_server_refuses_stops_the_sweep_and_is_mended_b
         spec = changed(SPEC, replicates=3, model=model, execution__max_concurrency=1)
         summary = ended(spec, "s.sqlite")
         assert len(summary.errors) == 3
-        advice = "model.options.roles: alternate, where it is not set, joins them"
+        advice = "set model.options.roles: alternate to join messages of one role"
         assert all(advice in error for error in summary.errors.values())
         assert [each.fault for each in stub.log].count("roles") == 1
         assert stub.log[-1].fault == "roles"

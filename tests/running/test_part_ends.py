@@ -218,5 +218,5 @@ def test_a_command_ends_beside_a_thread_that_a_part_leaves_and_names_it(parts: P
     done = _command("run", "spec.yaml", "--store", "s.sqlite", PYTHONPATH=str(checkout))
     assert done.returncode == 0, done.stderr
     assert "1 of 1 run complete" in done.stderr
-    assert "ended beside the thread 'Thread-1 (poll)', which was still running" in done.stderr
+    assert "ended while the thread 'Thread-1 (poll)' was still running" in done.stderr
     assert osim.load("s.sqlite").runs["status"].item() == "complete"

@@ -624,7 +624,7 @@ def test_an_unfinished_run_asks_nothing_in_a_second_wording(pack: Path, fresh: b
     assert second.asked == []
     assert content(stopped.calls) == content(broken.calls)
     (error,) = summary.errors.values()
-    assert "the store holds a reply to another question" in error
+    assert "the store has a reply to a different question" in error
     assert stopped.runs["status"].tolist() == ["incomplete"]
     assert content(stopped.turns) == content(broken.turns)
     reword(pack / "review.j2", "Speak of your own opinion", "Focus on your own opinion")
@@ -684,7 +684,7 @@ def test_replies_of_exchanged_weights_are_not_mixed_within_a_run() -> None:
     other = carried_out("bbb")
     assert other.complete == 2 - len(other.errors)
     for error in other.errors.values():
-        assert "its stored replies are those of hf:tiny@aaa, and the model loaded now is hf:tiny@bbb" in error
+        assert "its stored replies come from hf:tiny@aaa, but the loaded model, hf:tiny@bbb" in error
         assert "--fresh" in error
     assert other.errors
     assert carried_out("aaa").complete == 2

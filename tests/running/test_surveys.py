@@ -205,7 +205,7 @@ def test_paths_of_overrides_start_from_the_current_folder(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"survey": None}, "survey: is required and missing: population.personas: survey draws from it"),
+        ({"survey": None}, "survey: is required but missing: population.personas: survey draws from it"),
         ({"survey__mapping": "gallup"}, "survey: unknown survey mapping 'gallup'"),
         ({"survey__file": "gallup"}, "survey: unknown survey 'gallup'"),
         ({"survey__file": "gone.csv"}, r"survey: gone.csv: no such file"),

@@ -219,7 +219,9 @@ def test_a_source_that_says_something_else_now_is_said() -> None:
     assert len(affected) == 2
     assert set(summary.errors) == affected
     for run_id, error in summary.errors.items():
-        assert error.startswith(f"run {run_id}: what it took over from run {source} is not what that run holds now")
+        assert error.startswith(
+            f"run {run_id}: what it took over from run {source} differs from what that run contains now"
+        )
     summary = ended(GIVEN, "s.sqlite", GivenReplies(_doubting), fresh=True)
     assert (summary.errors, summary.complete) == ({}, 9)
 
@@ -242,7 +244,7 @@ def test_a_source_that_is_not_complete_is_said() -> None:
     summary = ended(GIVEN, "s.sqlite", GivenReplies(fails))
     runs = {run.run_id: run for run in load_experiment(GIVEN).runs if run.sources}
     for run_id, run in runs.items():
-        told = f"it takes over from run {run.sources[0].run_id} of cell {DYADIC!r}, and that run is not complete"
+        told = f"it takes over turns from run {run.sources[0].run_id} of cell {DYADIC!r}, which is not complete"
         assert summary.errors[run_id] == f"run {run_id}: {told}"
 
 
@@ -256,7 +258,7 @@ def test_a_source_of_another_wording_is_said(tmp_path: Path) -> None:
     runs = {run.run_id for run in load_experiment(spec).runs if run.sources}
     assert set(summary.errors) == {run.run_id for run in load_experiment(spec).runs}
     for run_id in runs:
-        assert "which was carried out with other prompts or code than today's" in summary.errors[run_id]
+        assert "whose prompts or code have changed since" in summary.errors[run_id]
 
 
 def test_redraws_have_the_same_pairs_and_other_seeds() -> None:

@@ -220,7 +220,7 @@ def test_one_agent_alone_with_a_message() -> None:
 
 def test_schedules_that_cannot_have_events_are_named() -> None:
     adaptive = SimilarityDyads(steps=3).schedule(Setting.of(4))
-    with pytest.raises(ScheduleError, match="SimilarityDyads decides its turns as it goes on"):
+    with pytest.raises(ScheduleError, match="SimilarityDyads decides its turns during the run"):
         with_events(adaptive, [Event("leave", 1, (0,))])
     twice = with_events(PAIRS, [Event("message", 1, (0,), ("m",))])
     with pytest.raises(ScheduleError, match="has an external message 'event-0'"):

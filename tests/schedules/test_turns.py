@@ -110,7 +110,7 @@ def test_acts_are_declared_by_name_and_for_good() -> None:
     [
         ({"draws": -1}, "draws must be a whole number of at least 0; got -1"),
         ({"draws": 0}, "memory must be none with 0 draws; got 'keep'"),
-        ({"template": ""}, "template must be named where somebody is asked"),
+        ({"template": ""}, "name a template if the act asks somebody"),
         ({"attempts": 0}, "attempts must be a whole number of at least 1; got 0"),
         ({"after": "retry"}, "after must be one of stop, none; got 'retry'"),
         ({"memory": "forget"}, "memory must be one of keep, fork, none; got 'forget'"),
@@ -175,7 +175,7 @@ def test_a_kind_of_text_is_a_word(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("declared", "words"),
     [
-        ({"turns": None}, r"Odd yields no turns: give it turns\(\), or decide\(outcomes\)"),
+        ({"turns": None}, r"Odd yields no turns; define turns\(\) or decide\(outcomes\)"),
         ({"acts": {"write": REVIEW}}, r"Odd\.acts: 'write' must lead to the ActSpec of that name; got ActSpec"),
         ({"acts": {"write": "write"}}, r"Odd\.acts: 'write' must lead to the ActSpec of that name; got 'write'"),
         (
@@ -298,8 +298,8 @@ def test_the_first_dyad_of_an_adaptive_schedule_rests_on_assigned_opinions() -> 
 @pytest.mark.parametrize("what", ["reply", "decision", "opinion"])
 def test_what_depends_on_what_is_said_is_not_known_beforehand(what: str) -> None:
     turns = _acts("probe", "probe", "write")
-    words = "Decided: whose memory-keeping turn comes first depends on what is said before"
-    with pytest.raises(ScheduleError, match=f"^{words}; memory 'reflective-as-run'"):
+    words = "Decided: the order of memory-keeping turns depends on earlier messages"
+    with pytest.raises(ScheduleError, match=f"^{words}, but memory 'reflective-as-run'"):
         first_keeper(Decided(*turns, waits={2: what}))
 
 
@@ -310,7 +310,7 @@ def test_it_is_known_as_long_as_nothing_is_waited_for_before(names: list[str], w
     late = waits is not None and waits < len(turns) and (keeping is None or waits <= keeping.index)
     schedule = Decided(*turns, waits={} if waits is None else {waits: "reply"})
     if late:
-        with pytest.raises(ScheduleError, match="depends on what is said before"):
+        with pytest.raises(ScheduleError, match="depends on earlier messages"):
             first_keeper(schedule)
     else:
         assert first_keeper(schedule) == (None if keeping is None else keeping.agent)
@@ -324,7 +324,7 @@ def test_a_schedule_that_waits_for_something_else_is_not_known_beforehand() -> N
             await asyncio.sleep(0)
             yield Turn(0, 1, 0, "write")
 
-    with pytest.raises(ScheduleError, match=r"^Slow: whose memory-keeping turn comes first"):
+    with pytest.raises(ScheduleError, match=r"^Slow: the order of memory-keeping turns"):
         first_keeper(Slow())
 
 

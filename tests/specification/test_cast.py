@@ -57,10 +57,10 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"cast": [{"name": "Agent 1"}, {}]}, "cast: 'Agent 1' is the name of two agents"),
     ({"cast": [{"name": "Moderator"}], "roles": {"moderator": {}}}, "cast: 'Moderator' is the name of two agents"),
     ({"population": {"size": 2}}, "population: cannot stand beside cast"),
-    ({"task": ...}, "topic: is required and missing; give a topic, or a task"),
+    ({"task": ...}, "topic: is required but missing; give a topic, or a task"),
     ({"task": "  "}, "task: must have a character in it that is no white space"),
     ({"task": 3}, "task: must be text; got 3"),
-    ({"task": ..., "cast": [{"task": "Sing."}, {}]}, "topic: is required and missing"),
+    ({"task": ..., "cast": [{"task": "Sing."}, {}]}, "topic: is required but missing"),
     ({"measurement": {"classifier": "lexicon"}}, "measurement.classifier: classifier 'lexicon' needs a claim"),
     (
         {"measurement": {"instruments": [{"variable": "tone", "classifier": "lexicon"}]}},

@@ -242,7 +242,7 @@ def test_a_manifest_needs_no_other_file(tmp_path: Path) -> None:
 def test_malformed_manifests(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="opinionsim_manifest: unknown value 2"):
         load_experiment({"opinionsim_manifest": 2, "spec": BASE})
-    with pytest.raises(SpecError, match="spec: is required and missing"):
+    with pytest.raises(SpecError, match="spec: is required but missing"):
         load_experiment({"opinionsim_manifest": 1})
     text = "opinionsim_manifest: 1\nspec:\n  name: small\n  topic: {name: flat-earth}\n  seed: x\n"
     with pytest.raises(SpecError, match=r"manifest\.yaml:5: seed: must be a whole number"):
@@ -625,7 +625,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     overrides = {"seed": np.int64(3), "model.temperature": np.float32(0.5), "scale.points": np.arange(-1, 2)}
     found = load_experiment(BASE, overrides).spec
     assert (found.seed, found.model.temperature, found.scale.points) == (3, 0.5, (-1, 0, 1))
-    with pytest.raises(SpecError, match=r"^override seed: holds something that is no plain value"):
+    with pytest.raises(SpecError, match=r"^override seed: contains something other than plain values"):
         load_experiment(BASE, {"seed": object()})
 
 

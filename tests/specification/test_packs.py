@@ -54,7 +54,7 @@ def test_acts_and_memories_that_a_run_does_not_have_are_left_alone(pack: Path) -
     reword(pack / "event.j2", "{{ text }}", "")
     reword(pack / "probe.j2", "{{ task }}", "")
     _load(pack, cognition={"memory": "none"})
-    with pytest.raises(SpecError, match=r"prompts: .*event\.j2: the agent's text must stand"):
+    with pytest.raises(SpecError, match=r"prompts: .*event\.j2: the agent's text must be"):
         _load(pack)
-    with pytest.raises(SpecError, match=r"prompts: .*probe\.j2: the variable task must stand"):
+    with pytest.raises(SpecError, match=r"prompts: .*probe\.j2: the variable task must appear"):
         _load(pack, cognition={"memory": "none"}, measurement={"classifier": "lexicon", "probe": {"before": 1}})

@@ -160,7 +160,7 @@ def test_one_network_file_serves_populations_of_several_sizes(folder: Path) -> N
     ("content", "message"),
     [
         ("", "holds no message; one a line is expected"),
-        (b"\xff\xfe", "not a text file; UTF-8 is expected"),
+        (b"\xff\xfe", "not a text file; expected UTF-8"),
     ],
 )
 def test_useless_message_files(tmp_path: Path, content: str | bytes, message: str) -> None:

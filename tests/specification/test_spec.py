@@ -154,22 +154,22 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("population.assignment", "latin", "valid: fixed, random, latin-square"),
         ("population.shown", "some", "valid: full, demographics, name, none"),
         ("interaction.kind", "dyads", "interaction.kind: unknown interaction 'dyads' (did you mean dyadic?); valid: "),
-        ("interaction", {}, "interaction: kind is required and missing; valid: dyadic, "),
+        ("interaction", {}, "interaction: kind is required but missing; valid: dyadic, "),
         ("interaction.network", "ringg", "interaction.network: unknown network 'ringg' (did you mean ring?); valid: "),
         ("measurement.texts", ["probe"], "measurement.texts[0]: unknown value 'probe'; valid: post, report"),
         ("measurement.texts", ["posts"], "measurement.texts[0]: unknown value 'posts' (did you mean post?)"),
         # missing and contradictory
-        ("topic", {}, "topic.name: is required and missing"),
+        ("topic", {}, "topic.name: is required but missing"),
         ("interaction", {"kind": "dyadic"}, "interaction: needs exactly one of steps (T, >= 0) and exposures"),
         ("interaction.exposures", 2, "interaction: needs exactly one of steps (T, >= 0) and exposures"),
-        ("interaction.network", {"kind": "watts-strogatz", "k": 2}, "interaction.network.p: is required and missing"),
+        ("interaction.network", {"kind": "watts-strogatz", "k": 2}, "interaction.network.p: is required but missing"),
         ("measurement.texts", [], "measurement.texts: must have at least 1 entry"),
         ("measurement.texts", ["post", "post"], "measurement.texts: entries must be distinct; 'post' is given twice"),
         ("scale.points", [1], "scale.points: must have at least 2 entries"),
         ("scale.points", [1, 0], "scale: points must be strictly increasing"),
         ("scale.labels", ["no", "yes"], "scale: labels must give one label for each of the 5 points"),
         ("scale.points", [0, 1, 2, 3, 4, 5], "scale: labels must be given for 6 points"),
-        ("model.options", {"headers": {"api_key": "x"}}, "api_key: a credential has no place"),
+        ("model.options", {"headers": {"api_key": "x"}}, "api_key: a specification must not contain credentials"),
         # impossible sizes
         ("population.size", 0, "population.size: must be at least 1; got 0"),
         ("population.size", 1, "population.size: must be at least 2 for interaction kind 'dyadic'; got 1"),
@@ -216,7 +216,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
                     {"kind": "stochastic-block-model", "shares": [1, 1], "p": [[1, 0], [1, 1]]},
                     "p must be a symmetric matrix with a row and a column for each of 2 blocks",
                 ),
-                ({"edges": [[0, 1]], "weights": [1, 2]}, "weights must be as many as edges, 1; got 2"),
+                ({"edges": [[0, 1]], "weights": [1, 2]}, "the number of weights must be that of edges, 1; got 2"),
             )
         ),
         ("interaction.network", {"edges": [[0, 1, 2]]}, "interaction.network.edges[0]: must have at most 2 entries"),
@@ -237,7 +237,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("interaction", {"kind": "external", "steps": 1, "messages": ["a", " "]}, "messages[1]: must not be blank"),
         ("name", "a\n", "name: must match the pattern"),
         ("topic.definition", {}, "topic.name: cannot be given together with definition"),
-        ("topic", {"definition": {}}, "\nspecification: topic.definition: claims: is required and missing"),
+        ("topic", {"definition": {}}, "\nspecification: topic.definition: claims: is required but missing"),
         ("model.name", "scriptd", "got model 'scriptd' (did you mean 'scripted'?) and no classifier"),
         ("model.name", "nope", "got model 'nope' (a name of your own, neither 'scripted' nor 'provider:model')"),
         (
@@ -246,7 +246,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
             "population.personas: the opinion 9 of persona 'A' is not on the scale; valid: -2, -1, 0, 1, 2",
         ),
         # ways of meeting
-        ("interaction", {"kind": "bounded-confidence", "steps": 3}, "confidence: is required and missing"),
+        ("interaction", {"kind": "bounded-confidence", "steps": 3}, "confidence: is required but missing"),
         (
             "interaction",
             {"kind": "bounded-confidence", "steps": 3, "confidence": -1},
@@ -278,7 +278,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("topic.file", "none.yaml", "specification: topic.file: none.yaml: no such file"),
         ("population.personas", "nobody", "unknown persona set 'nobody'; valid: chuang2024"),
         ("population.personas", "nobody.yaml", "nobody.yaml: no such file"),
-        ("population.personas", {"name": "x"}, "personas: is required and missing"),
+        ("population.personas", {"name": "x"}, "personas: is required but missing"),
         ("prompts", "nowhere", "nowhere' is neither 'default', 'deliberation', 'room' nor a folder"),
         (
             "interaction.network",

@@ -111,7 +111,7 @@ def nearness_if_known(opinions: Any, truth: float | None = None) -> float:
 
 def test_measures_that_need_a_truth_say_so_where_none_is_accepted() -> None:
     named = {"measurement__metrics": [nearness]}
-    said = r"measurement\.metrics: metric .*nearness.* needs a truth, and no side of the topic is accepted as true"
+    said = r"measurement\.metrics: metric .*nearness.* needs a truth, but the topic accepts no side as true"
     for spec in (_arts(**named), _spec(**named)):
         with pytest.raises(SpecError, match=said):
             load_experiment(spec)

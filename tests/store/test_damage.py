@@ -327,7 +327,7 @@ def test_a_check_names_triggers_and_views(each_url: str) -> None:
     with open_store(each_url, write=False) as store:
         found = list(store.damage())
     assert found == [
-        f"the {what} is not one that opinionsim made; drop it, or take the store from a copy"
+        f"opinionsim did not make the {what}; drop it, or restore the store from a copy"
         for what in ("trigger kind", "view mine")
     ]
 

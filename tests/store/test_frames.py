@@ -226,7 +226,7 @@ def test_the_last_saved_experiment_is_loaded_and_others_by_name_or_id(tmp_path: 
     assert load(_url(tmp_path), "two").name == "two"
     assert load(_url(tmp_path), "one").run_ids == ()
     assert load(_url(tmp_path), "e1").run_ids == ("r1",)
-    with pytest.raises(StoreError, match="no experiment 'three'; it holds one, two"):
+    with pytest.raises(StoreError, match="no experiment 'three'; it contains one, two"):
         load(_url(tmp_path), "three")
 
 

@@ -179,7 +179,7 @@ def test_a_copy_that_is_put_back_after_a_kill_is_refused_and_left_alone(dead: Pa
     shutil.copy(dead, dead.with_name("theirs.sqlite"))
     shutil.copy(dead.with_name("old.sqlite"), dead)
     before = _bytes(dead.parent)
-    message = "a.sqlite-wal beside .* is the log of another state of this store or of another store"
+    message = "a.sqlite-wal beside .* belongs to another state of this store or to another store"
     for command in ("status", "table", "replay"):
         result = CliRunner().invoke(app, [command, str(dead)])
         assert result.exit_code == 2
@@ -214,7 +214,7 @@ def test_a_log_without_its_file_is_kept(dead: Path) -> None:
     log = _log(dead).read_bytes()
     for _ in range(2):
         for write in (True, False):
-            with pytest.raises(StoreError, match=r"is not there, but its log a\.sqlite-wal is, and holds"):
+            with pytest.raises(StoreError, match=r"is missing, but its log a\.sqlite-wal exists and has"):
                 open_store(str(dead), write=write)
         assert _log(dead).read_bytes() == log
         # SQLite takes an empty file for none.
@@ -229,8 +229,8 @@ def test_a_file_moved_without_its_log_says_so_until_it_is_closed(dead: Path, cap
     for _ in range(2):
         assert _replies(moved) < 200
     assert [record.getMessage() for record in caplog.records] == [
-        f"the store {moved} was not closed and has no log beside it: if it was copied or moved without "
-        "moved.sqlite-wal, the last replies are missing; bring the log along, or go on without them"
+        f"the store {moved} was not closed and has no log; if you copied or moved it without moved.sqlite-wal, "
+        "the last replies are missing; copy the log too, or continue without them"
     ]
     _log(dead).rename(_log(moved))
     assert _replies(moved) == 200
@@ -257,7 +257,7 @@ def test_a_copy_made_at_any_time_is_whole_and_one_file(dead: Path, tmp_path: Pat
         log = _log(dead).read_bytes()
     for copy in copies:
         _log(copy).write_bytes(log)
-        with pytest.raises(StoreError, match="is the log of another state"):
+        with pytest.raises(StoreError, match="belongs to another state"):
             open_store(str(copy), write=False)
 
 
@@ -265,11 +265,11 @@ def test_copies_that_cannot_be_made_leave_nothing_behind(dead: Path, tmp_path: P
     (tmp_path / "text.sqlite").write_text("no store " * 1000)
     before = sorted(_bytes(tmp_path))
     for source, target, message in (
-        (dead, dead, "a.sqlite exists already; give another name for the copy"),
+        (dead, dead, "a.sqlite already exists; give another name for the copy"),
         (tmp_path / "text.sqlite", tmp_path / "b.sqlite", "not a database"),
         (tmp_path / "none.sqlite", tmp_path / "b.sqlite", "there is no store at"),
         (dead, tmp_path / "text.sqlite" / "b.sqlite", "text.sqlite is not a folder"),
-        (dead, "postgresql://u:secret@h/d", "postgresql://u@h/d is a database, and only stores in files are copied"),
+        (dead, "postgresql://u:secret@h/d", "postgresql://u@h/d is a database, but this command copies only files"),
     ):
         with pytest.raises(StoreError, match=message):
             copy_store(str(source), str(target))
@@ -380,5 +380,5 @@ def test_a_killed_store_in_a_folder_that_cannot_be_written(dead: Path, monkeypat
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     assert _replies(dead) == 200
     dead.with_name("a.sqlite-shm").unlink()
-    with pytest.raises(StoreError, match=r"only be read together with its log a\.sqlite-wal, which needs a folder"):
+    with pytest.raises(StoreError, match=r"only be read with its log a\.sqlite-wal, in a writable folder"):
         open_store(str(dead), write=False)

@@ -110,7 +110,7 @@ def test_a_check_says_what_it_cannot_tell_of_a_log(killed: Killed, tmp_path: Pat
     path = killed.put(tmp_path / "put", log=killed.log[: killed.ends[-3]])
     found = CliRunner().invoke(app, ["store", "check", str(path)])
     assert found.exit_code == 0
-    assert found.stdout.startswith("The store is sound.\nIts last rows are in a log beside it: one that was cut")
+    assert found.stdout.startswith("The store is sound.\nIts last rows are in a log file")
     assert replies_of(path, write=True) == killed.rows[-3]
 
 
@@ -156,7 +156,7 @@ def test_damage_in_a_log_is_told_and_the_log_is_kept(
             assert read == killed.rows[-2]
             continue
         assert "a.sqlite-wal of the store" in found[0]
-        assert "and nothing after that can be read" in found[0]
+        assert "and unreadable after it" in found[0]
         assert found[0] in caplog.messages[0]
         assert log_of(path).read_bytes() == damaged
         assert CliRunner().invoke(app, ["store", "check", str(path)]).exit_code == 1

@@ -59,7 +59,7 @@ def test_a_run_under_way_is_taken_over_once_its_owner_gives_no_sign_of_life(url:
         assert two.lease("r1", "two") == 2
         record.append(call(1, "lost"))
         record.add_turn(turn_row(0))
-        with pytest.raises(StoreError, match="run r1 has been leased by somebody else"):
+        with pytest.raises(StoreError, match="run r1 has been leased by another worker"):
             record.flush()
         with pytest.raises(StoreError, match="epoch 1"):
             one.finish("r1", 1, "complete")
@@ -162,7 +162,7 @@ def test_whoever_takes_a_run_over_waits_for_what_is_being_written_of_it(url: str
         heir = taken.result()
         assert heir.epoch == 2
         add(record, turn_row(1, text="too late"))
-        with pytest.raises(StoreError, match="leased by somebody else"):
+        with pytest.raises(StoreError, match="leased by another worker"):
             record.flush()
         for turn in range(2):
             add(heir, turn_row(turn))
@@ -183,7 +183,7 @@ def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> Non
         assert ask("SELECT status, owner, held FROM runs") == [("pending", "", 0)] * 2
         assert two.entries("r1") == []
         record.append(call(1))
-        with pytest.raises(StoreError, match="leased by somebody else"):
+        with pytest.raises(StoreError, match="leased by another worker"):
             record.flush()
 
 
@@ -206,7 +206,7 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         # It was only slow, and comes back.
         record.append(call(1, call="judge.m1"))
         record.add_opinions([opinion_row(1)])
-        with pytest.raises(StoreError, match="run r1 has been leased by somebody else"):
+        with pytest.raises(StoreError, match="run r1 has been leased by another worker"):
             record.flush()
         with pytest.raises(StoreError, match=f"epoch {epoch}"):
             one.release("r1", epoch)

@@ -87,7 +87,7 @@ class _Run:
 
     def another_turn(self, number: int) -> None:
         if any(isinstance(row, TurnRow) and row.turn == number for row in self.log):
-            with pytest.raises(StoreError, match=f"turn {number} is not what the journal leads to"):
+            with pytest.raises(StoreError, match=f"turn {number} differs from what the journal leads to"):
                 self.record.add_turn(replace(_turn(number), text="another"))
 
     def fault(self, number: int) -> None:

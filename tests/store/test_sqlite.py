@@ -153,11 +153,11 @@ def test_a_failing_write_is_told_to_every_later_append(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other:
         other.execute("DROP TABLE texts")
     record.append(call(0))
-    with pytest.raises(StoreError, match="could not keep 1 or more entries: no such table: texts"):
+    with pytest.raises(StoreError, match="could not save 1 or more entries: no such table: texts"):
         record.flush()
-    with pytest.raises(StoreError, match="could not keep"):
+    with pytest.raises(StoreError, match="could not save"):
         record.append(call(1))
-    with pytest.raises(StoreError, match="could not keep"):
+    with pytest.raises(StoreError, match="could not save"):
         store.flush()
     store.close()
 
@@ -240,7 +240,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 15, this version of opinionsim knows version 14"),
+        (_newer, "schema version 15, but this version of opinionsim reads version 14"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],

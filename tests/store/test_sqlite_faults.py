@@ -94,9 +94,9 @@ def test_a_store_whose_file_is_gone_says_so_at_the_next_write(
     with pytest.raises(StoreError, match=message):
         store.register([run_row("r2")])
     add(record, turn_row(1))
-    with pytest.raises(StoreError, match=rf"could not keep \d or more entries: {message}"):
+    with pytest.raises(StoreError, match=rf"could not save \d or more entries: {message}"):
         record.flush()
-    with pytest.raises(StoreError, match="could not keep"):
+    with pytest.raises(StoreError, match="could not save"):
         record.append(call(2))
     with pytest.raises(StoreError, match=message):
         store.save_error("r1", None)
@@ -132,7 +132,7 @@ def test_whoever_follows_a_run_is_told_that_it_has_fewer_rows_than_before(tmp_pa
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("DELETE FROM turns WHERE turn = 1")
             connection.execute("REPLACE INTO counts VALUES (?, ?, ?, ?, ?)", before)
-        with pytest.raises(StoreError, match="run r1 has fewer rows than were read: its store was replaced"):
+        with pytest.raises(StoreError, match="run r1 has fewer rows than before, because another store replaced"):
             follower.poll()
 
 
@@ -199,7 +199,7 @@ def test_another_process_that_does_not_let_go_is_named_in_time(tmp_path: Path, m
         with pytest.raises(StoreError, match=r"cannot write the store .*a\.sqlite: database is locked"):
             store.register([run_row("r2")])
         record.append(call(1))
-        with pytest.raises(StoreError, match="could not keep 1 or more entries: database is locked"):
+        with pytest.raises(StoreError, match="could not save 1 or more entries: database is locked"):
             record.flush()
         other.execute("ROLLBACK")
     store.close()
@@ -242,7 +242,7 @@ def test_a_disk_that_stays_full_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     record = _begun(store)
     disk = _Disk(store)
     add(record, turn_row(1, text="long " * 10**5))
-    with pytest.raises(StoreError, match=r"could not keep \d or more entries: database or disk is full"):
+    with pytest.raises(StoreError, match=r"could not save \d or more entries: database or disk is full"):
         record.flush()
     disk.pages = 10**6
     store.close()

@@ -19,8 +19,8 @@ def _state_version(url: str, version: int) -> None:
 @pytest.mark.parametrize(
     ("version", "advice"),
     [
-        (1, "schema version 1, this version of opinionsim knows version 14; read it with the version"),
-        (15, "schema version 15, this version of opinionsim knows version 14; install the version"),
+        (1, "schema version 1, but this version of opinionsim reads version 14; read it with the version"),
+        (15, "schema version 15, but this version of opinionsim reads version 14; install the version"),
     ],
 )
 def test_a_store_of_another_version_is_neither_read_nor_written(each_url: str, version: int, advice: str) -> None:
@@ -41,5 +41,5 @@ def test_a_database_of_another_program_is_left_alone(each_url: str) -> None:
         connection.execute(text("CREATE TABLE theirs (x TEXT)"))
     engine.dispose()
     for write in (True, False):
-        with pytest.raises(StoreError, match="a database of another program, not an opinionsim store"):
+        with pytest.raises(StoreError, match="the database of another program, not an opinionsim store"):
             open_store(each_url, write=write)

@@ -157,7 +157,7 @@ class FollowingContract(StoreCase):
             before = tables(store)
             for run_id, after in (("r1", 4), ("r1", -1), ("r1", 10**9), ("empty", 1)):
                 last = 3 if run_id == "r1" else 0
-                message = f"run {run_id} has no row {after} to go on after; valid: 0 to {last}"
+                message = f"run {run_id} has no row {after} to continue from; valid: 0 to {last}"
                 with pytest.raises(StoreError, match=message):
                     store.follow(run_id, after=after)
                 with pytest.raises(StoreError, match=message):

@@ -26,7 +26,7 @@ class LeaseContract(StoreCase):
         assert (stale.epoch, store.lease("r1", "host 2")) == (1, 2)
         assert store.states()["r1"] == RunState("running", 2, "host 2", "", held=True)
         stale.append(call(1, "lost"))
-        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by somebody else"):
+        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by another worker"):
             stale.flush()
         with pytest.raises(HeldElsewhereError, match="r1"):
             stale.append(call(2))
@@ -38,7 +38,7 @@ class LeaseContract(StoreCase):
             lambda: store.record("absent", 1),
         ]
         for change in changes:
-            with pytest.raises(HeldElsewhereError, match=r"is not held under epoch \d"):
+            with pytest.raises(HeldElsewhereError, match=r"is not leased under epoch \d"):
                 change()
         other.append(call(0))
         other.flush()
@@ -91,7 +91,7 @@ class LeaseContract(StoreCase):
         state = RunState("complete", first + 1, "host 2", "could not be coded", cause=cause)
         assert store.states()["r1"] == state._replace(held=True)
         late.append(call(9, "late"))
-        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by somebody else"):
+        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by another worker"):
             late.flush()
         record = store.record("r1", first + 1)
         record.append(call(0, call="judge.m1"))

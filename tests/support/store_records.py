@@ -223,7 +223,7 @@ class RecordContract(StoreCase):
         for turn in (0, 0, 1, 0, 1):
             add(record, turn_row(turn))
         assert numbered(store) == [(1, turn_row(0)), (2, turn_row(1))]
-        with pytest.raises(StoreError, match="turn 1 is not what the journal leads to"):
+        with pytest.raises(StoreError, match="turn 1 differs from what the journal leads to"):
             record.add_turn(turn_row(1, ("news",)))
 
     def test_another_turn_in_the_place_of_one_is_refused(self, store: Store) -> None:
@@ -241,7 +241,9 @@ class RecordContract(StoreCase):
         record = begun(store)
         record.add_turn(turn_row(1))
         for change in changes:
-            with pytest.raises(StoreError, match=r"turn 0 is not what the journal leads to; start .* with --fresh"):
+            with pytest.raises(
+                StoreError, match=r"turn 0 differs from what the journal leads to; start .* with --fresh"
+            ):
                 record.add_turn(replace(turn_row(0), **change))
         record.add_turn(turn_row(0))
         assert {**tables(store), "runs": []} == {**before, "runs": []}
@@ -261,7 +263,7 @@ class RecordContract(StoreCase):
         completed(store, status="incomplete", ties=ties)
         record = begun(store)
         add(record, TURNS[0])
-        with pytest.raises(StoreError, match="turn 1 is not what the journal leads to"):
+        with pytest.raises(StoreError, match="turn 1 differs from what the journal leads to"):
             record.require_all_met()
         add(record, TURNS[1])
         with pytest.raises(StoreError, match="the change 0 of its ties is not what the journal leads to"):
@@ -316,7 +318,7 @@ class WritingContract(StoreCase):
             lambda: stale.append(call(1)),
         ]
         stale.add_turn(turn_row(1))
-        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by somebody else since epoch 1"):
+        with pytest.raises(HeldElsewhereError, match="run r1 has been leased by another worker since epoch 1"):
             stale.flush()
         for addition in additions:
             with pytest.raises(HeldElsewhereError, match="r1"):
@@ -366,7 +368,7 @@ class WritingContract(StoreCase):
     def test_a_run_that_is_not_registered_any_more_is_named(self, store: Store, record: RunRecord) -> None:
         store._database.write(lambda connection: connection.exec_driver_sql("DELETE FROM runs"))
         record.append(call(0))
-        with pytest.raises(StoreError, match="run r1 is not registered any more: the store was emptied"):
+        with pytest.raises(StoreError, match="run r1 is no longer registered, because the store was emptied"):
             record.flush()
 
     # A database that fails
@@ -420,7 +422,7 @@ class WritingContract(StoreCase):
         faults = StoreFaults(store, patience_s=0.0)
         faults.left = -1
         lead(records[0])
-        with pytest.raises(StoreError, match=r"the store could not keep \d or more entries: no room on the disk"):
+        with pytest.raises(StoreError, match=r"the store could not save \d or more entries: no room on the disk"):
             records[0].flush()
         assert not records[0].behind
         assert not records[0].full
@@ -437,7 +439,7 @@ class WritingContract(StoreCase):
             lambda: store.finish("r1", records[0].epoch, "complete"),
             lambda: store.record("r1", records[0].epoch),
         ):
-            with pytest.raises(StoreError, match="could not keep"):
+            with pytest.raises(StoreError, match="could not save"):
                 tell()
         # No later row may be kept in the place of a lost one.
         faults.left = 0

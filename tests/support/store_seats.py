@@ -64,7 +64,7 @@ class SeatContract(StoreCase):
 
     def test_who_has_lost_a_run_keeps_no_wait_and_asks_nobody(self, store: Store, record: RunRecord) -> None:
         store.lease("r1", "host 2")
-        with pytest.raises(HeldElsewhereError, match="leased by somebody else"):
+        with pytest.raises(HeldElsewhereError, match="leased by another worker"):
             asyncio.run(record.wait_for(ASKED))
         assert store.waits() == []
 

@@ -91,7 +91,7 @@ def test_each_value_that_can_be_drawn_is_shown_to_checks() -> None:
         (SEX_AGE, [{"sex": "woman", "share": 1}], r"seed\[0\]: must name sex, age and share; got sex, share"),
         (SEX_AGE, [{"sex": "x", "age": "old", "share": 1}], r"seed\[0\].sex: unknown value 'x'; valid: woman, man"),
         (SEX_AGE, [{"sex": "man", "age": "old", "share": -1}], r"seed\[0\].share: must be a number of at least 0"),
-        (SEX_AGE, [{"sex": "man", "age": "old", "share": 1}] * 2, r"seed\[1\]: the values of an earlier row"),
+        (SEX_AGE, [{"sex": "man", "age": "old", "share": 1}] * 2, r"seed\[1\]: repeats the values of an earlier row"),
         (
             SEX_AGE,
             [{"sex": "woman", "age": "old", "share": 1}, {"sex": "man", "age": "young", "share": 1}],

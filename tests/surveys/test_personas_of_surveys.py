@@ -105,7 +105,7 @@ def test_the_identity_is_that_of_what_prompts_and_draws_can_see(
 
 
 def test_the_record_is_no_attribute_and_instruments_are_not_told_it() -> None:
-    with pytest.raises(SpecError, match="'Ann' has 'age' on record and as an attribute"):
+    with pytest.raises(SpecError, match="'Ann' has 'age' in both record and attributes"):
         Persona("Ann", attributes={"age": "3"}, record={"age": "4"})
     member = Member(None, name="Ann", attributes={"job": "baker"}, record={"age": "4"})  # type: ignore[arg-type]
     assert member.author.persona == (("name", "Ann"), ("job", "baker"))
@@ -157,5 +157,5 @@ def test_an_unknown_mapping_is_refused_with_those_there_are(tmp_path: Path) -> N
         load_mapping("gallup")
     with pytest.raises(SurveyError, match=r"gone.yaml: no such file"):
         load_mapping(tmp_path / "gone.yaml")
-    with pytest.raises(SurveyError, match="unknown survey 'gallup'; valid: synthetic, or the path of a file"):
+    with pytest.raises(SurveyError, match="unknown survey 'gallup'; valid: synthetic, or the path to a file"):
         load_survey("gallup", "synthetic")

@@ -157,7 +157,7 @@ def test_any_text_is_a_query_or_a_clear_error(text: str) -> None:
         ("(" * 300 + "age < 3" + ")" * 300, "cannot be read"),
         ("not " * 60 + "age < 3", "is nested more than 50 times"),
         ("age < 3 or " * 2000 + "age < 3", "has at most 10000 characters"),
-        ("age < 1" + "0" * 400, "where a value should stand"),
+        ("age < 1" + "0" * 400, "instead of a value"),
     ],
 )
 def test_what_is_no_query_is_refused_in_words(survey: Survey, query: str, problem: str) -> None:

@@ -84,10 +84,10 @@ def test_weights_are_finite_and_not_negative(village: Village, weight: str) -> N
     ("data", "problem"),
     [
         (VILLAGE.replace(",2.5\n", ",much\n"), "village.csv: 'w' of row 2 is 'much'; weights must be numbers"),
-        ("born,sex,party,job,w\n1990,F,left,baker,0\n", "all weights in 'w' are 0; nobody could be drawn"),
+        ("born,sex,party,job,w\n1990,F,left,baker,0\n", "all weights in 'w' are 0, so nobody can be drawn"),
         ("born,sex,party,job,w\n1990,F,left,baker,\n", "holds no respondent with a weight"),
         ("born,sex,party,job,w\n", "holds no respondent with a weight"),
-        ("", "village.csv: is empty; a table with a header is expected"),
+        ("", "village.csv: is empty; expected a table with a header"),
         (
             VILLAGE.replace("sex,", "gender,"),
             "lacks 'sex', which the mapping names; it has born, gender, party, job, w",
@@ -116,7 +116,7 @@ def test_what_is_no_survey_is_refused_by_name(tmp_path: Path) -> None:
     for name, problem in (
         ("binary.csv", "not a text file in UTF-8"),
         ("broken.dta", "cannot be read as .dta"),
-        ("table.xlsx", "a survey is read from one of .csv, .parquet, .dta, .sav; got .xlsx"),
+        ("table.xlsx", "a survey must be one of .csv, .parquet, .dta, .sav; got .xlsx"),
         ("folder.csv", "is a folder"),
         ("gone.csv", "no such file"),
     ):
@@ -155,7 +155,7 @@ def test_whole_numbers_that_a_float_would_change_are_texts(tmp_path: Path) -> No
 
 def test_a_column_of_lists_is_refused_by_name(tmp_path: Path) -> None:
     pd.DataFrame({"a": [[1, 2], [3]]}).to_parquet(tmp_path / "s.parquet")
-    with pytest.raises(SurveyError, match=r"s\.parquet: 'a' holds lists"):
+    with pytest.raises(SurveyError, match=r"s\.parquet: 'a' contains lists"):
         unmapped_survey(tmp_path / "s.parquet")
 
 

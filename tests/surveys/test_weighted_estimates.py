@@ -74,9 +74,9 @@ def test_too_little_gives_no_error_and_nothing_no_mean() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (([1, 2], [1]), "one entry a respondent"),
-        (([1, 2], None, ["a"]), "one entry a respondent"),
-        (([[1, 2]],), "one entry a respondent"),
+        (([1, 2], [1]), "one entry per respondent"),
+        (([1, 2], None, ["a"]), "one entry per respondent"),
+        (([[1, 2]],), "one entry per respondent"),
         (([1, np.inf],), "values must be finite"),
         (([1, 2], [1, -1]), "weights must be 0 or more, and finite; got -1"),
         (([1, 2], [1, np.nan]), "weights must be 0 or more, and finite; got nan"),

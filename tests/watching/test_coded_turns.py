@@ -142,10 +142,10 @@ def test_what_cannot_be_listed_is_said(
 
 def test_what_is_not_there_is_said(reader: StoreReader, run: str) -> None:
     for call, said in (
-        (lambda: watching.run_turn(reader, run, 10_000), "no turn 10000"),
+        (lambda: watching.run_turn(reader, run, 10_000), "no stored turn 10000"),
         (lambda: watching.run_agent(reader, run, 99), "no agent 99"),
         (lambda: watching.run_turns(reader, "nowhere"), "no run 'nowhere'"),
-        (lambda: watching.run_record(reader, run, since="0.9999"), "last one is 120"),
+        (lambda: watching.run_record(reader, run, since="0.9999"), "last row is 120"),
     ):
         with pytest.raises((AbsentError, SpecError), match=said):
             call()

@@ -110,7 +110,7 @@ def test_answers_follow_each_other_without_gap_or_repetition(reader: StoreReader
 
 
 def test_an_experiment_that_is_not_there_is_said(reader: StoreReader) -> None:
-    with pytest.raises(AbsentError, match="has no experiment 'large'; it holds small"):
+    with pytest.raises(AbsentError, match="has no experiment 'large'; it contains small"):
         watching.search(reader, experiment="large")
     with pytest.raises(AbsentError, match="has no design 7"):
         watching.search(reader, experiment="small", design=7)

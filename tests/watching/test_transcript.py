@@ -94,7 +94,7 @@ def test_a_run_that_has_not_got_anywhere() -> None:
     told = osim.transcript(results)
     assert "incomplete" in told
     assert "step" not in told.split("claim:")[1]
-    with pytest.raises(SpecError, match="turn 0 does not exist; valid: none, nothing is on record yet"):
+    with pytest.raises(SpecError, match="turn 0 does not exist; valid: none, because nothing is stored yet"):
         osim.transcript(results, turn=0)
 
 

@@ -107,7 +107,7 @@ def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing
         # The first tab sends for the same question.
         answer = sent(page, served, **{**held, "text": "From the first tab."})
         assert answer.status == 409
-        assert "the first answer stands" in answer.text()
+        assert "The first answer counts" in answer.text()
         assert sent(page, served, **{**held, "text": "From the other tab."}).json() == {"sent": "already"}
         assert texts(tmp_path)[:1] == ["From the other tab."]
         assert "From the first tab." not in texts(tmp_path)
@@ -236,10 +236,10 @@ def test_hostile_texts_are_texts(browser: Any, spec: Callable[..., Path], tmp_pa
 def test_somebody_who_looks_on_sees_it_live_and_can_do_nothing(browser: Any, served: RoomServer) -> None:
     with looking(browser, served) as page, looking(browser, served) as other:
         page.goto(served.link)
-        page.get_by_role("button", name="Make a link for looking on").first.click()
+        page.get_by_role("button", name="Make a link to observe").first.click()
         link = page.locator(".link code").inner_text()
         other.goto(link)
-        other.get_by_role("button", name="Come in").click()
+        other.get_by_role("button", name="Join").click()
         page.get_by_role("button", name="Try it yourself").first.click()
         my_turn(page)
         say(page, "For all to hear.")
@@ -312,7 +312,7 @@ def test_an_answer_that_comes_too_late_is_not_called_sent(
         page.wait_for_selector("#seat .notice:text('counts as not answered')")
         page.wait_for_selector("#seat :text('ran out of time')")
         late = sent(page, server, **{**held, "text": "Late."})
-        assert (late.status, "time was over" in late.text()) == (409, True)
+        assert (late.status, "has run out" in late.text()) == (409, True)
         assert texts(tmp_path)[0] == ""
 
 

@@ -288,7 +288,7 @@ def test_settings_are_tried_before_people_come(server: RoomServer, owner: str) -
     lines = [re.findall(r'<div class="text" dir="auto">(.*?)</div>', each.text) for each in told]
     assert lines[0] == lines[1]
     assert lines[0].count("A stand-in speaks here in the place of a person.") >= 2
-    assert "counts in no table" in told[0].text
+    assert "no table includes this trial" in told[0].text
     store = f"sqlite:///{server.folder / 'results' / 'small-trial.sqlite'}"
     assert osim.load(store).runs["status"].tolist() == ["trial"]
     assert "(1 trial)" in refused("table", store)

@@ -43,7 +43,7 @@ def _invite(owner: Any, name: str = "Guest") -> None:
 
 def _come_in(person: Any, link: str) -> None:
     person.goto(link)
-    person.get_by_role("button", name="Come in").click()
+    person.get_by_role("button", name="Join").click()
 
 
 def _agree(person: Any, *others: str) -> None:
@@ -54,7 +54,7 @@ def _agree(person: Any, *others: str) -> None:
 
 def _withdraw(person: Any, code: str) -> None:
     person.fill("#code", code)
-    person.get_by_role("button", name="Withdraw for good").click()
+    person.get_by_role("button", name="Withdraw permanently").click()
 
 
 @pytest.mark.whole
@@ -89,7 +89,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             person.goto(link)
             # A program that looks at the link does not use it up.
             assert person.request.get(link).status == 200
-            person.get_by_role("button", name="Come in").click()
+            person.get_by_role("button", name="Join").click()
             person.wait_for_url("**/consent")
             accessible(person)
             for text in CONSENT.values():
@@ -101,11 +101,11 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             sent = person.request.post(f"{run}/consent", form={"agree": "yes"}, headers={"origin": server.address})
             assert sent.status == 400
             _agree(person, "[name=check-0][value=people]")
-            assert "answered rightly" in person.locator(".problem").inner_text()
+            assert "Some answers" in person.locator(".problem").inner_text()
             _agree(person, "[name=check-0][value='language models']")
             code = person.locator(".code").inner_text()
             accessible(person)
-            person.get_by_role("link", name="Go on to the session").click()
+            person.get_by_role("link", name="Continue to the session").click()
             my_turn(person)
             say(person, "Xylophone quagmire.")
             my_turn(person)
@@ -113,7 +113,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             with looking(browser, server) as thief:
                 _come_in(thief, link)
                 assert "not valid" in thief.locator(".notice").inner_text()
-            person.get_by_role("link", name="Leave, and read about this study").click()
+            person.get_by_role("link", name="Leave and read about this study").click()
             assert CONSENT["debriefing"] not in person.locator("main").inner_text()
             accessible(person)
             person.get_by_role("button", name="Leave for good").click()
@@ -122,7 +122,7 @@ def test_a_person_is_asked_told_and_can_withdraw_everything(
             accessible(person)
             person.goto(f"{server.address}/withdrawal")
             _withdraw(person, "abcd-efgh-ijkl-mnop")
-            assert "nobody's code" in person.locator(".problem").inner_text()
+            assert "Nobody has this code" in person.locator(".problem").inner_text()
             _withdraw(person, code.upper().replace("-", ""))
             assert "deleted" in person.locator(".notice").inner_text()
             accessible(person)
@@ -206,7 +206,7 @@ def test_who_declines_frees_the_seat_and_who_read_another_text_is_asked_again(
                                        headers={"origin": server.address})  # fmt: skip
             assert (sent.status, "was changed" in sent.text()) == (400, True)
             person.get_by_role("button", name="I do not want to take part").click()
-            assert "nothing of you is kept" in person.locator(".notice").inner_text()
+            assert "no data of yours is kept" in person.locator(".notice").inner_text()
         _invite(owner)
         assert owner.locator(".link code").count() == 1
 

@@ -147,12 +147,12 @@ def test_withdrawal_takes_every_word_and_leaves_that_harm_was_reported(server: R
     guest.ask("/withdrawal", {"code": session.codes[0]})
     assert _stored(server, "Xylophone", "quagmire", "Kazoo") == {"Xylophone": False, "quagmire": False, "Kazoo": True}
     page = session.owner.ask("/").text
-    assert "withdrew what it wrote" in page
+    assert "withdrew their texts" in page
     told = [person.ask(f"{session.run}/seat").text for person in session.people]
-    assert ["used in no result" in each for each in told] == [True, True]
+    assert ["not be used in any result" in each for each in told] == [True, True]
     assert ["Another person has withdrawn" in each for each in told] == [False, True]
     assert ['href="/withdrawal"' in each for each in told] == [False, True]
-    assert "the words are withdrawn" in page
+    assert "the text was withdrawn" in page
     assert "Spoke to both." in page
 
 

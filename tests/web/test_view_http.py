@@ -164,7 +164,7 @@ def test_it_only_reads(shown: Shown, method: str) -> None:
         ("/data/experiments/small?design=2", 404, "no design 2"),
         ("/data/experiments/small?design=-1", 400, "design must be a whole number"),
         ("/data/experiments/small?design=99999999999999999999", 400, "at most 9 digits"),
-        ("/data/experiments/small/colours", 400, "no metric ''"),
+        ("/data/experiments/small/colours", 400, "unknown metric ''"),
         ("/data/experiments/small/colours?metric=%27%3B--", 400, "no metric"),
         ("/data/runs/nowhere", 404, "no run 'nowhere'"),
         ("/data/runs/%00%ff%F0%9F%90%8C", 404, "no run"),
@@ -287,7 +287,7 @@ def test_a_port_that_is_taken_is_said_and_without_one_another_is_taken(
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
     told: list[str] = []
     view(str(store), "small", browser=False, told=told.append)
-    assert told[0] == f"Port {shown.server.port} is taken, so another one was chosen."
+    assert told[0] == f"Port {shown.server.port} is in use, so the page uses another port."
     assert f"127.0.0.1:{shown.server.port}/" not in told[1]
     with open_store(str(store), write=False) as opened:
         assert told[1].endswith(f"#/experiment/{opened.designs()[0].experiment_id}")

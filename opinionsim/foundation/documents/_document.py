@@ -145,7 +145,7 @@ def read_text(path: str | Path) -> str:
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise SpecError(f"{path}: not a text file; UTF-8 is expected") from None
+        raise SpecError(f"{path}: not a text file; expected UTF-8") from None
 
 
 def read_bytes(path: str | Path, most: int = _MOST_BYTES) -> bytes:
@@ -168,12 +168,12 @@ def read_bytes(path: str | Path, most: int = _MOST_BYTES) -> bytes:
         with path.open("rb") as file:  # a device has no end
             content = file.read(most + 1)
         if len(content) > most:
-            raise SpecError(f"{path}: is longer than {most >> 20} MiB; a file of text below that is expected")
+            raise SpecError(f"{path}: is longer than {most >> 20} MiB, the limit for text files")
         return content
     except FileNotFoundError:
         raise SpecError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise SpecError(f"{path}: is a folder; a file is expected") from None
+        raise SpecError(f"{path}: is a folder; expected a file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SpecError(f"{str(path)!r}: cannot be read: {reason}") from None
@@ -202,10 +202,10 @@ def parse_document(text: str, path: str | Path) -> Document:
     path = Path(path)
     value = parse_json(text, str(path)) if path.suffix == ".json" and text.strip() else parse_value(text, str(path))
     if value is None:
-        raise SpecError(f"{path}: is empty; a mapping of fields is expected")
+        raise SpecError(f"{path}: is empty; expected a mapping of fields")
     if not isinstance(value, dict):
         kind = "a list" if isinstance(value, list) else f"the single value {show_value(value)}"
-        raise SpecError(f"{path}:1: holds {kind}; a mapping of fields is expected")
+        raise SpecError(f"{path}:1: contains {kind}; expected a mapping of fields")
     return Document(value, path, str(path), _text=text)
 
 

@@ -95,7 +95,7 @@ def _check_node(loader: _Loader, node: yaml.Node, sizes: dict[int, int]) -> int:
     sizes[id(node)] = 0
     if node.tag not in _CORE_TAGS:
         tag = node.tag.replace(_CORE, "!!")
-        raise _marked(node, f"the tag {tag} is not allowed; only plain values, lists and mappings are")
+        raise _marked(node, f"the tag {tag} is not allowed; only plain values, lists and mappings are allowed")
     size = 1
     if isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
@@ -156,11 +156,11 @@ def _parsed(text: str, name: str) -> Any:
         raise SpecError(f"{place}: {_sentence(error)}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise SpecError(f"{name}:{line}: holds a control character; a text file is expected") from None
+        raise SpecError(f"{name}:{line}: contains a control character; expected a text file") from None
     except RecursionError:
         raise SpecError(f"{name}: values are nested too deeply") from None
     except ValueError:
-        raise SpecError(f"{name}: holds a number with too many digits") from None
+        raise SpecError(f"{name}: contains a number with too many digits") from None
 
 
 def _sentence(error: yaml.MarkedYAMLError) -> str:

@@ -88,7 +88,7 @@ def validate(model_class: type[_Model], source: Document | Mapping[str, Any], na
     try:
         plain = json.dumps(document.value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise document.error((), f"holds something that is no plain value, list or mapping: {error}") from None
+        raise document.error((), f"contains something other than plain values, lists and mappings: {error}") from None
     for keys, number in _non_finite(document.value):
         raise document.error(keys, f"must be a finite number; got {number}")
     try:
@@ -171,10 +171,10 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
         if keys[-1] in valid:
             # Two forms of the value each have some of the given fields.
             others = ", ".join(str(key) for key in reduce(getitem, keys[:-1], value) if key != keys[-1])
-            return keys, f"cannot be given together with {others}" if others else "needs another field beside it"
+            return keys, f"cannot be given together with {others}" if others else "also needs another field"
         return keys, f"unknown field{meant(keys[-1], valid)}; valid: {', '.join(valid)}"
     if kind == "missing":
-        return keys, "is required and missing"
+        return keys, "is required but missing"
     if kind in ("literal_error", "enum"):
         choices = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
         return keys, f"unknown value {show_value(given)}{meant(given, choices)}; valid: {', '.join(choices)}"
@@ -187,14 +187,14 @@ def _describe(model_class: type[BaseModel], keys: KeyPath, error: Mapping[str, A
     if kind == "union_tag_not_found":
         tag = context["discriminator"].strip("'")
         choices = _tags_at(model_class, keys, tag, value)
-        return (*keys, tag), f"is required and missing; valid: {', '.join(choices)}"
+        return (*keys, tag), f"is required but missing; valid: {', '.join(choices)}"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         valid = fields_at(model_class, keys, value)
         return keys, f"must be a mapping of fields{got}" + (f"; valid: {', '.join(valid)}" if valid else "")
     if kind == "value_error":
         return keys, str(context["error"])
     if kind == "json_invalid":
-        return (), "holds text that is not valid Unicode, or values nested too deeply"
+        return (), "contains text that is not valid Unicode, or values nested too deeply"
     return keys, _plain(kind, context, str(error["msg"])) + got
 
 

@@ -69,7 +69,7 @@ def test_what_cannot_be_is_refused_before_the_first_run_by_the_name_of_its_point
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metrics": ["nonsense"]}, "there is no metric 'nonsense'"),
+        ({"metrics": ["nonsense"]}, "unknown metric 'nonsense'"),
         (
             {"metrics": ["bias"], "model": "voter", "over": {"bias": [0.1, 0.2]}},
             "bias is both a measure and a varied parameter",

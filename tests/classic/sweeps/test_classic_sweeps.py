@@ -152,7 +152,7 @@ def test_a_run_that_fails_stops_its_point_only_and_is_tried_again(url: str) -> N
         ({"interaction": {"until": "later"}}, "interaction.until: must name the event .* valid: frozen"),
         ({"interaction": {"until": {"change": 0}}}, "interaction.until: change must be a number above 0"),
         ({"interaction": {"kind": "dyadic"}}, "interaction.kind: unknown field"),
-        ({"measurement": {"metrics": ["nonsense"]}}, r"measurement.metrics\[0\]: there is no metric 'nonsense'"),
+        ({"measurement": {"metrics": ["nonsense"]}}, r"measurement.metrics\[0\]: unknown metric 'nonsense'"),
         ({"measurement": {"metrics": ["time"]}}, r"measurement.metrics\[0\]: time is a column of every sweep"),
         ({"measurement": {"at": [13], "metrics": ["bias"]}}, "measurement.at: must be whole numbers of steps"),
         ({"sweep": {"model.parameters.epsilon": "0:1:0"}}, "sweep.model.parameters.epsilon: .*does not end"),
