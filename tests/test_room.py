@@ -30,7 +30,7 @@ def changed(**fields: Any) -> dict[str, Any]:
         ({"roles": {"moderator": {}}}, "roles: has no 'analyzer', which 'room' needs"),
         ({"roles": {"analyzer": {}}}, "roles: has no 'moderator', which 'room' needs"),
         ({"interaction": {"moderator": False}}, "roles.moderator: needs turns that are known beforehand"),
-        ({"interaction": {"analyze_every": 0}}, "roles.analyzer: is no role of 'room'; valid: moderator"),
+        ({"interaction": {"analyze_every": 0}}, "roles.analyzer: is not a role of 'room'; valid: moderator"),
         (
             {"roles": {"moderator": {"values": "Be kind."}, "analyzer": {}}},
             "roles.moderator.values: is for a moderator; give system",

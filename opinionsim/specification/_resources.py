@@ -196,7 +196,7 @@ class Resources:
             If it names none, or the file or mapping cannot be found or is not valid.
         """
         if spec.survey is None:
-            raise SpecError("survey is required and missing: give survey: {file: ..., mapping: ...}")
+            raise SpecError("survey is required; set survey: {file: ..., mapping: ...}")
         reference = spec.survey.file, spec.survey.mapping
         if reference not in self._surveys:
             self._surveys[reference] = self._find_survey(*reference)
@@ -360,7 +360,7 @@ class Resources:
             return found
         messages = tuple(line.strip() for line in read_text(path).splitlines() if line.strip())
         if not messages:
-            raise SpecError(f"{path}: holds no message; one a line is expected")
+            raise SpecError(f"{path}: contains no messages; write one per line")
         return _Messages(messages=messages)
 
     def network(self, file: str, options: Mapping[str, Any]) -> Network:

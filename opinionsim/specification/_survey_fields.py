@@ -77,6 +77,6 @@ def survey_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     population = spec.population
     if uses_survey(spec) and spec.survey is None:
         drawing = "population.personas: survey draws" if draws_respondents(spec) else "a query or group of cast draws"
-        yield ("survey",), f"is required and missing: {drawing} from it"
+        yield ("survey",), f"is required, because {drawing} from it"
     elif not draws_respondents(spec) and population.query is not None:
-        yield ("population", "query"), "needs population.personas: survey; there is nobody else to ask"
+        yield ("population", "query"), "needs population.personas: survey"

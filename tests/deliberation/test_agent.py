@@ -37,7 +37,7 @@ def echo(prompt: list[osim.messages.ChatMessage]) -> str:
         ({"num_responses": 0, "response_selector": "first"}, r"cast\[0\].draws: must be at least 1; got 0"),
         ({"num_responses": True}, r"cast\[0\].draws: must be a whole number; got true"),
         ({"num_responses": 101, "response_selector": "first"}, "at most 100"),
-        ({"response_selector": "first"}, r"cast\[0\].selector: has no effect with one draw; give draws as well"),
+        ({"response_selector": "first"}, r"cast\[0\].selector: has no effect with one draw; also set draws"),
         (
             {"num_responses": 2, "response_selector": "longets"},
             r"cast\[0\].selector: unknown selector 'longets' .did you mean longest",

@@ -124,7 +124,7 @@ def test_agents_can_start_without_an_opinion_whatever_the_scale(tmp_path: Path) 
 @pytest.mark.parametrize("kind", ["independent", "no-role-play"])
 def test_who_neither_reports_nor_is_asked_has_nothing_to_do(kind: str) -> None:
     spec = changed(SMALL, interaction={"kind": kind, "reports": 0})
-    with pytest.raises(SpecError, match=r"interaction.reports: 0 leaves nothing to ask; give a number, or measurement"):
+    with pytest.raises(SpecError, match=r"interaction.reports: 0 leaves nothing to ask; set a number, or measurement"):
         load_experiment(spec)
     asked = load_experiment(changed(spec, measurement={"self_report": {"after": 2}}))
     assert osim.plan(asked).calls == 8

@@ -53,12 +53,12 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"cast": {"name": "Ada"}}, "cast: must be a list"),
     ({"cast": "Ada"}, "cast: must be a list; got 'Ada'"),
     ({"cast": ["Ada"]}, "cast[0]: must be a mapping of fields; got 'Ada'"),
-    ({"cast": [*TWO, {"name": "Ada"}]}, "cast: 'Ada' is the name of two agents"),
-    ({"cast": [{"name": "Agent 1"}, {}]}, "cast: 'Agent 1' is the name of two agents"),
-    ({"cast": [{"name": "Moderator"}], "roles": {"moderator": {}}}, "cast: 'Moderator' is the name of two agents"),
+    ({"cast": [*TWO, {"name": "Ada"}]}, "cast: 'Ada' names two agents"),
+    ({"cast": [{"name": "Agent 1"}, {}]}, "cast: 'Agent 1' names two agents"),
+    ({"cast": [{"name": "Moderator"}], "roles": {"moderator": {}}}, "cast: 'Moderator' names two agents"),
     ({"population": {"size": 2}}, "population: cannot stand beside cast"),
-    ({"task": ...}, "topic: is required and missing; give a topic, or a task"),
-    ({"task": "  "}, "task: must have a character in it that is no white space"),
+    ({"task": ...}, "topic: is required; set a topic or a task"),
+    ({"task": "  "}, "task: must not be blank"),
     ({"task": 3}, "task: must be text; got 3"),
     ({"task": ..., "cast": [{"task": "Sing."}, {}]}, "topic: is required and missing"),
     ({"measurement": {"classifier": "lexicon"}}, "measurement.classifier: classifier 'lexicon' needs a claim"),
@@ -74,7 +74,7 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"roles": {"moderator": {"automatic": True, "values": "x"}}}, "moderator.values: cannot stand beside automatic"),
     ({"roles": {"moderator": {"automatic": "perhaps"}}}, "moderator.automatic: must be true or false; got 'perhaps'"),
     ({"interaction": {"kind": "no-role-play"}}, "takes no cast"),
-    ({"sweep": {"cast": [TWO, [*TWO, *TWO]]}}, "'Ada' is the name of two agents"),
+    ({"sweep": {"cast": [TWO, [*TWO, *TWO]]}}, "'Ada' names two agents"),
 ]
 
 

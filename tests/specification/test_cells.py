@@ -126,7 +126,7 @@ def test_a_list_of_grids_is_their_union() -> None:
 
 def test_one_grid_must_not_hold_one_run_twice() -> None:
     values = [{"kind": "dyadic", "steps": 20}, {"kind": "dyadic", "exposures": 2}]
-    with pytest.raises(SpecError, match="stand for the same runs"):
+    with pytest.raises(SpecError, match="describe the same runs"):
         load_experiment({**BASE, "sweep": {"interaction": values}})
 
 
@@ -167,7 +167,7 @@ def test_many_errors_are_cut_short() -> None:
 
 def test_more_agents_than_models_can_play_are_refused_at_once() -> None:
     many = {**BASE, "population": {"size": 1_000_000}}
-    with pytest.raises(SpecError, match=r"population\.size: must be at most 100,000 where language models play"):
+    with pytest.raises(SpecError, match=r"population\.size: must be at most 100,000 when language models play"):
         load_experiment(many)
     assert load_experiment({**many, "population": {"size": 100_000}}).cells
 

@@ -167,8 +167,8 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("measurement.texts", ["post", "post"], "measurement.texts: entries must be distinct; 'post' is given twice"),
         ("scale.points", [1], "scale.points: must have at least 2 entries"),
         ("scale.points", [1, 0], "scale: points must be strictly increasing"),
-        ("scale.labels", ["no", "yes"], "scale: labels must give one label for each of the 5 points"),
-        ("scale.points", [0, 1, 2, 3, 4, 5], "scale: labels must be given for 6 points"),
+        ("scale.labels", ["no", "yes"], "scale: labels must have one entry for each of the 5 points"),
+        ("scale.points", [0, 1, 2, 3, 4, 5], "scale: labels are required for 6 points"),
         ("model.options", {"headers": {"api_key": "x"}}, "api_key: a credential has no place"),
         # impossible sizes
         ("population.size", 0, "population.size: must be at least 1; got 0"),
@@ -239,7 +239,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("topic.definition", {}, "topic.name: cannot be given together with definition"),
         ("topic", {"definition": {}}, "\nspecification: topic.definition: claims: is required and missing"),
         ("model.name", "scriptd", "got model 'scriptd' (did you mean 'scripted'?) and no classifier"),
-        ("model.name", "nope", "got model 'nope' (a name of your own, neither 'scripted' nor 'provider:model')"),
+        ("model.name", "nope", "got model 'nope' (your own name, neither 'scripted' nor 'provider:model')"),
         (
             "population.personas",
             {"name": "x", "personas": [{"name": "A", "opinion": 9}, {"name": "B", "opinion": 0}]},
@@ -285,7 +285,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
             {"kind": "file", "path": "none.edges"},
             "specification: interaction.network: no such file: none.edges",
         ),
-        ("model.name", "openai:gpt-4o-mini", "measurement.classifier: must be named when the model is not 'scripted'"),
+        ("model.name", "openai:gpt-4o-mini", "measurement.classifier: is required when the model is not 'scripted'"),
         # sweeps
         ("sweep", {"topic.framings": ["truth"]}, "topic.framings: unknown field (did you mean framing?)"),
         (
@@ -305,8 +305,8 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("sweep", 3, "sweep: must be a mapping of axes to lists of values"),
         ("sweep", [3], "sweep[0]: must be a mapping of axes to lists of values"),
         ("sweep", {f"model.options.x{i}": list(range(10)) for i in range(9)}, "has 1000000000 cells; at most"),
-        ("independent_over", ["topic.nam"], "'topic.nam' is no field of a run; valid after topic: name"),
-        ("independent_over", ["execution.timeout_s"], "is no field of a run; valid are fields under population"),
+        ("independent_over", ["topic.nam"], "'topic.nam' is not a field of a run; valid after topic: name"),
+        ("independent_over", ["execution.timeout_s"], "is not a field of a run; valid are fields under population"),
         ("independent_over", ["topic.name", "topic.name"], "entries must be distinct"),
     ],
 )
