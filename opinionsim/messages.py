@@ -32,13 +32,13 @@ WORDLESS = ("skipped", "silent")
 #: Statuses of replies that are missing values, each with the head of its column in tables and its meaning there.
 MISSING: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "refused": ("refused", "the last reply was a refusal too"),
+        "refused": ("refused", "the last reply was also a refusal"),
         "filtered": ("filtered", "a filter of the provider withheld the last reply"),
-        "off_role": ("off role", "the last reply held no answer in role"),
+        "off_role": ("off role", "the last reply contained no answer in role"),
         "empty": ("empty", "the last reply had no text"),
         "truncated": ("cut off", "the last reply was cut off"),
         "unreadable": ("unreadable", "the last reply to a closed question could not be read"),
-        "left_out": ("left out by a sign", "the last reply showed a sign for which the study leaves it out"),
+        "left_out": ("left out by a sign", "the last reply showed a sign that the study excludes"),
     }
 )
 

@@ -600,7 +600,7 @@ class Astray(SteppedInteraction):
 _LEFT_OUT = {
     "metric astray:late failed with RuntimeError: too late (in astray:late, ",
     "table astray:raising failed with ZeroDivisionError: division by zero (in astray:raising, ",
-    "table astray:five must return a Table, several, or None, each named by a word; got 5",
+    "table astray:five must return a Table, several tables or None, each named by a word; got 5",
     "table astray:unsourced: the frame of the table 'Steps' has no column 'evidence'",
     "figure astray:nothing must return a figure of matplotlib, or axes that lie on one; got None",
     "figure astray:bare failed with TypeError: bare() takes 0 positional arguments",

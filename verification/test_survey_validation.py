@@ -253,7 +253,7 @@ def test_findings_are_stated_of_models_and_not_of_scripted_answers(town: Town) -
     scripted = town.validate(size=40)
     assert scripted.title.startswith("SCRIPTED STAND-IN, not evidence about people or models.")
     assert scripted.findings == ()
-    assert any("stand-in: no finding" in note for note in scripted.notes)
+    assert any("stand-in, so no finding" in note for note in scripted.notes)
     model = town.validate(size=40, chat_model=Plain(), store=town.data.with_name("plain.sqlite"))
     assert model.title.startswith("Language-model agents.")
     (finding,) = model.findings
@@ -301,7 +301,7 @@ def test_respondents_who_are_drawn_for_certain_are_told_of(town: Town) -> None:
         (
             {"items": ["rate"]},
             {"rate": {"recode": {"0": "2", "5": "1"}}},
-            "the answer 1: 2 to 'rate' could be taken for a",
+            "the answer 1: 2 to 'rate' could be confused with a",
         ),
         ({"items": ["rate"]}, {"rate": {"recode": {"0": "few", "5": "few"}}}, "options of 'rate' must differ in words"),
         ({"items": ["all"]}, {"rate": {"name": "all"}}, "an item cannot be named 'all'"),

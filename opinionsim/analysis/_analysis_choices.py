@@ -27,16 +27,16 @@ def choice_effects(
     estimand: Estimand | None = None,
     wording: str | None = None,
 ) -> Iterator[tuple[dict[str, Any], Effect]]:
-    """The primary contrast under every combination of the choices of an analysis.
+    """Compute the primary contrast under every combination of analysis choices.
 
     Parameters
     ----------
     results : Results
-        Results of an experiment, whose frames are read.
+        Results of an experiment.
     analysis : AnalysisSpec
-        Its analysis, with a primary contrast or only one.
+        Analysis with a primary contrast, or with a single contrast.
     kind : str, optional
-        Kind of text where the choices name none, as for :func:`opinionsim.analysis.table`.
+        Kind of text if the choices do not set it, as for :func:`opinionsim.analysis.table`.
     estimand : str, optional
         As for :func:`opinionsim.analysis.estimate`; default that of the analysis.
     wording : str, optional
@@ -45,8 +45,8 @@ def choice_effects(
     Yields
     ------
     (dict, Effect)
-        The choice by its field, None for the usual one; and the contrast, without a value but with a reason where the
-        runs do not have it.
+        The choices by field (None for the default), and the contrast. If the runs cannot give the contrast, it has a
+        reason instead of a value.
     """
     chosen, only = analysis.choices or ChoicesSpec(), analysis.deciding
     ((name, contrast),) = only.contrasts.items()

@@ -20,7 +20,7 @@ from opinionsim.store import Results
 
 @dataclass(eq=False)
 class Asked:
-    """What tables are asked of an experiment; a table, which is a function, takes those of the attributes it names.
+    """Request for the tables of an experiment. A table is a function that takes the attributes that its arguments name.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Asked:
     as_published : bool
         Whether errors, layout and tests are those of Chuang et al. 2023.
     what : str, optional
-        The one table that is asked for.
+        The requested table, if there is only one.
     made : list of Table
         The tables before this one.
     """
@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def analysis(self) -> AnalysisSpec:
-        """What is compared."""
+        """Analysis with the contrasts to compare."""
         return analysis_of(self.results.spec, self.results.left_out)
 
     @property
@@ -87,11 +87,11 @@ class Asked:
 
     @property
     def stance(self) -> bool:
-        """Whether tables of stance are to be made: where it is measured, or nothing else is there to be tabulated."""
+        """Whether to make tables of stance: if stance is measured, or if there is nothing else to tabulate."""
         return not self.made or bool(self.runs["instrument_id"].notna().any())
 
     def make(self, table: Part) -> list[Table]:
-        """The tables that a function makes of these results; none where it is not of them."""
+        """Return the tables that a function makes from these results; none if it does not apply to them."""
         fits = table.declared.get("fits", lambda asked: True)
         with blamed(table):
             if bool(table.declared.get("points")) != self.results.swept or not fits(self):
@@ -103,7 +103,7 @@ class Asked:
             made = list(found or ()) if isinstance(found, list | tuple | Iterator | None) else [found]
             for each in made:
                 is_one = isinstance(each, Table) and re.fullmatch(r"[\w-]*", each.name)
-                table.expect(bool(is_one), "must return a Table, several, or None, each named by a word", each)
+                table.expect(bool(is_one), "must return a Table, several tables or None, each named by a word", each)
                 if table.outside:
                     # What cannot be printed is found out here.
                     each.to_text()

@@ -33,21 +33,21 @@ def condition_table(
     estimand: Estimand | None = None,
     steps: Sequence[int] | None = None,
 ) -> Table:
-    """Mean opinion and diversity by condition over steps and at the end, and how many agents they are of.
+    """Tabulate mean opinion and diversity by condition over steps and at the end, with the number of agents.
 
     Parameters
     ----------
     results : Results
-        The results; complete runs count.
+        Results, of which the table uses the complete runs.
     kind, wording, estimand
         As for :func:`opinionsim.analysis.table`.
     steps : sequence of int, optional
-        Steps to show in addition to the end; default five at equal distances, the first being 0.
+        Steps to show in addition to the end. By default, five equally spaced steps that begin with 0.
 
     Returns
     -------
     Table
-        One row a condition and step, and one for the end, whose numbers are those of the table ``opinions``.
+        One row per condition and step, and one row for the end with the numbers of the table ``opinions``.
 
     Raises
     ------
@@ -83,8 +83,8 @@ def condition_table(
     }
     printed = pd.concat([frame[axes], pd.DataFrame(shown), frame[[*columns, "evidence"]]], axis=1)
     notes = [
-        "Measured, missing: agents with and without a measured opinion so far. End: the last measured opinion of each "
-        f"agent. Diversity: standard deviation (ddof {asked.ddof}) over agents. `plot ribbons --csv` has every step.",
+        "Measured, missing: agents with and without a measured opinion so far. End: each agent's last measured "
+        f"opinion. Diversity: standard deviation (ddof {asked.ddof}) over agents. `plot ribbons --csv` has every step.",
         *opinion_notes(runs, asked.metrics, end.rows, end.kind, interval_notes(*end.estimates), ends=False),
     ]
     made = Table.of("Opinions by condition over steps", printed, [*axes, "step", "units"], notes, "conditions")

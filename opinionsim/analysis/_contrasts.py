@@ -42,7 +42,7 @@ from opinionsim.store import Results
 Role = Literal["primary", "secondary", "exploratory"]
 
 NO_FINDING = (
-    "No p-value and no finding: the scripted stand-in says how this software behaves, and nothing of people or models."
+    "No p-value and no finding: scripted results show how this software behaves and say nothing about people or models."
 )
 
 
@@ -57,17 +57,17 @@ class Effect:
     contrast : ContrastSpec
         What is compared.
     role : str
-        ``primary``, ``secondary``, or ``exploratory`` where it was not declared.
+        ``primary``, ``secondary``, or ``exploratory`` if it was not declared.
     estimate : Estimate
         The contrast in units of its measure.
     evidence : str
-        Kind of evidence of the runs that are compared.
+        Kind of evidence of the compared runs.
     differences : DataFrame
         Its value for every topic and block (:func:`differences`).
     smallest : float or None
         Smallest effect of interest.
     apart : str
-        In what the runs that are compared differ beside their conditions; empty for nothing.
+        How the compared runs differ in addition to their conditions; empty if they do not.
     """
 
     name: str
@@ -81,29 +81,29 @@ class Effect:
 
     @property
     def scripted(self) -> bool:
-        """Whether a scripted stand-in is or may be among the authors, of which nothing is found."""
+        """Whether the authors include, or may include, the scripted stand-in, for which no finding is stated."""
         return self.evidence in WITHOUT_FINDING
 
     @property
     def tested(self) -> bool:
-        """Whether it may have a p-value: there is an interval, and no scripted stand-in among the authors."""
+        """Whether the contrast can have a p-value: it has an interval, and no author is the scripted stand-in."""
         return not (self.estimate.reason or self.scripted)
 
     @property
     def p_value(self) -> float:
-        """The p-value, not adjusted for others; NaN where it may have none."""
+        """Unadjusted p-value; NaN if the contrast cannot have one."""
         return self.estimate.p_value if self.tested else math.nan
 
     @property
     def finding(self) -> str:
-        """``larger``, ``equivalent`` or ``undecided`` beside the smallest effect of interest; empty without one."""
+        """``larger``, ``equivalent`` or ``undecided`` by the smallest effect of interest; empty without one."""
         return self.estimate.finding(self.smallest) if self.tested and self.smallest is not None else ""
 
     def sign_flips(self) -> tuple[float, float]:
-        """P-value of a sign-flip test and the smallest that it can have.
+        """P-value of a sign-flip test, and its smallest possible value.
 
-        It is exact where the effects of independent units are symmetric around 0, and defined for them alone: NaN where
-        topics and blocks are both a sample, or blocks are nested in topics that are not.
+        The test is exact if the effects of independent units are symmetric around 0. It is NaN if topics and blocks are
+        both samples, or if blocks are nested in topics that are not a sample.
         """
         values = self.estimate.values
         if not self.tested or not values:
@@ -113,30 +113,30 @@ class Effect:
 
 
 def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, name: str = "contrast") -> pd.DataFrame:
-    """A contrast for every topic and block.
+    """Compute a contrast for every topic and block.
 
     Parameters
     ----------
     units : DataFrame
         From :func:`opinionsim.analysis.unit_frame`.
     by : sequence of str
-        Its columns that make a condition.
+        Columns of `units` that define a condition.
     contrast : ContrastSpec
         What is compared.
     name : str
-        Its name in errors.
+        Name of the contrast in errors.
 
     Returns
     -------
     DataFrame
-        Columns ``topic, block, value, evidence``, and ``lost_0``, ``lost_1``, ... for the conditions in their order:
-        whether a run of it is withheld, since too few of its agents were measured. A value is NaN where a run of one of
-        the conditions is missing or withheld.
+        Columns ``topic, block, value, evidence``, and ``lost_0``, ``lost_1``, ... which say for each condition whether
+        one of its runs is withheld because too few agents were measured. A value is NaN if a run of a condition is
+        missing or withheld.
 
     Raises
     ------
     SpecError
-        If a condition is unknown or has no value, or conditions differ in more than is named, or share no block.
+        If a condition is unknown or has no value, or if conditions differ in anything else or share no block.
     """
     units = units if "withheld" in units.columns else units.assign(withheld=False)
     contrast = _among(contrast, units, by, name)
@@ -163,7 +163,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
             told = " and ".join(f"{path} = {' or '.join(map(str, levels))}" for path, levels in side.items())
             why = " (too few agents were measured)" * bool(part["withheld"].any())
             raise SpecError(
-                f"no run has a value of {value} where {told or 'it is asked'}{why}, so that nothing can be paired", name
+                f"no run has a value of {value} where {told or 'it is asked'}{why}, so nothing can be paired", name
             )
         lost.append(part.groupby(["topic", "block"], dropna=False)["withheld"].any().rename(f"lost_{len(lost)}"))
         wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
@@ -171,13 +171,11 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         compared.append({levels for levels, chosen_here in zip(other, own, strict=True) if chosen_here})
         chosen |= own
     if any(each != compared[0] for each in compared):
-        raise SpecError(
-            f"the conditions that are compared differ in {', '.join(others)} too; give both the same levels", name
-        )
+        raise SpecError(f"the compared conditions also differ in {', '.join(others)}; give both the same levels", name)
     total = pd.concat(sides, axis=1).sum(axis=1, skipna=False)
     if total.isna().all():
         raise SpecError(
-            "its conditions share no block with a run of each, so that nothing can be paired; blocks are "
+            "its conditions share no block with a run of each, so nothing can be paired; blocks are "
             "shared by cells that differ in nothing listed in independent_over, and need complete runs",
             name,
         )
@@ -213,10 +211,10 @@ def _withholding(found: pd.DataFrame) -> str:
 
 
 def condition_column(columns: Iterable[str], path: str, name: str) -> str:
-    """The column of a condition: its path as it is swept, or the named one that says the same.
+    """Return the column of a condition: the swept path, or the named column with the same meaning.
 
-    A field that is swept as a whole has the labels of the sweep in a column beside the named one, which tells the same
-    of runs of different cells, as of a fork and its source.
+    If a whole field is swept, one column has the labels of the sweep. The named column can also compare runs of
+    different cells, such as a fork and its source.
 
     Raises
     ------
@@ -241,7 +239,7 @@ def effect(
     estimand: Estimand | None = None,
     level: float = 0.95,
 ) -> Effect:
-    """A contrast of conditions, with its interval.
+    """Estimate a contrast of conditions with its interval.
 
     Parameters
     ----------
@@ -250,7 +248,7 @@ def effect(
     role : str
         ``primary``, ``secondary`` or ``exploratory``.
     smallest : float, optional
-        Smallest effect of interest; default that of the contrast.
+        Smallest effect of interest; by default that of the contrast.
     estimand, level
         As for :func:`opinionsim.analysis.estimate`.
 
@@ -379,25 +377,25 @@ def contrast_tables(
     estimand: Estimand | None = None,
     results: Results | None = None,
 ) -> list[Table]:
-    """The table of contrasts that a specification declares.
+    """Make the table of the contrasts that a specification declares.
 
     Parameters
     ----------
     runs, metrics, kind, wording, estimand
         As for :func:`opinionsim.analysis.table`.
     analysis : AnalysisSpec, optional
-        What is compared. Without contrasts, truth pull and agreement bias in every other condition where topics have
-        both framings, as exploratory ones.
+        Analysis with the contrasts. Without contrasts, the table has truth pull and agreement bias as exploratory
+        contrasts in every other condition, if topics have both framings.
     values : DataFrame, optional
         From :func:`opinionsim.metrics.named_metrics`.
     results : Results, optional
-        The results, whose calls say what models answered.
+        Results whose calls record which models answered.
 
     Returns
     -------
     list of Table
-        One table with a row a contrast: difference and d_z with intervals, p-value, and what was found. Empty without a
-        contrast.
+        One table with one row per contrast: difference and d_z with intervals, p-value and finding. Empty without
+        contrasts.
 
     Raises
     ------
@@ -406,8 +404,8 @@ def contrast_tables(
 
     Notes
     -----
-    The primary p-value stands as it is. Secondary ones are adjusted for one another (:func:`adjusted`), exploratory
-    ones are not, and prove nothing. Intervals are of single contrasts.
+    The primary p-value is not adjusted. Secondary p-values are adjusted as one family (:func:`adjusted`). Exploratory
+    p-values are not adjusted and prove nothing. Intervals are for single contrasts.
     """
     analysis = analysis or AnalysisSpec()
     runs, _ = one_wording(runs, wording)

@@ -10,14 +10,14 @@ from opinionsim.store import Results, open_store
 
 
 def read_by(results: Results, name: str) -> Results:
-    """The results with the readings of an instrument of stance as opinions, in every cell that it has read.
+    """Return results that use the readings of one instrument of stance as opinions, in every cell that it has read.
 
     Parameters
     ----------
     results : Results
-        The results; their cells name the instrument that counts otherwise.
+        Results, whose cells name the instrument used by default.
     name : str
-        Its classifier, or the beginning of its id.
+        Classifier of the instrument, or the beginning of its id.
 
     Raises
     ------

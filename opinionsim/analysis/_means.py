@@ -32,13 +32,13 @@ class Spread(NamedTuple):
     Attributes
     ----------
     mean, sd : ndarray (...)
-        The mean, and the standard deviation that an effect size divides it by.
+        Mean, and the standard deviation by which an effect size divides it.
     errors, df : ndarray (..., M)
         Standard error and degrees of freedom by each method.
     methods : tuple of str, length M
         The methods in words.
     components : ndarray (..., 3) or None
-        Variances of topics, of blocks and of the rest, where topics are crossed with blocks and both are a sample.
+        Variances of topics, blocks and residuals, if topics are crossed with blocks and both are samples.
     """
 
     mean: np.ndarray
@@ -56,12 +56,12 @@ class Spread(NamedTuple):
         return widths
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the longest of the intervals, (...)."""
+        """Ends of the longest interval, (...)."""
         half = self.halves(level).max(axis=-1)
         return self.mean - half, self.mean + half
 
     def p_above(self, null: float) -> np.ndarray:
-        """One-sided p-values (...) of a mean that is not above `null`: the largest of the methods'."""
+        """One-sided p-values (...) of a mean not above `null`, the largest over methods."""
         from scipy.special import stdtr
 
         p: np.ndarray = stdtr(self.df, (null - self.mean[..., None]) / self.errors).max(axis=-1)
@@ -199,21 +199,21 @@ def of_mean_squares(
 
 
 def spread_of(grid: ArrayLike, design: Design, estimand: Estimand) -> Spread:
-    """Means of grids of values, with their standard errors.
+    """Compute means of grids of values with their standard errors.
 
     Parameters
     ----------
     grid : array_like (..., T, R)
-        A value for each topic and block. Of nested blocks, column r is the r-th block of every topic, and NaN stands
-        where a topic has fewer; of crossed ones it is the same block throughout, and grids lack the same values.
+        Value of each topic and block. For nested blocks, column r is the r-th block of every topic, with NaN if a topic
+        has fewer blocks. For crossed blocks, each column is one block, and all grids lack the same values.
     design, estimand : str
         ``nested`` or ``crossed``; ``topics-like-these`` or ``these-topics``.
 
     Returns
     -------
     Spread
-        The interval that counts is :meth:`Spread.interval`. All is NaN of a crossed grid whose values do not connect
-        all topics and blocks, or leave no rest.
+        Means and errors; :meth:`Spread.interval` gives the interval. Everything is NaN for a crossed grid whose values
+        do not connect all topics and blocks, or that has no residual variance.
     """
     values = np.asarray(grid, dtype=float)
     if design == "nested":
@@ -234,34 +234,34 @@ def spread_of(grid: ArrayLike, design: Design, estimand: Estimand) -> Spread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """A mean, its interval, and what both rest on.
+    """A mean, its interval, and the units and method behind both.
 
     Attributes
     ----------
     mean, low, high : float
-        The mean and the ends of its interval; NaN ends where there is no interval.
+        Mean and ends of its interval; the ends are NaN without an interval.
     level : float
         Confidence level.
     estimand : str
         ``topics-like-these`` or ``these-topics``.
     unit : str
-        The independent unit: topic, block, or topic and block where both are a sample.
+        Independent unit: topic, block, or topic and block if both are samples.
     n : int
-        Number of independent units; the smaller number where both are a sample.
+        Number of independent units; the smaller number if both are samples.
     units : str
         The same in words, as in "15 topics, 8 blocks".
     method : str
-        The method of the interval; where several apply, that of the longest.
+        Method of the interval; if several apply, the method with the longest interval.
     left_out : int
-        Values that are missing.
+        Number of missing values.
     reason : str
-        Why there is no interval; empty where there is one.
+        Reason why there is no interval; empty with an interval.
     sd : float
-        Standard deviation that an effect size divides the mean by.
+        Standard deviation by which an effect size divides the mean.
     spread : Spread or None
-        The mean with its standard errors by every method; None where there is no interval.
+        Mean with its standard errors by every method; None without an interval.
     values : tuple of float, length n
-        The values of the units, where one dimension of them is independent and none is missing; else empty.
+        Values of the units, if units have one dimension and none is missing; otherwise empty.
     """
 
     mean: float
@@ -285,13 +285,13 @@ class Estimate:
 
     @property
     def basis(self) -> dict[str, Any]:
-        """What the interval rests on as columns of a frame, or why there is none."""
+        """Columns of a frame that describe the basis of the interval, or the reason for a missing one."""
         names = ("estimand", "unit", "units", "method", "level", "left_out")
         return {name: getattr(self, name) for name in names} | {"no_interval": self.reason}
 
     @property
     def p_value(self) -> float:
-        """Two-sided p-value of a mean of 0; the largest where several methods apply."""
+        """Two-sided p-value of a mean of 0; the largest if several methods apply."""
         if self.spread is None:
             return math.nan
         return 2 * float(self.spread._replace(mean=np.abs(self.spread.mean)).p_above(0))
@@ -300,9 +300,9 @@ class Estimate:
     def effect(self) -> tuple[float, float, float]:
         r"""Effect size d_z, the mean over the standard deviation, with its interval.
 
-        The ends are :math:`\delta\,s_m/s`, where the noncentral t distribution with parameter :math:`\delta` has the
-        observed t at the upper or the lower tail (Steiger & Fouladi 1997); exact for independent units, and close
-        where topics and blocks are both a sample.
+        The ends are :math:`\delta\,s_m/s`, for which the noncentral t distribution with parameter :math:`\delta` has
+        the observed t at the upper or lower tail (Steiger & Fouladi 1997). They are exact for independent units, and
+        approximate if topics and blocks are both samples.
         """
         from scipy.special import nctdtrinc
 
@@ -317,7 +317,7 @@ class Estimate:
         return self.mean / self.sd, low, high
 
     def finding(self, smallest: float) -> str:
-        """What the mean is, beside the smallest effect of interest.
+        """Compare the mean with the smallest effect of interest.
 
         Parameters
         ----------
@@ -327,9 +327,9 @@ class Estimate:
         Returns
         -------
         str
-            ``larger`` where the whole interval lies beyond it on one side; ``equivalent`` where two one-sided tests,
-            each at 1 - level, put the mean between -smallest and smallest; else ``undecided``. Empty where there is
-            no interval.
+            ``larger`` if the whole interval lies beyond it on one side; ``equivalent`` if two one-sided tests, each at
+            1 - level, place the mean between -smallest and smallest; otherwise ``undecided``. Empty without an
+            interval.
 
         Notes
         -----
@@ -343,7 +343,7 @@ class Estimate:
 
 
 def no_estimate(reason: str) -> Estimate:
-    """An estimate of what has no value, with the reason."""
+    """Return an estimate without a value, with the reason."""
     return Estimate(*(math.nan,) * 3, 0.95, "these-topics", "", 0, "", "", reason=reason)
 
 
@@ -371,28 +371,31 @@ def estimate(
     design: Design | None = None,
     limits: tuple[float, float] = ANY,
 ) -> Estimate:
-    r"""The mean of values of topics and blocks, each topic with equal weight, and its confidence interval.
+    r"""Estimate the mean of values of topics and blocks, with equal weight for each topic, and its confidence interval.
 
     Parameters
     ----------
     topics, blocks : array_like (N,)
-        The topic and the block of each value.
+        Topic and block of each value.
     values : array_like (N,)
-        The values; NaN is a missing one. Several of one topic and block, as of redraws, are averaged first.
+        Values, with NaN if missing. Several values of one topic and block, such as those of redraws, are averaged
+        first.
     estimand : str, optional
-        ``topics-like-these`` takes the topics for a sample; ``these-topics`` is about those studied alone. Default the
-        former from three topics on.
+        ``topics-like-these`` treats the topics as a sample; ``these-topics`` is about the studied topics only. The
+        default is ``topics-like-these`` if there are at least three topics.
     level : float
         Confidence level.
     design : str, optional
-        ``nested`` or ``crossed``; default as topics and blocks have it (:func:`design_of`).
+        ``nested`` or ``crossed``; by default inferred from topics and blocks (:func:`design_of`).
     limits : (float, float)
-        What the mean can be. An interval ends there, which takes nothing from its coverage; tests do not change.
+        Possible range of the mean. Intervals end at these limits, which does not reduce their coverage. Tests do not
+        change.
 
     Returns
     -------
     Estimate
-        Its ends are NaN, with a reason, below three independent units and for units that are all equal.
+        The mean and its interval. With fewer than three independent units, or if all units are equal, the ends are NaN
+        and there is a reason.
 
     Raises
     ------
@@ -404,9 +407,9 @@ def estimate(
     ``topics-like-these``: nested, t over topic means; crossed, the longest of the intervals of Satterthwaite, over
     topics alone and over blocks alone (:func:`of_mean_squares`). ``these-topics``: crossed, t over block means; nested,
     the sum of the variances of topic means, each from its own blocks, with degrees of freedom by Satterthwaite. A
-    crossed grid with gaps keeps all its values: its mean is that of least squares, with effects of topics and blocks,
-    and about these topics its error that of a jackknife over blocks. Agents and steps are never units, for those of
-    one run influence one another.
+    crossed grid with gaps keeps all its values: the mean is the least-squares mean with effects of topics and blocks,
+    and the error about these topics comes from a jackknife over blocks. Agents and steps are never units, because those
+    of one run influence each other.
     """
     if estimand is not None and estimand not in ESTIMANDS:
         raise MeasurementError(f"estimand must be one of {', '.join(ESTIMANDS)}; got {estimand!r}")
@@ -483,12 +486,12 @@ def _estimated(table: pd.DataFrame, design: Design, estimand: Estimand, level: f
 
 
 def adjusted(p_values: ArrayLike) -> np.ndarray:
-    r"""P-values adjusted for each other by Holm 1979, so that any is below a level at most that often by chance.
+    r"""Adjust the p-values of one family (Holm 1979), which controls the chance of any false positive.
 
     Parameters
     ----------
     p_values : array_like (M,)
-        P-values of one family; NaN stays NaN and does not count.
+        P-values of one family. NaN stays NaN and does not count.
 
     Returns
     -------

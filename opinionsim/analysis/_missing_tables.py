@@ -41,7 +41,7 @@ def missing_tables(
     wording: str | None = None,
     estimand: Estimand | None = None,
 ) -> list[Table]:
-    """Tables of what the numbers are without what is doubtful, and of who was not heard.
+    """Make tables of the numbers without doubtful texts, and of messages that agents did not receive.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def missing_tables(
     Returns
     -------
     list of Table
-        Mean opinion and diversity without flagged texts, where there are any, and with and without cut-off and
-        ambiguous ones, where these differ; and, if anything that was to be read was refused, the mean opinions of
-        intended and delivered speakers. Empty for runs of which nothing is doubtful or refused.
+        Mean opinion and diversity without flagged texts if there are any, and with and without cut-off and ambiguous
+        texts if these differ. If any message that agents should have read was refused, also the mean opinions of
+        intended and delivered speakers. Empty for runs without doubtful texts and refusals.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def missing_tables(
 #: What the numbers are of beside all that counts, by their names in tables.
 _FLAGGED = "flagged texts left out"
 _DOUBTS = {
-    _FLAGGED: "texts with a sign of conduct, or that are cut off",
-    "cut-off texts counted": "texts that were cut off, as they were coded",
-    "ambiguous texts left out": "opinions with a probability of at least 0.25 on each side of neutral",
+    _FLAGGED: "texts with a sign of conduct, and texts that were cut off",
+    "cut-off texts counted": "texts that were cut off count as they were coded",
+    "ambiguous texts left out": "opinions with a probability of at least 0.25 on either side of neutral",
 }
 #: Share of the width of an interval by which a mean may differ before it is said.
 _NOTABLE = 0.1
@@ -127,7 +127,7 @@ def _sensitivity(
 
     keys = [*axes, "evidence"]
     main = numbers("as tabulated", metrics)
-    frames, notes = [main], ["Measured: those of the agents whose opinions the numbers are of."]
+    frames, notes = [main], ["Measured: the agents whose opinions enter the numbers."]
     for name, values in variants:
         frame = numbers(name, run_metrics(runs, own.assign(value=values), agents, ddof, turns))
         usual = frame[keys].merge(main, on=keys, how="left")
@@ -140,13 +140,15 @@ def _sensitivity(
         moved = (frame["bias"] - usual["bias"]).abs() > np.maximum(_NOTABLE * width, 0.005)
         if name == _FLAGGED and moved.any():
             rows = f"{moved.sum()} of {len(frame)} rows"
-            notes.append(f"In {rows} they move the mean opinion by a tenth of its interval, or at all without one.")
+            notes.append(
+                f"In {rows} they move the mean opinion by a tenth of its interval or more, or at all without one."
+            )
     if len(frames) > 1:
         frame = in_order(pd.concat(frames, ignore_index=True), axes, usable_runs(runs))
         few = ["n_withheld"] if frame["n_withheld"].any() else []
         columns = [f"{name}{end}" for name in MEASURES for end in ("", "_ci_low", "_ci_high")]
         frame = frame[[*axes, "texts", "n_runs", *few, "agents", "measured", *columns, "evidence"]]
-        made = Table.of("With and without what is doubtful", frame, [*axes, "texts"], notes, "doubtful")
+        made = Table.of("With and without doubtful texts", frame, [*axes, "texts"], notes, "doubtful")
         yield replace(made, header=((*made.header[0][:-2], "mean opinion [95 % CI]", "diversity [95 % CI]"),))
 
 
@@ -165,18 +167,18 @@ def _exposure(
     means = heard.groupby([*axes, "evidence"], dropna=False, sort=False)[["intended", "delivered"]].mean()
     frame = in_order(means.assign(shift=means["delivered"] - means["intended"]).reset_index(), axes, read)
     notes = [
-        "Intended: the mean last opinion, measured or else assigned, of the authors of the messages that turns were to "
-        "read. Delivered: that of those whose messages were received. A shift changes the mean opinion without any "
-        "influence: see docs/missing.md."
+        "Intended: the mean last opinion (measured, or else assigned) of the authors whose messages turns should"
+        " have read. Delivered: the same for authors whose messages were received. A shift changes the mean"
+        " opinion without any influence: see docs/missing.md."
     ]
-    yield Table.of("Who was to be heard, and was", frame, axes, notes, "heard")
+    yield Table.of("Intended and delivered messages", frame, axes, notes, "heard")
 
 
 @part("table", name="replies")
 def reply_table(
     runs: pd.DataFrame, opinions: pd.DataFrame, agents: pd.DataFrame, turns: pd.DataFrame, wording: str | None = None
 ) -> Table | None:
-    """The table of what was refused and stripped, for every kind of text, by side of the author.
+    """Tabulate refused and stripped replies by kind of text and side of the author.
 
     Parameters
     ----------
@@ -188,8 +190,8 @@ def reply_table(
     Returns
     -------
     Table or None
-        One row a condition, kind of text and side, of complete runs, measured or not. None where nothing was refused or
-        stripped.
+        One row per condition, kind of text and side, for complete runs, measured or not. None if no reply was refused
+        or stripped.
 
     Raises
     ------
@@ -216,12 +218,12 @@ def reply_table(
         return None
     frame[shown[1:]] = frame[shown[1:]].div(frame["replies"], axis=0)
     notes = [
-        "Shares of the replies, each counted once; refused: in the end. Side: that of the author's last opinion that "
-        "was measured before, or else of the one it was assigned. Others: who is no participant, as a moderator.",
-        "Stripped: published without a part that showed a sign of conduct." if "stripped" in shown else "",
+        "Shares of the replies, each counted once. Refused: the last attempt was a refusal. Side: the side of the"
+        " author's last measured opinion, or else of its assigned opinion. Others: members such as moderators.",
+        "Stripped: published without the part that showed a sign of conduct." if "stripped" in shown else "",
     ]
     frame = in_order(frame, axes, complete)[[*axes, "kind", "side", *shown, "evidence"]]
-    return Table.of("Refusals by side of their author", frame, [*axes, "kind", "side"], notes, "refusals")
+    return Table.of("Refusals by side of the author", frame, [*axes, "kind", "side"], notes, "refusals")
 
 
 #: Places of the sides in a table.

@@ -60,37 +60,37 @@ _MISSING = {
     "flagged_rate": ("flagged", "an answer with a sign of conduct, such as words out of role, stripped or not"),
     "unheard_rate": (
         "unheard",
-        "share of the messages to be read that nobody received (without an answer, left out by a sign, skipped or "
-        "silent); where it differs, so does who is heard, and the mean opinion with it: see docs/missing.md",
+        "share of the messages that agents should have read but never received (unanswered, left out because of "
+        "a sign, skipped or silent); if it differs by side, it shifts the mean opinion: see docs/missing.md",
     ),
-    "never_measured_rate": ("unmeasured", "share of the agents without any opinion"),
+    "never_measured_rate": ("unmeasured", "share of the agents without a measured opinion"),
 }
 #: The same in numbers, of turns of all kinds.
 _OF_RUNS = {
     "n_failed_reflections": (
         "forgotten",
-        "reflections, of all turns, that were refused or empty, so that the memory kept its past summary",
+        "reflections in all turns that were refused or empty; the memory kept its previous summary",
     ),
-    "n_stripped": ("stripped", "replies, of all turns, of which readers got less than came: see docs/conduct.md"),
+    "n_stripped": ("stripped", "replies in all turns that readers received without some part: see docs/conduct.md"),
 }
 
 
 def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
-    """Mean opinion and diversity by framing and confirmation bias, a pair of columns for each memory.
+    """Tabulate mean opinion and diversity by framing and confirmation bias, with a pair of columns for each memory.
 
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store; only complete runs of cells in which stance is measured enter, all of one kind of evidence.
-        Where several instruments of stance read the same kind of text, the one that the frame names counts.
+        Frame of a store. The table uses only complete runs of cells with a measured stance, all of one kind of
+        evidence. If several instruments of stance read the same kind of text, the one that the frame names counts.
     metrics : DataFrame
         From :func:`opinionsim.metrics.run_metrics`.
     kind : str, optional
-        Kind of text the opinions are coded from; default the first that was measured, in the order of the column
+        Kind of text from which opinions are coded; by default the first measured kind, in the order of the column
         `texts` of runs.
     wording : str, optional
-        Hash, or start of the hash, of the wording of prompts whose runs enter; default the wording of the run begun
-        last (:func:`opinionsim.metrics.one_wording`). A note counts the runs of other wordings.
+        Hash, or start of the hash, of the wording of prompts whose runs to use; by default the wording of the run that
+        began last (:func:`opinionsim.metrics.one_wording`). A note counts the runs of other wordings.
 
     Returns
     -------
@@ -100,8 +100,8 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, w
     Raises
     ------
     SpecError
-        If no complete run has such texts or that wording, kinds of evidence are mixed, or runs of one cell of
-        the table differ in another condition than the topic or in their scale.
+        If no complete run has such texts or that wording, if kinds of evidence are mixed, or if runs in one cell of the
+        table differ in their scale or in a condition other than the topic.
 
     Notes
     -----
@@ -112,7 +112,7 @@ def table1(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, w
 
 
 def table2(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None) -> Table:
-    """As :func:`table1`, for each category of topics: layout of Chuang et al. 2023, Table 2 (A14)."""
+    """Make :func:`table1` for each category of topics, in the layout of Chuang et al. 2023, Table 2 (A14)."""
     runs, left_out = one_wording(runs, wording)
     return _telling(left_out, wording, _crossed("Table 2", runs, metrics, ("category", *_TABLE_AXES), kind))
 
@@ -127,27 +127,27 @@ def table(
     *,
     as_published: bool = False,
 ) -> Table:
-    """Mean opinion and diversity at the start and the end by any conditions, one row each, and what is missing.
+    """Tabulate mean opinion and diversity at the start and the end by condition, with missing values.
 
     Parameters
     ----------
     runs, metrics, kind, wording
-        As for :func:`table1`, but kinds of evidence may differ: they are then a condition. The frame
-        :attr:`opinionsim.Results.ordered_runs` gives rows in the order of the specification, any other those of
-        :func:`opinionsim.metrics.order_levels`.
+        As for :func:`table1`, but kinds of evidence may differ and then become a condition. With the frame
+        :attr:`opinionsim.Results.ordered_runs`, rows have the order of the specification; with other frames, the order
+        of :func:`opinionsim.metrics.order_levels`.
     by : sequence of str, optional
-        Columns of `runs` that make a condition; default all that vary except the topic, or the topic where nothing
+        Columns of `runs` that define a condition; by default all that vary except the topic, or the topic if nothing
         else varies.
     estimand : str, optional
         What means are about, as for :func:`opinionsim.analysis.estimate`.
     as_published : bool
-        Whether to print the standard errors of the published tables in the place of intervals.
+        Whether to print the standard errors of the published tables instead of intervals.
 
     Returns
     -------
     Table
-        One row a condition with its number of runs, and the intervals of :func:`opinionsim.analysis.estimate`. Columns
-        on what is missing are there where anything is.
+        One row per condition with its number of runs and the intervals of :func:`opinionsim.analysis.estimate`. Columns
+        for missing values appear only if values are missing.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def table(
     ]
     said = [f"{name[0].upper()}{name[1:]}: {told}." for name, _, told in further]
     if said:
-        said[0] = f"Missing, in shares of the turns of kind {kind} unless said otherwise: {said[0]}"
+        said[0] = f"Missing, as shares of the turns of kind {kind} unless noted otherwise: {said[0]}"
     notes = [*opinion_notes(runs, metrics, counted, kind, about), " ".join(said)]
     rows = list(zip(*columns, strict=True))
     printed = finished("Opinions by condition", frame, (above, names), rows, len(labels), notes)
@@ -203,20 +203,20 @@ def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]
             yield name, [f"{n:.0f}" for n in frame[column]], told
     if (frame["bias_low"] < frame["bias_high"]).any():
         ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
-        told = "the mean opinion if all that is missing were at the lowest, or at the highest, point"
+        told = "the mean opinion if all missing opinions were at the lowest point, or at the highest"
         yield "mean within", [f"{cell_text(low)} to {cell_text(high)}" for low, high in ends], told
     if (frame["off_scale_mass"] > 0.5).any():
-        told = "mean probability of what is no answer; the numbers are those of answers alone"
+        told = "mean probability of tokens that are not answers; the numbers use answers only"
         yield "off scale", [f"{mass:.2f}" for mass in frame["off_scale_mass"]], told
     if ((frame["n_both"] > 0) & ((frame["n_not_both"] > 0) | frame["measured_start"])).any():
         told = (
-            "end less start among agents that have both, with their number among all in runs with a mean, and what it "
-            "could be for all of these, which those with both may exceed; the start is measured before the first step, "
-            "or assigned where nobody was asked then"
+            "end minus start among agents with both, their number among agents of runs with a mean, and the possible "
+            "range for all these agents, which the observed change may exceed; the start is measured before the first "
+            "step, or else assigned"
         )
         yield "change", [_change(row) for row in frame.to_dict("records")], told
     if frame["n_withheld"].any():
-        told = "runs without a mean and a diversity, since too few of their agents were measured"
+        told = "runs without a mean and a diversity, because too few of their agents were measured"
         yield "withheld", frame["n_withheld"].astype(str).tolist(), told
 
 
@@ -245,7 +245,7 @@ def tables(
     *,
     as_published: bool = False,
 ) -> list[Table]:
-    """Opinions at the start and the end by condition, and what is missing.
+    """Make the tables of opinions at the start and the end by condition, with missing values.
 
     Parameters
     ----------
@@ -255,9 +255,9 @@ def tables(
     Returns
     -------
     list of Table
-        One general table with a row for each condition, model and equation. As published, where only framing,
-        confirmation bias, topic and memory vary, the last one among them, and all is of one kind of evidence: tables 1
-        and 2 (table 2 when there are several categories), followed by the general one only where something is missing.
+        One general table with one row per condition, model and equation. With `as_published`, if only memory and
+        possibly framing, confirmation bias and topic vary, and there is one kind of evidence: tables 1 and 2 (table 2
+        if there are several categories), followed by the general table only if values are missing.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def further_table(
     wording: str | None = None,
     estimand: Estimand | None = None,
 ) -> Table:
-    """Further metrics by all conditions that vary except the topic, one row a condition.
+    """Tabulate further metrics by all conditions that vary except the topic, with one row per condition.
 
     Parameters
     ----------
@@ -372,8 +372,8 @@ def _published(frame: pd.DataFrame) -> str:
     unit = str(frame["over"].iloc[0])
     averaged = ", blocks averaged within a topic first" if unit == "topic" else ""
     return (
-        f"{_ERROR}: as published, population SD/\N{SQUARE ROOT}n over {unit}s ({n}){averaged}; not given for n < 2, "
-        "and no ground for an interval."
+        f"{_ERROR}: as published, population SD/\N{SQUARE ROOT}n over {unit}s ({n}){averaged}; omitted for n < 2, "
+        "and not the basis of an interval."
     )
 
 

@@ -18,23 +18,23 @@ from opinionsim.store import Results
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The answer of a study in numbers.
+    """Numbers of the primary outcome of a study.
 
     Attributes
     ----------
     measure : str
-        The primary outcome: the measure of the primary contrast, or of the only one; without any, ``bias``, the mean
-        opinion at the end.
+        Primary outcome: the measure of the primary contrast, or of the only contrast. Without contrasts, ``bias``, the
+        mean opinion at the end.
     axes : tuple of str
-        Columns of `conditions` and `units` that make a condition.
+        Columns of `conditions` and `units` that define a condition.
     conditions : DataFrame
-        One row a condition, in the order of the specification, with the columns of the table ``opinions``: the means
-        and intervals of the primary outcome, of mean opinion and diversity, how many agents and runs were measured,
-        and the change of agents with an opinion at both ends, with its bounds.
+        One row per condition, in the order of the specification, with the columns of the table ``opinions``: the means
+        and intervals of the primary outcome, of mean opinion and diversity, how many agents and runs were measured, and
+        the change of agents with an opinion at both ends, with its bounds.
     units : DataFrame
         One value of the outcome for every condition, topic and block.
     contrasts : DataFrame
-        One row a contrast, with the columns of the table ``contrasts``; empty without any.
+        One row per contrast, with the columns of the table ``contrasts``; empty without any.
     effects : tuple of Effect
         The contrasts themselves.
     notes : tuple of str
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def evidence(self) -> str:
-        """Kind of evidence the runs are, in words."""
+        """Kind of evidence of the runs, in words."""
         return evidence_statement(self.conditions["evidence"])
 
     @property
@@ -69,12 +69,12 @@ class Outcome:
 def outcome_data(
     results: Results, kind: str | None = None, wording: str | None = None, estimand: Estimand | None = None
 ) -> Outcome:
-    """The primary outcome of a study by condition, its contrasts, and how agents changed.
+    """Compute the primary outcome of a study by condition, its contrasts, and the change of agents.
 
     Parameters
     ----------
     results : Results
-        The results; complete runs count.
+        Results, of which complete runs count.
     kind, wording, estimand
         As for :func:`opinionsim.analysis.table`; the estimand defaults to that of the specification.
 

@@ -54,9 +54,9 @@ class Table:
     rows : tuple of tuple of str
         Cells as printed.
     n_labels : int
-        How many columns, from the left, name the condition.
+        Number of columns, from the left, that name the condition.
     frame : DataFrame
-        The same numbers unrounded, one row a condition (:func:`opinionsim.metrics.condition_metrics`).
+        The same numbers unrounded, one row per condition (:func:`opinionsim.metrics.condition_metrics`).
     notes : tuple of str
         Notes on how to read the numbers; the first states the evidence.
     name : str
@@ -75,15 +75,15 @@ class Table:
     def of(
         cls, heading: str, frame: pd.DataFrame, labels: Sequence[str] = (), notes: Sequence[str] = (), name: str = ""
     ) -> Table:
-        """A table made from a frame, with one row for each of its rows.
+        """Make a table from a frame, with one row for each of its rows.
 
         Parameters
         ----------
         heading : str
-            What the table shows; the kind of evidence is added before it.
+            What the table shows. The kind of evidence comes before it.
         frame : DataFrame
-            Numbers, and a column ``evidence``, which is not printed. Numbers are printed with two decimals; a column
-            NAME beside NAME_ci_low and NAME_ci_high with its interval.
+            Numbers, and a column ``evidence``, which the table does not print. It prints numbers with two decimals. A
+            column NAME with columns NAME_ci_low and NAME_ci_high is printed with its interval.
         labels : sequence of str
             Columns that name the condition; they come first.
         notes : sequence of str
@@ -111,7 +111,7 @@ class Table:
         return finished(heading, frame, (header,), rows, len(labels), notes, name)
 
     def to_text(self, width: int = _WIDTH) -> str:
-        """The whole table as plain text, at most `width` columns wide: title, aligned columns, notes.
+        """Return the whole table as plain text, at most `width` columns wide: title, aligned columns, notes.
 
         If the columns do not fit next to each other, long labels are folded, and further columns follow below with
         repeated labels.
@@ -139,7 +139,7 @@ class Table:
         return "\n".join(line.rstrip() for line in body if line.strip()) + "\n"
 
     def to_markdown(self) -> str:
-        """The whole table in Markdown: title, cells with headings in one line, notes as a list."""
+        """Return the whole table in Markdown: title, cells with headings in one line, notes as a list."""
         heads = [" ".join(dict.fromkeys(filter(None, names))) for names in zip(*self.header, strict=True)]
         marks = ["---" if column < self.n_labels else "---:" for column in range(len(heads))]
         lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in (heads, *self.rows)]
@@ -147,7 +147,7 @@ class Table:
         return "\n".join([f"**{self.title}**", "", *lines, "", *(f"- {note}" for note in self.notes)]) + "\n"
 
     def to_latex(self) -> str:
-        r"""The whole table in LaTeX, which needs ``\usepackage{booktabs}``: title as caption, cells, notes below."""
+        r"""Return the whole table in LaTeX, with notes below; it needs ``\usepackage{booktabs}``."""
         columns = "l" * self.n_labels + "r" * (len(self.header[0]) - self.n_labels)
         lines = [f"\\caption{{{latex_text(self.title)}}}", f"\\begin{{tabular}}{{@{{}}{columns}@{{}}}}", "\\toprule"]
         for place, names in enumerate(self.header):
@@ -173,7 +173,7 @@ class Table:
         return "\n".join([r"\begin{table}", r"\centering", *lines, r"\end{table}"]) + "\n"
 
     def to_form(self, form: Form, width: int = _WIDTH) -> str:
-        """The table as ``text`` of a width, ``csv`` (the unrounded numbers), ``markdown`` or ``latex``."""
+        """Return the table as ``text`` of a width, ``csv`` (the unrounded numbers), ``markdown`` or ``latex``."""
         if form == "text":
             return self.to_text(width)
         made = {"markdown": self.to_markdown, "latex": self.to_latex}
@@ -220,7 +220,7 @@ def finished(
     notes: Sequence[str],
     name: str = "",
 ) -> Table:
-    """A table of these cells, with its evidence stated; labels that repeat the row above are left blank."""
+    """Make a table from cells, with its evidence stated and labels that repeat the row above left blank."""
     statement = evidence_statement(frame["evidence"])
     shown = [rows[0]] if rows else []
     for above, row in pairwise(rows):
@@ -238,7 +238,7 @@ def cell_text(mean: float, error: float = math.nan, none: str = NONE) -> str:
 
 
 def headings(axes: Sequence[str]) -> list[str]:
-    """Column headings of conditions: the last part of each path in words, or the whole path where that repeats."""
+    """Return column headings of conditions: the last part of each path in words, or the whole path if that repeats."""
     short = [axis.rsplit(".", 1)[-1].replace("_", " ").removeprefix("n ") for axis in axes]
     return [
         name if short.count(name) == 1 else axis.removeprefix("sweep.").replace("_", " ")
@@ -247,7 +247,7 @@ def headings(axes: Sequence[str]) -> list[str]:
 
 
 def level_text(value: Any) -> str:
-    """A level as printed; a dash where the axis does not apply."""
+    """Return a level as printed; a dash if the axis does not apply."""
     return "-" if pd.isna(value) else str(value)
 
 
@@ -266,7 +266,7 @@ def interval_text(mean: float, low: float, high: float, alone: str = ".2f") -> s
 
 
 def number_text(row: Mapping[Any, Any], name: str, none: str = NONE) -> str:
-    """A cell of a row: a number with the interval beside it, NAME_ci_low and NAME_ci_high; other things as they are."""
+    """Return a cell as text: a number with its interval from NAME_ci_low and NAME_ci_high, other values unchanged."""
     value = row[name]
     if not isinstance(value, float):
         return str(value)
@@ -275,7 +275,7 @@ def number_text(row: Mapping[Any, Any], name: str, none: str = NONE) -> str:
 
 
 def mean_text(values: ArrayLike, limits: tuple[float, float] = ANY) -> str:
-    """The mean of independent units, one at least, with its t interval, within limits, from three that differ on."""
+    """Return the mean of independent units, with a t interval within limits if three units or more differ."""
     found = np.asarray(values, dtype=float)
     if len(found) < LEAST_UNITS or not np.ptp(found) > 0:
         return spell_mean(float(found.mean()))
@@ -284,12 +284,12 @@ def mean_text(values: ArrayLike, limits: tuple[float, float] = ANY) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p-value with three decimals, or as less than 0.001; a dash where there is none."""
+    """Return a p-value with three decimals, or as less than 0.001; a dash if there is none."""
     if math.isnan(p):
         return "-"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def latex_text(text: str) -> str:
-    """A text with the signs replaced that LaTeX reads as commands."""
+    """Escape the characters of a text that LaTeX reads as commands."""
     return "".join(_LATEX.get(sign, sign) for sign in text)

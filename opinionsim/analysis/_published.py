@@ -31,7 +31,7 @@ _PLANNED: Mapping[str, Mapping[str, float]] = {
 def published_tests(
     runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None
 ) -> list[Table]:
-    """The tests of the published tables, each after a check of the numbers of values in its cells.
+    """Run the tests of the published tables, after a check of the number of values in each cell.
 
     Parameters
     ----------
@@ -41,16 +41,16 @@ def published_tests(
     Returns
     -------
     list of Table
-        One table: one-sample t tests of B against 0 in every condition, paired t tests of B between framings, and of D
-        one-way analyses of variance by confirmation bias with planned contrasts, none less weak and strong, and weak
-        less strong, as far as the design has these conditions. Their unit is the topic; of D, topic and framing. Empty
-        where none applies.
+        One table with one-sample t tests of B against 0 in every condition, paired t tests of B between framings, and
+        one-way analyses of variance of D by confirmation bias with planned contrasts (none less weak and strong, and
+        weak less strong), if the design has these conditions. The unit is the topic, and for D the topic and framing.
+        Empty if no test applies.
 
     Notes
     -----
-    A16. With one factor sums of squares of type III are those of any type; contrasts use the mean square within
-    conditions. Tests whose cells hold different numbers of values, or fewer than three, are not carried out. The tests
-    take topics for the only sample; :func:`opinionsim.analysis.contrast_tables` has those for any design.
+    A16. With one factor, all types of sums of squares are equal. Contrasts use the mean square within conditions. Tests
+    are omitted if their cells have different numbers of values or fewer than three. The tests treat only topics as a
+    sample; for tests of any design, use :func:`opinionsim.analysis.contrast_tables`.
     """
     runs, _ = one_wording(runs, wording)
     usable = usable_runs(runs)
@@ -68,9 +68,9 @@ def published_tests(
     header = (("test", "condition", "cells", "estimate", "statistic", "df", "p"),)
     rows = [_row(record) for record in frame.to_dict("records")]
     notes = [
-        "Tests as published: topics are the unit, replicates are averaged before, nothing is adjusted.",
-        "Cells: number of values in each cell; a test of cells that differ in it, or hold fewer than "
-        f"{LEAST_UNITS}, is not carried out.",
+        "Tests as published: topics are the units, replicates are averaged first, and nothing is adjusted.",
+        "Cells: number of values in each cell. A test is omitted if its cells differ in this number or have fewer than "
+        f"{LEAST_UNITS}.",
         *([NO_FINDING] if scripted.any() else []),
     ]
     return [finished("Tests as published", frame, header, rows, 2, notes, "tests")]

@@ -49,24 +49,24 @@ _ASPECTS: Mapping[str, tuple[str, str]] = {
 
 
 def findings(shifts: Spread, compared: int, smallest: float | None = None, level: float = 0.95) -> np.ndarray:
-    """What variants do to a contrast.
+    """Classify how variants change a contrast.
 
     Parameters
     ----------
     shifts : Spread
         Paired differences of contrasts (...), from :func:`opinionsim.analysis.spread_of`.
     compared : int
-        Number of variants that are compared with one specification.
+        Number of variants compared with one specification.
     smallest : float, optional
         Smallest effect of interest.
     level : float
-        Confidence level of all intervals together, which is adjusted by Bonferroni's inequality.
+        Joint confidence level of all intervals, adjusted by Bonferroni's inequality.
 
     Returns
     -------
     ndarray of str (...)
-        ``equivalent`` where two one-sided tests, each at (1 - level)/compared, put the difference within `smallest`;
-        else ``changes`` where its interval excludes 0, and ``undecided`` where it does not.
+        ``equivalent`` if two one-sided tests, each at (1 - level)/compared, place the difference within `smallest`;
+        otherwise ``changes`` if its interval excludes 0, and ``undecided`` if it does not.
     """
     low, high = shifts.interval(1 - (1 - level) / compared)
     found = np.where((low > 0) | (high < 0), "changes", "undecided")
@@ -76,21 +76,21 @@ def findings(shifts: Spread, compared: int, smallest: float | None = None, level
 
 
 def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
-    r"""The share that a factor has in the variance of what is measured, with its interval.
+    r"""Estimate the share of a factor in the variance of a measure, with its interval.
 
     Parameters
     ----------
     values : array_like (L, n)
-        A value for each of L levels of the factor, five at least, in each of n units, such as topics; the units are
-        the same for all levels.
+        Value for each of L levels of the factor (at least five) in each of n units, such as topics. All levels have the
+        same units.
     level : float
         Confidence level.
 
     Returns
     -------
     (float, float, float)
-        :math:`\sigma_L^2 / (\sigma_L^2 + \sigma_u^2 + \sigma_e^2)` of a two-way layout of which levels and units are
-        samples, and the ends of its interval, none of them below 0; NaN where levels and units leave no rest.
+        :math:`\sigma_L^2 / (\sigma_L^2 + \sigma_u^2 + \sigma_e^2)` in a two-way layout in which levels and units are
+        samples, and the ends of its interval, none below 0. NaN without residual variance.
 
     Notes
     -----
@@ -117,13 +117,13 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
 def variant_effects(
     results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> list[tuple[VariantSpec, Effect]]:
-    """The primary contrast under each variant of an experiment that was carried out.
+    """Compute the primary contrast under each variant of an experiment that was run.
 
     Parameters
     ----------
     results, kind, estimand, wording
-        As for :func:`opinionsim.analysis.choice_effects`; variants are looked up in the same store. One without runs of
-        that wording of the prompts takes the wording of its run begun last.
+        As for :func:`opinionsim.analysis.choice_effects`; variants come from the same store. A variant without runs of
+        that wording of the prompts uses the wording of its last run.
     """
     designs = results.manifest["environment"].get("variants", {})
     if not designs:
@@ -144,7 +144,7 @@ def variant_effects(
 
 
 def shift(reference: Effect, effect: Effect, level: float = 0.95, estimand: Estimand | None = None) -> Estimate:
-    """A contrast under a variant less that under the specification, paired by topic and block.
+    """Estimate a contrast under a variant minus the same contrast under the specification, paired by topic and block.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def shift(reference: Effect, effect: Effect, level: float = 0.95, estimand: Esti
 def robustness_frame(
     results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> pd.DataFrame:
-    """The primary contrast under all choices of analysis and all variants of the specification.
+    """Compute the primary contrast under all choices of analysis and all variants of the specification.
 
     Parameters
     ----------
@@ -178,11 +178,11 @@ def robustness_frame(
     Returns
     -------
     DataFrame
-        One row a combination of choices, the usual one where none is declared, then one a variant that was carried out:
+        One row per combination of choices (the default if none is declared), then one row per variant that was run:
         ``label``; ``of``, which is ``analysis`` for choices and the level of a variant; the choices by field;
         ``difference`` and ``shift`` (the variant less the specification), each with the ends of its interval and
         ``units``, and ``no_interval`` (why there is none); ``finding`` (:func:`findings`); ``evidence``. Its ``attrs``
-        hold the name of the contrast, ``notes`` and ``tested``.
+        have the name of the contrast, ``notes`` and ``tested``.
 
     Raises
     ------
@@ -275,7 +275,7 @@ def _fits(asked: Any) -> bool:
 def robustness_table(
     results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> Table:
-    """The primary contrast under choices of analysis and variants; parameters and errors are those of its frame."""
+    """Make the table of :func:`robustness_frame`, with the same parameters and errors."""
     frame = robustness_frame(results, kind, estimand, wording)
     level = f"{100 * frame.attrs['level']:.4g} %"
     rows = []
@@ -285,8 +285,8 @@ def robustness_table(
         rows.append((row["label"], row["of"], *parts, *([str(row["finding"] or "-")] if "finding" in frame else [])))
     heads = ["", "of", "difference [95 % CI]", *([f"change [{level} CI]", "finding"] if "shift" in frame else [])]
     notes = [
-        f"{frame.attrs['contrast']} under choices of analysis and variants of the specification. How many of the "
-        "intervals exclude 0 proves nothing.",
+        f"{frame.attrs['contrast']} under choices of analysis and variants of the specification. The number of "
+        "intervals that exclude 0 proves nothing.",
         *frame.attrs["notes"],
     ]
     return finished("Robustness", frame, (tuple(heads),), rows, 2, notes, "robustness")

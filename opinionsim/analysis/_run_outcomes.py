@@ -33,7 +33,7 @@ def outcome_table(
     kind: str | None = None,
     wording: str | None = None,
 ) -> Table:
-    """The table of outcomes by condition.
+    """Make the table of outcomes by condition.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def outcome_table(
     Returns
     -------
     Table
-        Numbers of complete runs by the shape of their final opinions, and of those whose shape would be another if all
-        bounds were a fifth narrower or wider.
+        Numbers of complete runs by the shape of their final opinions, and numbers of runs whose shape would change if
+        all bounds were a fifth narrower or wider.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def outcome_table(
     Notes
     -----
     A17. The paper names two of these shapes, *central consensus* (low bias, low diversity) and *diversified* (low bias,
-    medium diversity), and gives no bounds; the other names and all bounds are this package's.
+    medium diversity), and gives no bounds. The other names and all bounds come from this package.
     """
     runs, _ = one_wording(runs, wording)
     used, _ = counted(runs, metrics, kind)
@@ -77,7 +77,7 @@ def outcome_table(
     frame = in_order(frame, axes, runs)
     notes = [
         f"Outcomes: the mean is central within {CENTRAL * half:g} of neutral; diversity is low up to {LOW * half:g}, "
-        f"medium up to {MEDIUM * half:g}. These bounds are of this package; the paper has none.",
-        "Unsettled: runs with another outcome if all bounds were a fifth narrower or wider.",
+        f"medium up to {MEDIUM * half:g}. These bounds come from this package; the paper gives none.",
+        "Unsettled: runs whose outcome would change if all bounds were a fifth narrower or wider.",
     ]
     return Table.of("Outcomes by condition", frame, axes, notes, "outcomes")

@@ -37,29 +37,29 @@ def study_sizes(
     level: float = 0.95,
     design: Design | None = None,
 ) -> tuple[str, Estimate, pd.DataFrame]:
-    r"""Sizes at which the interval of the primary contrast has a half-width, by the variance of a pilot.
+    r"""Find the sizes that give the interval of the primary contrast a half-width, from the variance of a pilot.
 
     Parameters
     ----------
     runs, metrics : DataFrame
-        Frames of the pilot, which has three independent units at least.
+        Frames of the pilot, with at least three independent units.
     analysis : AnalysisSpec
-        Its primary contrast, or the only one, is what the interval is of.
+        Analysis whose primary or only contrast has the interval.
     half_width : float
         Half-width of the interval, > 0, in units of the measure.
     size : (int, int)
-        Topics, and replicates of each, of the study as it is specified.
+        Topics, and replicates per topic, in the specified study.
     level : float
         Confidence level.
     design : str, optional
-        Whether the study has its blocks ``nested`` in topics or ``crossed`` with them; default as the pilot.
+        Whether blocks of the study are ``nested`` in topics or ``crossed`` with them; by default as in the pilot.
 
     Returns
     -------
     name : str
         Name of the contrast.
     estimate : Estimate
-        What the pilot says of it.
+        Estimate from the pilot.
     sizes : DataFrame
         Rows: the study as specified, with more replicates, and with more topics where topics are a sample; first with
         the pilot's variance, then with the upper bound :math:`s^2 f/\chi^2_{f,\,0.2}` that exceeds the true one with
@@ -153,10 +153,10 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     heads = ("topics", "replicates", "runs", f"money ({forecast.currency})", "half-width", "detects")
     notes = [
         f"Pilot {pilot.name}: {name} {own.mean:.3g}, standard deviation {own.sd:.3g} over {own.units}; {own.method}.",
-        f"Upper bound: the variance that exceeds the true one with {_BOUND:.0%} confidence (chi-square). A pilot's own "
-        "is as likely too small as too large.",
-        f"Detects: the difference that a two-sided test at 5 % finds with a power of {POWER:.0%}. A dash: no number "
-        "attains the half-width in this way, or no price is known.",
+        f"Upper bound: the variance that exceeds the true one with {_BOUND:.0%} confidence (chi-square). The pilot's "
+        "own variance is as likely to be too small as too large.",
+        f"Detects: the difference that a two-sided test at 5 % detects with a power of {POWER:.0%}. A dash: no "
+        "number of units gives this half-width, or the price is unknown.",
     ]
     title = f"Sizes for a half-width of {half_width:g}"
     return finished(title, frame, (("variance", "size", *heads),), rows, 2, notes, "sizes")

@@ -13,7 +13,7 @@ from opinionsim.registry import part
 
 #: What stands behind the mean of several replicates, and its meaning.
 INTERVAL = " [95 % CI]"
-INTERVAL_MEANS = "[95 % CI]: t interval of the mean over replicates, at least three that differ"
+INTERVAL_MEANS = "[95 % CI]: t interval of the mean over replicates, if at least three replicates differ"
 #: Columns of a frame of runs that are neither axes nor measures.
 _FIXED = ("model", "replicate", "time", "stopped", "error", "evidence")
 
@@ -78,10 +78,10 @@ def points_table(points: pd.DataFrame) -> Table:
     replicates = f"{at_a_point} replicate{'' if at_a_point == 1 else 's'}"
     notes = [
         "Final opinions, mean over replicates.",
-        f"At most {replicates} at a point, of some fewer: in brackets." if uneven else "",
+        f"At most {replicates} at a point, fewer at some points: see the numbers in brackets." if uneven else "",
         f"{INTERVAL_MEANS}." if interval else "",
         f"Clusters are told apart by gaps beyond {attrs['delta']}." if "delta" in attrs and takes_delta(names) else "",
-        "Runs at the limit of steps have a row of their own: a mean time of the others is that of the shorter runs."
+        "Runs that reached the limit of steps have a separate row, because mean times use only the shorter runs."
         if until is not None and (frame["stopped"] == False).any()  # noqa: E712 - or NA
         else "",
     ]

@@ -53,5 +53,5 @@ def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | Non
     frame["runs"] = frame[columns].sum(axis=1)
     frame["evidence"] = evidence_of(found["evidence"])
     frame = in_order(frame, axes, read)
-    notes = ["Numbers of runs by the verdict that their moderator's text states; nothing is imputed."]
+    notes = ["Numbers of runs by the verdict in their moderator's text. Missing verdicts are not imputed."]
     return Table.of("Verdicts by condition", frame, axes, notes)

@@ -1,9 +1,10 @@
-"""Audits: how well an instrument reads texts, by labels of people, and numbers corrected by them.
+"""Audits: check how well an instrument reads texts against labels from people, and correct numbers by these labels.
 
-In order: :func:`plan` says how many labels are needed, :func:`draw` samples texts and :func:`write_files` gives them to
-coders; :func:`read_files` and :func:`keep` take their labels in, :func:`score_tables` says what they show, and
-:func:`correction_tables` gives raw and corrected numbers side by side. :func:`instrument_tables` compares all readings
-of the same texts, and :func:`model_card` says what a chat model does in an agent's place.
+An audit takes these steps: :func:`plan` computes how many labels you need, :func:`draw` samples texts, and
+:func:`write_files` writes them for coders. :func:`read_files` and :func:`keep` read and store the labels.
+:func:`score_tables` shows the errors of the instrument, and :func:`correction_tables` gives raw and corrected numbers
+side by side. :func:`instrument_tables` compares all readings of the same texts, and :func:`model_card` describes how a
+chat model acts as an agent.
 """
 
 from __future__ import annotations

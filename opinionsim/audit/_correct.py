@@ -128,12 +128,12 @@ def correct_bias(texts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
 def bias_frames(
     texts: pd.DataFrame, labels: pd.DataFrame, by: Sequence[str], estimand: Estimand | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[list[Estimate]]]:
-    """Raw and corrected mean opinions by condition, and their contrasts between levels of the first condition.
+    """Compute raw and corrected mean opinions by condition, and contrasts between levels of the first condition.
 
     Parameters
     ----------
     texts, labels
-        As for :func:`correct_bias`, of all conditions; `texts` has the columns of the runs, and ``evidence``.
+        As for :func:`correct_bias`, for all conditions; `texts` also has the columns of the runs and ``evidence``.
     by : sequence of str
         The conditions.
     estimand : str, optional
@@ -142,13 +142,13 @@ def bias_frames(
     Returns
     -------
     conditions : DataFrame
-        One row a condition: the columns `by`, ``evidence, labels``, of which ``without`` find no opinion, and each of
-        ``raw, corrected, error`` with its interval and what that rests on, as in all tables.
+        One row per condition: the columns `by`, ``evidence``, ``labels``, ``without`` (labels that find no opinion),
+        and ``raw``, ``corrected`` and ``error``, each with its interval and its basis, as in all tables.
     contrasts : DataFrame
-        One row for each level but the first: ``contrast``, ``raw`` and ``corrected`` with their intervals, and why
-        there is none; paired by topic and block. Topics themselves are not compared, since nothing pairs them.
+        One row for each level except the first: ``contrast``, ``raw`` and ``corrected`` with their intervals, or the
+        reason for a missing one, paired by topic and block. Topics are not compared, because nothing pairs them.
     estimates : list of list of Estimate
-        Those of the conditions, by measure.
+        Estimates of the conditions, by measure.
     """
     rows, parts = [], []
     for levels, group in conditions(texts, by):

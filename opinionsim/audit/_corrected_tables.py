@@ -26,18 +26,18 @@ def correction_tables(
     simulations: int = 100,
     seed: int = 0,
 ) -> list[Table]:
-    """Raw and corrected mean opinions, their contrasts, and diversity under two families of true opinions.
+    """Tabulate raw and corrected mean opinions, their contrasts, and diversity under two families of true opinions.
 
     Parameters
     ----------
     results : Results
-        The results.
+        Results of the experiment.
     sample : Sample
-        With labels of people.
+        Sample with labels from people.
     estimand : str, optional
-        What means are about, as for :func:`opinionsim.analysis.estimate`; default that of the specification.
+        As for :func:`opinionsim.analysis.estimate`; by default that of the specification.
     diversity : bool
-        Whether to correct diversity too.
+        Whether to correct diversity as well.
     simulations, seed
         As for :func:`correct_diversity`.
 
@@ -48,8 +48,8 @@ def correction_tables(
     """
     if not (people := people_of(sample)):
         raise SpecError(
-            f"audit {sample.audit.audit_id} has no labels of people, and these alone correct a number; labels of "
-            "models are a check of consistency"
+            f"audit {sample.audit.audit_id} has no labels from people, and only these correct numbers; labels "
+            "from models only check consistency"
         )
     labels, _ = judged(results, sample)
     texts, _ = counted_texts(results, sample.audit.sample["kind"])

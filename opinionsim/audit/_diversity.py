@@ -174,16 +174,17 @@ def correct_diversity(
     family : str
         As for :func:`fit`.
     simulations : int
-        Studies with as many texts and labels in each run, each drawn from what is fitted to a resample of the runs. The
-        mean of their errors is taken away, and their spread makes the interval; 0 leaves what was fitted as it is.
+        Number of simulated studies, which have as many texts and labels in each run and are drawn from a fit to a
+        resample of the runs. Their mean error is subtracted, and their spread gives the interval. 0 returns the fit
+        unchanged.
     seed : int
         Seed of all draws.
 
     Returns
     -------
     CorrectedDiversity
-        The ends of the interval are the fitted value less the errors that one in fifty simulated studies exceeds on
-        either side. For 50 studies it thus covers, with 95 % confidence, the truth in 90 % of studies like these.
+        The ends of the interval are the fitted value minus the errors that one in fifty simulated studies exceeds on
+        either side. With 50 studies, it covers the truth in 90 % of such studies with 95 % confidence.
 
     Raises
     ------
@@ -192,14 +193,14 @@ def correct_diversity(
 
     Notes
     -----
-    Simulated studies are fitted from scratch, as the study is, and their truths differ as much as the labels leave
-    open: around the one fitted truth alone, errors are smaller than they are.
+    Simulated studies are fitted from scratch, like the study itself, and their true values vary as much as the labels
+    allow. Errors around a single fitted truth would be too small.
     """
     whole_number("simulations", simulations, 0, MeasurementError)
     scale, told = np.asarray(points, dtype=float), np.asarray(labels, dtype=float)
     step, known = float(scale[1] - scale[0]), ~np.isnan(told)
     if not np.allclose(np.diff(scale), step) or not known.any():
-        raise MeasurementError("diversity is corrected by one label at least, on a scale of equal distances")
+        raise MeasurementError("correcting diversity needs at least one label and a scale with equal distances")
     read = np.rint((np.asarray(readings, dtype=float) - scale[0]) / step).astype(int)
     run, k = np.unique(np.asarray(runs), return_inverse=True)[1], len(scale)
     study = Tallies(np.zeros((int(run.max()) + 1, k), dtype=int), np.zeros((int(run.max()) + 1, k, k)))

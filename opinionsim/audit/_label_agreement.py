@@ -15,7 +15,7 @@ from opinionsim.foundation.streams import stream
 #: How far apart two labels are: equal or not, by their ranks, or by their difference on the scale.
 Distance = Literal["nominal", "ordinal", "interval"]
 
-_ONE_VALUE = "all labels are equal, so that agreement by chance is complete"
+_ONE_VALUE = "all labels are equal, so agreement by chance is complete"
 _NO_PAIR = "no text has two labels"
 #: Resamples behind an interval.
 _RESAMPLES = 999
@@ -41,21 +41,21 @@ class Coefficient(NamedTuple):
 
 
 def confusion(first: ArrayLike, second: ArrayLike, points: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:
-    """Number of texts by first and second label.
+    """Count texts by first and second label.
 
     Parameters
     ----------
     first, second : array_like (n,)
-        Labels of the same texts; a text with a NaN in either is left out.
+        Labels of the same texts. Texts with a NaN in either are left out.
     points : array_like (k,)
         Valid labels, lowest first.
     weights : array_like (n,), optional
-        How much each text counts, as the inverse of its inclusion probability; default 1.
+        Weight of each text, such as the inverse of its inclusion probability; default 1.
 
     Returns
     -------
     ndarray (k, k)
-        Rows are first labels, columns second ones.
+        Counts with first labels in rows and second labels in columns.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def confusion(first: ArrayLike, second: ArrayLike, points: ArrayLike, weights: A
 
 
 def cohen_kappa(matrix: ArrayLike, cost: Literal["nominal", "quadratic"] | ArrayLike = "nominal") -> Coefficient:
-    r"""Cohen's kappa of a confusion matrix.
+    r"""Compute Cohen's kappa of a confusion matrix.
 
     :math:`\kappa = 1 - \sum v_{ij} p_{ij} / \sum v_{ij} p_{i\cdot} p_{\cdot j}`.
 
@@ -76,13 +76,13 @@ def cohen_kappa(matrix: ArrayLike, cost: Literal["nominal", "quadratic"] | Array
     matrix : array_like (k, k)
         From :func:`confusion`.
     cost : str or array_like (k, k)
-        What disagreements :math:`v_{ij}` count: ``nominal``, 1 each; ``quadratic``, :math:`(i - j)^2`; or as given, at
-        least 0.
+        Cost :math:`v_{ij}` of a disagreement: ``nominal``, 1 each; ``quadratic``, :math:`(i - j)^2`; or given numbers
+        of at least 0.
 
     Raises
     ------
     MeasurementError
-        If the cost is none of these.
+        If the cost is not one of these.
 
     Notes
     -----
@@ -97,7 +97,7 @@ def krippendorff_alpha(
     distance: Distance = "ordinal",
     weights: ArrayLike | None = None,
 ) -> Coefficient:
-    r"""Krippendorff's alpha of any number of coders.
+    r"""Compute Krippendorff's alpha of any number of coders.
 
     :math:`\alpha = 1 - D_o / D_e`. Each text with :math:`m \ge 2` labels adds its pairs of labels, each pair counting
     :math:`1/(m-1)`, to the matrix of coincidences :math:`o_{ck}`; with its margins :math:`n_c` and their sum n,
@@ -107,13 +107,13 @@ def krippendorff_alpha(
     Parameters
     ----------
     labels : array_like (coders, texts)
-        NaN where a coder has not labelled a text.
+        Labels, with NaN if a coder has not labelled a text.
     points : array_like (k,), optional
-        Valid labels, lowest first; default those that occur.
+        Valid labels, lowest first; by default those that occur.
     distance : str
         ``nominal``, ``ordinal`` or ``interval``.
     weights : array_like (texts,), optional
-        How much each text counts, as the inverse of its inclusion probability; they are brought to a mean of 1.
+        Weight of each text, such as the inverse of its inclusion probability, rescaled to a mean of 1.
 
     Raises
     ------
@@ -141,10 +141,10 @@ def label_counts(labels: np.ndarray, points: ArrayLike) -> np.ndarray:
     """
     valid = np.asarray(points, dtype=float)
     if labels.ndim != 2:
-        raise MeasurementError(f"labels must have one row a coder and one column a text; got shape {labels.shape}")
+        raise MeasurementError(f"labels must have one row per coder and one column per text; got shape {labels.shape}")
     found = labels[:, :, None] == valid
     if stray := sorted(set(labels[~np.isnan(labels) & ~found.any(axis=2)])):
-        raise MeasurementError(f"the label {stray[0]:g} is none of the points {', '.join(f'{x:g}' for x in valid)}")
+        raise MeasurementError(f"the label {stray[0]:g} is not one of the points {', '.join(f'{x:g}' for x in valid)}")
     return np.asarray(found, dtype=float)
 
 
@@ -188,13 +188,13 @@ def bootstrap(parts: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], 
 def coefficients(
     labels: ArrayLike, points: ArrayLike, weights: ArrayLike | None = None, seed: int = 0
 ) -> dict[str, Coefficient]:
-    """Kappas of two coders, and alphas of any number, with intervals over texts.
+    """Compute kappas of two coders and alphas of any number of coders, with intervals over texts.
 
     Parameters
     ----------
     labels, points, weights
-        As for :func:`krippendorff_alpha`; texts with fewer than two labels have a part in ``kappa`` alone, for which
-        NaN, no opinion, is a category of its own.
+        As for :func:`krippendorff_alpha`. Only ``kappa`` uses texts with fewer than two labels; it treats NaN (no
+        opinion) as a category.
     seed : int
         Seed of the resamples.
 
@@ -237,7 +237,7 @@ def _weights(weights: ArrayLike | None, counted: np.ndarray) -> np.ndarray:
     """Weights of texts; those that are counted have a mean of 1, so that sums stay numbers of texts."""
     own = np.ones(len(counted)) if weights is None else np.asarray(weights, dtype=float)
     if own.shape != counted.shape or not (np.isfinite(own).all() and (own >= 0).all()):
-        raise MeasurementError(f"weights must be {len(counted)} finite numbers of at least 0, one a text")
+        raise MeasurementError(f"weights must be {len(counted)} finite numbers of at least 0, one per text")
     own = own * counted
     return np.asarray(own * (counted.sum() / own.sum()) if own.any() else own)
 

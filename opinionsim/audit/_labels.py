@@ -19,34 +19,34 @@ from opinionsim.topics import Claim
 
 
 def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Series[float]]:
-    """Labels from coders' files.
+    """Read labels from coders' files.
 
     Parameters
     ----------
     paths : sequence of str or Path
-        CSV files that :func:`opinionsim.audit.write_files` wrote, their last column filled in.
+        CSV files from :func:`opinionsim.audit.write_files` with the last column filled in.
     sample : Sample
-        The sample they are of.
+        Sample to which the labels belong.
 
     Returns
     -------
     dict of str to Series of float
-        By coder, the label of each code; NaN for no opinion.
+        Labels by code for each coder; NaN for no opinion.
 
     Raises
     ------
     SpecError
-        Naming file and line, if it cannot be read as a table, a label is missing or off the scale, an item is foreign,
-        missing or labelled twice, or a coder has two files.
+        If a file is not a valid table, a label is missing or off the scale, an item is foreign, missing or labelled
+        twice, or a coder has two files. The error names file and line.
     """
     found: dict[str, pd.Series[float]] = {}
     for path in paths:
         coder, labels = _read(Path(path), sample)
         if coder in found:
-            raise SpecError(f"{path}: the coder {coder!r} has another file too; each coder has one")
+            raise SpecError(f"{path}: the coder {coder!r} has another file; give one file per coder")
         for other in (*sample.audit.coders, *found):
             if other != coder and other.casefold() == coder.casefold():
-                raise SpecError(f"{path}: the coder {coder!r} is {other!r} elsewhere; write the name in one way")
+                raise SpecError(f"{path}: the coder {coder!r} is {other!r} elsewhere; use one spelling")
         found[coder] = labels
     return found
 
@@ -63,9 +63,9 @@ def _read(path: Path, sample: Sample) -> tuple[str, pd.Series[float]]:
             continue  # Spreadsheets may save empty rows among the others.
         audit, by, item, mark = (str(unescaped(cell or "")) for cell in told)
         if audit != audit_id or item not in codes:
-            table.refuse(row, f"item {item!r} of audit {audit!r} is none of audit {audit_id}")
+            table.refuse(row, f"item {item!r} of audit {audit!r} does not belong to audit {audit_id}")
         if item in labels:
-            table.refuse(row, f"item {item} is there twice; leave one row of it")
+            table.refuse(row, f"item {item} occurs twice; keep one of its rows")
         if not mark:
             table.refuse(row, f"item {item} has no label; give one of {points}")
         label = number_in(mark, comma=table.comma)
@@ -83,14 +83,15 @@ def _read(path: Path, sample: Sample) -> tuple[str, pd.Series[float]]:
 
 
 def asked(sample: Sample, coder: Classifier) -> pd.Series[float]:
-    """Labels that a chat model gives, by code.
+    """Ask a chat model for labels, by code.
 
     Parameters
     ----------
     sample : Sample
         The sample.
     coder : Classifier
-        One that asks, such as ``load_classifier("chat", scale=sample.scale, model=...)``. It is told claim and text.
+        Classifier that asks a model, such as ``load_classifier("chat", scale=sample.scale, model=...)``. It sees the
+        claim and the text.
     """
     rows = sample.texts[["text", "claim", "topic", "framing"]].itertuples(index=False)
     claims = [(row.text, Claim(str(row.claim), str(row.topic), str(row.framing))) for row in rows]
@@ -99,18 +100,18 @@ def asked(sample: Sample, coder: Classifier) -> pd.Series[float]:
 
 
 def keep(results: Results, sample: Sample, labels: Mapping[str, pd.Series[float]], evidence: str) -> Sample:
-    """Keep labels in the store, in the place of those that their coders gave before; returns the sample with them.
+    """Store labels, replacing earlier labels of the same coders, and return the sample with them.
 
     Parameters
     ----------
     results : Results
-        The results that the sample is of.
+        Results from which the sample was drawn.
     sample : Sample
         The sample.
     labels : mapping of str to Series
-        By coder, labels by code.
+        Labels by code for each coder.
     evidence : str
-        ``human`` or ``model``: who gave them.
+        Who gave the labels: ``human`` or ``model``.
     """
     coders = {**sample.audit.coders, **dict.fromkeys(labels, evidence)}
     audit = replace(sample.audit, coders=coders)
@@ -126,12 +127,12 @@ def keep(results: Results, sample: Sample, labels: Mapping[str, pd.Series[float]
 
 
 def labels_of(results: Results, sample: Sample) -> pd.DataFrame:
-    """The labels of a sample: one row a text in its order, one column a coder; NaN for no opinion.
+    """Return the labels of a sample with one row per text, in its order, and one column per coder; NaN for no opinion.
 
     Raises
     ------
     SpecError
-        If nobody has labelled it.
+        If the sample has no labels.
     """
     with open_store(results.url, write=False) as opened:
         rows = opened.labels(sample.audit.audit_id)
@@ -142,10 +143,10 @@ def labels_of(results: Results, sample: Sample) -> pd.DataFrame:
 
 
 def combined(labels: pd.DataFrame) -> np.ndarray:
-    """One label of each text from those of several coders: their median.
+    """Combine the labels of several coders for each text by their median.
 
-    A text in which more coders find no opinion than find one has none (NaN). With an even number of coders the median
-    can lie between two points.
+    A text has no opinion (NaN) if more coders find none than find one. With an even number of coders, the median can
+    lie between two points.
 
     Parameters
     ----------

@@ -9,20 +9,20 @@ from opinionsim.errors import SpecError
 
 
 def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 0.95) -> float:
-    r"""Half-width that labels of this number leave to the corrected contrast of two mean opinions.
+    r"""Compute the half-width of a corrected contrast of two mean opinions, given the number of labels.
 
     :math:`t_{2n-2} \sqrt{2 \sigma^2 / n}` for n labels in each condition. An instrument that reads a share of the texts
-    as a point drawn at random errs with the variance :math:`\sigma^2 =` `noise` :math:`(k^2 - 1) / 6`, if true opinions
-    take all k points as often. It is what the audit adds; the runs add their own.
+    as random points has errors with the variance :math:`\sigma^2 =` `noise` :math:`(k^2 - 1) / 6`, if true opinions
+    take all k points equally often. This is the contribution of the audit; the runs add their own variance.
 
     Parameters
     ----------
     labels : int
-        Labels a condition, at least 2.
+        Labels per condition, at least 2.
     noise : float
-        Share of readings that are pure chance, in [0, 1].
+        Share of random readings, in [0, 1].
     points : int
-        Points of the scale, next to each other.
+        Number of consecutive points of the scale.
     level : float
         Level of the interval.
 
@@ -35,7 +35,7 @@ def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 
 
     if labels < 2 or points < 2 or not 0 < noise <= 1 or not 0 < level < 1:
         raise SpecError(
-            "an audit needs at least 2 labels a condition, a scale of 2 points, a noise above 0 and at most 1, and a "
+            "an audit needs at least 2 labels per condition, a scale of 2 points, a noise above 0 and at most 1, and a "
             f"level between 0 and 1; got {labels}, {points}, {noise}, {level}"
         )
     variance = noise * (points**2 - 1) / 6
@@ -43,7 +43,7 @@ def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 
 
 
 def plan(target: float, noise: float = 0.3, points: int = 5, level: float = 0.95) -> int:
-    """The smallest number of labels a condition with which the half-width is at most the target.
+    """Find the smallest number of labels per condition for which the half-width is at most the target.
 
     Parameters
     ----------
@@ -61,5 +61,5 @@ def plan(target: float, noise: float = 0.3, points: int = 5, level: float = 0.95
         raise SpecError(f"the half-width must be a number of scale points above 0; got {target!r}")
     found = least(lambda n: half_width(n, noise, points, level), target)
     if found is None:
-        raise SpecError(f"a half-width of {target:g} needs more than 100,000 labels a condition; name a larger one")
+        raise SpecError(f"a half-width of {target:g} needs more than 100,000 labels per condition; give a larger one")
     return found

@@ -29,24 +29,23 @@ _INSTEAD = (("refused", "filtered"), ("off_role",), ("truncated",), ("empty",))
 
 
 def model_card(results: Results) -> dict[str, Any]:
-    """The card of the model that a check asked, from what is stored and nothing else.
+    """Make the card of a checked model from stored results only.
 
     Returns
     -------
     dict
         JSON values: ``model``, its name in specifications; ``settings``, the other fields of ``model``; ``evidence``,
-        ``asked_on``, ``calls``, of which it is made; and ``lines`` by name, each with its ``text``, the ``n`` texts,
-        pairs or calls that it is of, and its ``value`` with the ends ``low`` and ``high`` of its interval of 95 %, None
-        where there is none.
+        ``asked_on``, the number of ``calls``, and ``lines`` by name. Each line has its ``text``, the number ``n`` of
+        texts, pairs or calls, and its ``value`` with the ends ``low`` and ``high`` of its 95 % interval, or None.
 
     Raises
     ------
     SpecError
-        If the results are no check of a model, or a run is not complete.
+        If the results are not a check of a model, or a run is not complete.
     """
     runs, spec, calls = results.runs, results.spec, results.calls
     if "posts" not in set(runs.get(_PART, ())):
-        raise SpecError(f"{results.name!r} is no check of a model; `opinionsim check-model MODEL` makes one")
+        raise SpecError(f"{results.name!r} is not a check of a model; to make one, run `opinionsim check-model MODEL`")
     if set(runs["status"]) != {"complete"}:
         raise none_complete(runs, "for a card")
     assigned = results.agents[["run_id", "agent", "assigned_opinion"]]
@@ -137,7 +136,7 @@ def _line(text: str, n: int, value: float = math.nan, ends: Sequence[float] = ()
 
 
 def card_table(card: dict[str, Any]) -> Table:
-    """A card as a table, beside the cards that come with the package."""
+    """Make a table that compares a card with the cards of the package."""
     words = tomllib.loads((_HERE / "card.toml").read_text(encoding="utf-8"))
     shipped = {title: _HERE / "cards" / f"{name}.json" for name, title in words["references"].items()}
     beside = {title: json.loads(path.read_text(encoding="utf-8")) for title, path in shipped.items()}
@@ -149,4 +148,4 @@ def card_table(card: dict[str, Any]) -> Table:
         rows.append({"line": label, "this model": line["text"], "interval": interval, **others})
     notes = sentences("opinionsim.audit", "card.txt", card=card, beside=beside, enough=_ENOUGH)
     frame = pd.DataFrame(rows).assign(evidence=card["evidence"])
-    return Table.of(f"What {card['model']} does in an agent's place", frame, ["line"], notes, "card")
+    return Table.of(f"How {card['model']} acts as an agent", frame, ["line"], notes, "card")

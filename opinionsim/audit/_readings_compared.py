@@ -24,27 +24,27 @@ _LISTED, _CHARACTERS = 10, 60
 
 
 def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) -> list[Table]:
-    """Tables of how the readings of the same texts agree, of all that the store has.
+    """Make tables that show how all readings of the same texts in the store agree.
 
     Parameters
     ----------
     results : Results
-        Of whose complete runs the texts are.
+        Results, whose complete runs give the texts.
     kind : str, optional
-        Kind of text; default the first that was measured, in the order of the column `texts` of runs.
+        Kind of text; by default the first measured kind, in the order of the column `texts` of runs.
     seed : int
         Seed of the resamples behind intervals.
 
     Returns
     -------
     list of Table
-        Agreement by pair, their confusion, and the texts on which readings differ most. A self-report stands beside
-        the last text of its author; labels are those of the audit drawn last.
+        Agreement by pair, their confusion, and the texts whose readings differ most. Self-reports are compared with the
+        last text of their author. Labels come from the last audit.
 
     Raises
     ------
     SpecError
-        If there is nothing to compare: a single instrument, without self-reports and labels.
+        If there is nothing to compare because there is a single instrument without self-reports or labels.
     """
     runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
     if runs.empty:
@@ -66,7 +66,7 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
         pass  # Nobody has drawn texts to label.
     if len(found) < 2:
         raise SpecError(
-            f"texts of kind {chosen} have the readings of {', '.join(found)} alone; `opinionsim measure` adds those of "
+            f"texts of kind {chosen} have the readings of {', '.join(found)} only; `opinionsim measure` adds those of "
             "another instrument, `measurement.self_report` asks agents, `opinionsim audit sample` draws texts to label"
         )
     evidence = "+".join(sorted(set(runs["evidence"])))
@@ -91,7 +91,7 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
     made: list[tuple[str, str, list[dict[str, Any]], dict[str, str], int]] = [
         ("instruments", "Readings of the same texts", pairs, shown, 2),
         ("confusion-of-instruments", "Readings by readings", counts, {}, 3),
-        ("divided-texts", "Texts on which readings differ most", listed, {}, 2),
+        ("divided-texts", "Texts whose readings differ most", listed, {}, 2),
     ]
     told: dict[str, Any] = {"kind": chosen, "enough": ENOUGH, "listed": _LISTED}
     return [_table(*each, **told) for each in made if each[2]]

@@ -50,12 +50,12 @@ class Sample:
     Attributes
     ----------
     audit : AuditRow
-        What the store keeps.
+        Record of the audit in the store.
     texts : DataFrame
-        One row a text: ``run_id, turn, code, probability`` (of inclusion), ``text``, ``value`` (the instrument's), and
-        the columns of its opinion and of its run. Texts of runs that were begun anew are left out.
+        One row per text: ``run_id, turn, code, probability`` (of inclusion), ``text``, ``value`` (the instrument's
+        reading), and the columns of its opinion and its run. Texts of restarted runs are left out.
     scale : OpinionScale
-        The scale to label on.
+        Scale of the labels.
     """
 
     audit: AuditRow
@@ -71,20 +71,20 @@ class Sample:
         labels: int,
         **told: Any,
     ) -> Table:
-        """A table of what was found of the sample.
+        """Make a table of results on the sample.
 
         Parameters
         ----------
         name, heading : str
-            Name of its files, and its title behind the statement of evidence.
+            Name of its files, and its title after the statement of evidence.
         rows : sequence of mapping, or DataFrame
-            Numbers by name; their evidence is that of the sample where they name none.
+            Numbers by name. Without evidence, they get that of the sample.
         shown : mapping of str to str
-            Names of the columns that are printed, with their headings.
+            Names of the printed columns, with their headings.
         labels : int
-            How many of them name the row.
+            Number of columns that name the row.
         **told
-            What its notes say.
+            Values for its notes.
         """
         frame = pd.DataFrame(rows).assign(audit=self.audit.audit_id)
         if "evidence" not in frame:
@@ -130,9 +130,9 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     rows = rows.assign(read=read)[(read | said) & (rows["kind"] == chosen)]
     rows = rows.sort_values(["run_id", "agent", "read", "turn"], kind="stable").drop(columns="read")
     if rows["scale"].nunique() > 1:
-        raise SpecError("the texts are read on several scales, and labels are on one: name a design with one scale")
+        raise SpecError("texts are read on several scales, but labels need one; choose a design with one scale")
     if between_points(rows):
-        raise SpecError("the opinions are numbers between points; labels, kappa and alpha compare points of a scale")
+        raise SpecError("opinions are numbers between points, but labels, kappa and alpha need points of a scale")
     last = ~rows.duplicated(["run_id", "agent"], keep="last")
     return rows[last | rows["every_report"].astype(bool)].reset_index(drop=True), chosen
 
@@ -147,10 +147,10 @@ def draw(
     results : Results
         The results.
     labels : int
-        Texts a condition; all where a condition has fewer.
+        Texts per condition; all texts if a condition has fewer.
     by : sequence of str, optional
-        Columns of the runs frame that make the conditions, the primary contrast first; default those that the primary
-        contrast of the specification names, else the first condition that varies.
+        Columns of the runs frame that define the conditions, the primary contrast first. By default those that the
+        primary contrast of the specification names, or otherwise the first condition that varies.
     kind : str, optional
         Kind of text, as for :func:`counted_texts`.
     seed : int
@@ -159,7 +159,7 @@ def draw(
     Returns
     -------
     Sample
-        The same arguments give the same sample, for further coders.
+        The sample. The same arguments give the same sample, for further coders.
 
     Raises
     ------
@@ -168,8 +168,8 @@ def draw(
 
     Notes
     -----
-    Within a condition every text has the same inclusion probability. The sample is systematic over the runs in random
-    order, with random order within a run, so that runs are represented as evenly as their number allows.
+    Within a condition, every text has the same inclusion probability. The sample is systematic over runs in random
+    order, with random order within a run, which represents runs as evenly as their number allows.
     """
     whole_number("labels", labels, 1)
     whole_number("seed", seed, 0)
@@ -215,7 +215,7 @@ def _drawn(group: pd.DataFrame, n: int, draws: np.random.Generator) -> pd.DataFr
 
 
 def sample_of(results: Results, audit: str | None = None) -> Sample:
-    """A sample that was drawn from the texts of an experiment.
+    """Return a sample that was drawn from the texts of an experiment.
 
     Parameters
     ----------
@@ -255,25 +255,25 @@ def _sample(results: Results, audit: AuditRow) -> Sample:
     found = texts[generation == texts["generation"]].merge(rows, on=KEYS).merge(said, on=KEYS)
     if found.empty:
         of = audit.sample["design"]
-        what = "draw another sample" if of == results.design else f"it is of design {of}: name that with --design"
-        raise StoreError(f"none of the texts of audit {audit.audit_id} is there in design {results.design}; {what}")
+        what = "draw another sample" if of == results.design else f"it belongs to design {of}; pass --design {of}"
+        raise StoreError(f"none of the texts of audit {audit.audit_id} exists in design {results.design}; {what}")
     return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
 
 
 def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> list[Path]:
-    """Write one CSV file for each coder, and the instructions.
+    """Write one CSV file for each coder and the instructions.
 
-    A file has the claim and the text of each item, and an empty column for the label; nothing in it tells condition,
-    author or what the instrument read. Each coder gets the items in an order of its own.
+    A file has the claim and the text of each item, and an empty column for the label; it does not show condition,
+    author or the instrument's reading. Each coder gets the items in a different order.
 
     Parameters
     ----------
     sample : Sample
         From :func:`draw`.
     coders : sequence of str
-        Names of the coders, which stand in their files.
+        Names of the coders, which their files contain.
     folder : str or Path
-        Where to write; made if it does not exist. No file is replaced.
+        Folder for the files, created if needed. Existing files are not replaced.
 
     Returns
     -------
@@ -283,10 +283,10 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
     Raises
     ------
     SpecError
-        If a name cannot be part of a file's name or comes twice, or a file exists already.
+        If a name is not valid in a file name or occurs twice, or if a file exists.
     """
     if not coders or len(set(coders)) < len(coders) or not all(map(_NAME.fullmatch, coders)):
-        raise SpecError(f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders)!r}")
+        raise SpecError(f"coders must be distinct names made of letters, digits and hyphens; got {', '.join(coders)!r}")
     audit_id, target = sample.audit.audit_id, Path(folder)
     paths = [target / f"{audit_id}-{name}.csv" for name in coders]
     guide = target / f"{audit_id}-instructions.txt"

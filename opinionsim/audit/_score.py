@@ -50,7 +50,7 @@ def judged(results: Results, sample: Sample) -> tuple[pd.DataFrame, list[str]]:
 
 
 def score_tables(results: Results, sample: Sample, *, mirror: bool = False, seed: int = 0) -> list[Table]:
-    """Tables of what labels say of the instrument.
+    """Make tables that compare an instrument with labels.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def score_tables(results: Results, sample: Sample, *, mirror: bool = False, seed
     sample : Sample
         With labels.
     mirror : bool
-        Whether to code the texts again with the claim of the other side.
+        Whether to code the texts again with the opposite claim.
     seed : int
         Seed of resamples.
 
@@ -74,7 +74,7 @@ def score_tables(results: Results, sample: Sample, *, mirror: bool = False, seed
 
 
 def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
-    """Keep in the store what was found for each instrument and model, for tables to state; returns the statements."""
+    """Store the findings for each instrument and model, which tables then state, and return the statements."""
     texts, used = judged(results, sample)
     people, kind = people_of(sample), sample.audit.sample["kind"]
     findings = []
@@ -97,7 +97,7 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
 
 
 def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray, str]:
-    """How an instrument errs, by labels of people.
+    """Estimate the errors of an instrument from labels of people.
 
     Parameters
     ----------
@@ -109,15 +109,15 @@ def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray,
     Returns
     -------
     (ndarray (3, k, k), str)
-        Probability of each reading given the true point: the best estimate, and those in which all errors are as rare,
-        and as common, as the 95 % interval of their rate allows. The text names the audit, and how many labels it has.
+        Probability of each reading given the true point: the best estimate, and estimates with errors as rare and as
+        common as the 95 % interval of their rate allows. The text names the audit and its number of labels.
 
     Raises
     ------
     StoreError
         If there is no such audit.
     SpecError
-        If no person has labelled it.
+        If the sample has no labels from people.
     """
     from scipy.stats import beta
 
@@ -125,7 +125,7 @@ def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray,
     texts, _ = judged(results, sample)
     known = texts[texts[["label", "value"]].notna().all(axis=1)]
     if not people_of(sample) or known.empty:
-        raise SpecError(f"audit {sample.audit.audit_id} has no labels of people; `opinionsim audit score` reads them")
+        raise SpecError(f"audit {sample.audit.audit_id} has no labels from people; add them with `audit score`")
     label, reading = _pair(known, sample)
     pairs = confusion(label, reading, sample.scale.points)
     matrix, wrong = misclassification(pairs), int((label != reading).sum())

@@ -145,10 +145,10 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     if discrete and name == "uniform" and not settings:
         return np.where(u < 0.5, *ends)
     if discrete and name == "uniform":
-        raise SpecError(f"initial: uniform has no {min(settings)!r} here, where it is the two ends of the range alike")
+        raise SpecError(f"initial: uniform has no {min(settings)!r} here, where it is the two ends of the range")
     if discrete and name not in ("share", "levels"):
         raise SpecError(
-            f"initial: opinions of this model are copied, so that no two would be alike; got {name}; valid: uniform "
+            f"initial: this model copies opinions, so no two agents would have equal ones; got {name}; valid: uniform "
             "(the two ends of the range), share, levels"
         )
     return kind.draw(u, ends, **{**kind.defaults, **settings})

@@ -129,7 +129,7 @@ def simulate(
     met = None if pairs is None else _given_pairs(found, pairs, joined)
     if met is not None:
         if given_steps is not None and given_steps != len(met):
-            raise SpecError(f"steps are the {len(met)} of pairs; leave them out")
+            raise SpecError(f"pairs already set {len(met)} steps; leave steps out")
         steps = len(met)
         setup.scheme.update(order="given", pick="given", sides="one")
     numbers: Any = np.arange(replicate, replicate + replicates)
@@ -260,9 +260,9 @@ def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.
     except ValueError:
         given = np.empty(0)
     if given.ndim != 2 or given.shape[1] != 2 or (given.size and given.dtype.kind not in "iu"):
-        raise SpecError(f"pairs must be (speaker, listener), both whole numbers, a step; got {pairs!r:.60}")
+        raise SpecError(f"pairs must be (speaker, listener), two whole numbers, for each step; got {pairs!r:.60}")
     if not len(given):
-        raise SpecError("pairs must hold at least one (speaker, listener)")
+        raise SpecError("pairs must contain at least one (speaker, listener)")
     if given.size and not ((given >= 0) & (given < network.n)).all():
         raise SpecError(f"pairs: agents are 0..{network.n - 1}; got {int(given.min())}..{int(given.max())}")
     alone = given[:, 0] == given[:, 1]
@@ -282,7 +282,7 @@ def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) 
         discrete = setup.model.kind == "discrete"
         levels = initial.get("count", 2) if isinstance(initial, Mapping) and initial.get("kind") == "levels" else 2
         if setup.model.states == "two" and levels != 2:
-            raise SpecError(f"initial: {setup.model.name} knows two opinions; got levels with count {levels!r:.60}")
+            raise SpecError(f"initial: {setup.model.name} has only two opinions; got levels with count {levels!r:.60}")
         drawn = drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
         if drawn.ndim == 3 and setup.model.vector is None:
             raise SpecError(f"initial: {setup.model.name} takes opinions of one dimension; got {drawn.shape[2]}")

@@ -151,7 +151,7 @@ class Trajectories:
             return self.networks
         for name in () if isinstance(names, Mapping) or place == 0 else names:
             if "network" in find_metric(name).needs:
-                raise SpecError(f"{name} needs the network, of which {self.model} keeps those of the start and the end")
+                raise SpecError(f"{name} needs the network, but {self.model} keeps only the first and the last")
         return self.network
 
     def frame(self) -> pd.DataFrame:

@@ -66,7 +66,7 @@ def transition(
     p = found.arrays(found.with_defaults(parameters, span), len(own), span)
     first = None if start is None else np.asarray(start, dtype=float)
     if first is not None and "start" not in found.needs:
-        raise SpecError(f"{found.name} does not go back to initial opinions; leave start out")
+        raise SpecError(f"{found.name} does not use initial opinions; leave start out")
     if first is not None and first.shape != own.shape:
         raise SpecError(f"start must have the shape of before, {own.shape}; got {first.shape}")
 

@@ -1,4 +1,4 @@
-"""What describes agents: equations fitted to what they did, and people who were asked or did the same."""
+"""Compare agents with equations fitted to their behaviour, and with people in the same situation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well answers stand in for those of respondents, item by item, beside baselines of the same answers."""
+"""How well a model's answers match those of respondents, item by item, compared with baselines."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ class ItemAgreement:
     Parameters
     ----------
     item : SurveyItem
-        The item, with what respondents answered.
+        The item, with the answers of respondents.
     weights : ndarray of float, shape (n,), or None
         Weights of the respondents of the survey.
     subgroups : Subgroups
         Subgroups of the respondents of the survey.
     told : Subgroups
-        Those of them that personas tell of, on which answers are regressed.
+        Subgroups that personas mention, which serve as predictors in the regression of answers.
     drawn : ndarray of int, shape (m,)
-        Positions of the respondents whom the model played, drawn by weight.
+        Positions of the respondents that the model played, drawn by weight.
     answers, again : ndarray of float, shape (m,)
-        Position of the model's answer among the options when it was asked, and asked again; NaN where there is none.
+        Position of the model's answer among the options in the first and second asking; NaN if there is none.
 
     Raises
     ------
     SurveyError
-        If none of the respondents who were not drawn has answered, so that no regression can be trained.
+        If no respondent outside the drawn ones has answered, because the regression then has no training data.
 
     Notes
     -----
-    Answers are placed on 0..1, from the first option to the last. A missing answer counts in no measure.
+    Answers lie on 0..1, from the first option to the last. Missing answers do not count in any measure.
     """
 
     def __init__(
@@ -90,8 +90,7 @@ class ItemAgreement:
         self._train = np.flatnonzero(answered & undrawn)
         if not len(self._train):
             raise SurveyError(
-                f"none of the respondents who were not drawn has answered {item.name!r}; there is nothing to train the "
-                "regression on"
+                f"no respondent outside the sample has answered {item.name!r}, so the regression has no training data"
             )
         self._survey = np.where(answered, self._weights, 0.0)
         self._y = np.nan_to_num(item.answers) / self._steps
@@ -103,7 +102,7 @@ class ItemAgreement:
 
     @property
     def trained_on(self) -> int:
-        """Number of respondents that the regression has seen: those who were not drawn and have answered."""
+        """Number of respondents in the regression's training data: those who answered and were not drawn."""
         return len(self._train)
 
     @cached_property
@@ -127,12 +126,12 @@ class ItemAgreement:
         return predict_multinomial(fitted, x[self._drawn])
 
     def measures(self, counts: np.ndarray) -> _Measured:
-        """All measures, by measure and by whose answers they are of.
+        """Compute all measures, by measure and by source of the answers.
 
         Parameters
         ----------
         counts : ndarray, shape (m,)
-            How often each drawn respondent counts.
+            Number of times that each drawn respondent counts.
         """
         found: _Measured = {}
         for whose, answers in (("model", self.answers), ("respondents", self.own)):
@@ -180,13 +179,13 @@ class ItemAgreement:
         }
 
     def subgroups(self) -> pd.DataFrame:
-        """Means of the subgroups that are compared.
+        """Means of the compared subgroups.
 
         Returns
         -------
         DataFrame
             One row per subgroup: ``variable``, ``value``; ``n``, ``effective_n``, ``mean`` and ``standard_error`` of
-            the survey; the same of the model with ``model_`` before the name; and ``difference``, model less survey.
+            the survey; the same for the model with the prefix ``model_``; and ``difference``, model minus survey.
         """
         rows = []
         everyone = self._survey > 0
@@ -211,14 +210,14 @@ def intervals(items: list[ItemAgreement]) -> pd.DataFrame:
     Parameters
     ----------
     items : list of ItemAgreement
-        Items that were asked of the same drawn respondents, at least one.
+        Items with the same drawn respondents, at least one.
 
     Returns
     -------
     DataFrame
-        One row for each ``item`` (``all`` for the mean over items, where there are several), ``measure`` and ``of``,
-        whose answers it is of, with ``value``, ``low`` and ``high``: 1.96 bootstrap standard errors to either side,
-        within the range of the measure. Respondents are resampled with all their answers.
+        One row for each ``item`` (``all`` for the mean over several items), ``measure`` and ``of`` (the source of the
+        answers), with ``value``, ``low`` and ``high``, which lie 1.96 bootstrap standard errors to either side, within
+        the range of the measure. The bootstrap resamples respondents with all their answers.
     """
     rows = []
     for key, value, half in resampled(len(items[0].own), partial(_all, items), "survey intervals"):
@@ -230,10 +229,10 @@ def intervals(items: list[ItemAgreement]) -> pd.DataFrame:
 def resampled(
     n: int, measures: Callable[[np.ndarray], Mapping[_Key, float]], name: str
 ) -> Iterator[tuple[_Key, float, float]]:
-    """Each measure of `n` units with half of its 95 % interval, 1.96 bootstrap standard errors.
+    """Compute each measure of `n` units with the half-width of its 95 % interval, 1.96 bootstrap standard errors.
 
-    `measures(counts)` takes how often each unit counts, (n,). Half is NaN where most resamples leave a measure
-    undefined, and where all give it the same value. `name` is that of the draws.
+    `measures(counts)` takes the number of times that each unit counts, (n,). The half-width is NaN if a measure is
+    undefined in most resamples or has the same value in all of them. `name` is the name of the draws.
     """
     draws = stream(0, name).multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
     drawn = [measures(counts) for counts in draws]
@@ -264,16 +263,15 @@ def fit_multinomial(x: np.ndarray, y: np.ndarray, weights: np.ndarray, n_options
     y : ndarray of int, shape (n,)
         Option that each respondent chose, from 0.
     weights : ndarray of float, shape (n,)
-        Weight of each respondent, none negative, some positive; only their ratios count.
+        Weight of each respondent, at least 0 and not all 0; only their ratios matter.
     n_options : int
         Number of options k.
 
     Returns
     -------
     ndarray, shape (p + 1, k)
-        Coefficients of each option, that of the constant first; only differences between options have a meaning. They
-        maximise sum w log P(y | x) less half the sum of squared coefficients, the constants left out, with weights of
-        mean 1.
+        Coefficients of each option, the constant first; only differences between options have a meaning. They maximise
+        sum w log P(y | x) minus half the sum of squared coefficients without the constants, with weights of mean 1.
     """
     from scipy.optimize import minimize
     from scipy.special import log_softmax
@@ -309,12 +307,12 @@ def linear_coefficients(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np
     x : ndarray, shape (n, p)
         Predictors.
     y, weights : ndarray of float, shape (n,)
-        What is regressed, and the weights.
+        Dependent variable and weights.
 
     Returns
     -------
     ndarray of float, shape (p,)
-        Those of least length where predictors depend on one another; exactly 0 where there is no effect.
+        Coefficients; the shortest vector if predictors are linearly dependent, and exactly 0 if there is no effect.
     """
     design = np.column_stack([np.ones(len(x)), x])
     weighted = design.T * weights

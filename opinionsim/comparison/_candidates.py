@@ -1,4 +1,4 @@
-"""What may explain changes of opinion: classic models, and baselines in which nobody influences anybody."""
+"""Possible explanations of opinion change: classic models, and baselines without influence among agents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOISE_PRIOR = {"error": (1.0, 9.0), "near": (3.0, 1.0)}
 
 
 class Bounds(NamedTuple):
-    """A parameter that is fitted: its name, its ends, and whether distances are compared with it."""
+    """A parameter to fit: its name, its bounds, and whether the model compares distances with it."""
 
     name: str
     low: float
@@ -42,21 +42,21 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A way in which opinions may change when agents read.
+    """A possible rule for opinion change when agents read.
 
     Attributes
     ----------
     name : str
         Its name in tables.
     model : ClassicModel or None
-        The model that says what reading does; None where it does nothing.
+        The model of the effect of reading; None if reading has no effect.
     fixed : mapping
-        Parameters of the model that are given, not fitted.
+        Parameters of the model with given values, which are not fitted.
     innate : str
-        What moves an opinion by itself at every update: ``pull`` towards a point, ``shift`` by a distance, ``anchor``
-        back to the initial opinion, in a share of agents, or nothing.
+        How an opinion moves at every update without influence: ``pull`` towards a point, ``shift`` by a distance,
+        ``anchor`` back to the initial opinion in a share of agents, or not at all.
     shuffled : bool
-        Whether agents are taken to have read others' messages than they did.
+        Whether the candidate assumes that agents read other messages than those they read.
     """
 
     name: str
@@ -67,16 +67,16 @@ class Candidate:
 
     @property
     def influence(self) -> bool:
-        """Whether the candidate says that agents change by what they read."""
+        """Whether messages change opinions in this candidate."""
         return self.model is not None and not self.shuffled
 
     @property
     def at_once(self) -> bool:
-        """Whether all messages of an update count at once, so that only updates by one message can be predicted."""
+        """Whether all messages of an update count at once; the candidate then only predicts updates by one message."""
         return self.model is not None and self.model.update is None
 
     def bounds(self, grid: Grid, noise: bool) -> list[Bounds]:
-        """Parameters that are fitted, with those of misreading if there is `noise` to fit."""
+        """Parameters to fit, including those of misreading if there is `noise` to fit."""
         width = grid.high - grid.low
         found = [_bounds(name, self.declared[name], width) for name in self._free(grid)]
         if self.model is not None:
@@ -129,7 +129,7 @@ class Candidate:
         return not np.array_equal(from_low, from_high)
 
     def rule(self, values: Mapping[str, float], grid: Grid) -> Moves:
-        """What reading does, at given values of the parameters."""
+        """Effect of reading at given values of the parameters."""
         steps = self._steps({name: values[name] for name in self.declared if name in values}, grid)
         kinds, (pull, towards) = (
             np.ones((1, len(grid))),
@@ -147,12 +147,12 @@ class Candidate:
         return Moves(steps, stay, values["jump"], below, above, kinds)
 
     def unfit(self, study: Updates) -> str:
-        """Why the candidate cannot have produced such updates; empty where it can have.
+        """Explain why the candidate cannot have produced such updates; empty if it can.
 
         Raises
         ------
         SpecError
-            If a parameter that is given is not valid on such a scale.
+            If a given parameter is not valid on this scale.
         """
         model = self.model
         if model is None:
@@ -162,13 +162,13 @@ class Candidate:
         if model.states == "traits":
             return "its opinions are traits, not points of a scale"
         if model.ties is not None:
-            return "its ties change with opinions, and here it is on record who read whom"
+            return "its ties change with opinions, but here the record fixes who read whom"
         if model.carried:
             return "agents carry more than an opinion from update to update"
         if not np.isfinite(model.range).all():
             return "its opinions have no bounds"
         if self.at_once and not study.one_message and np.diff(study.first_read).max(initial=0) > 1:
-            return "it takes all messages of an update at once, and {} of {} updates follow one".format(*study.by_one)
+            return "it reads all messages of an update at once, and {} of {} updates follow one".format(*study.by_one)
         low, high = float(study.points[0]), float(study.points[-1])
         # What is given must be valid; what else is refused is a reason.
         model.arrays(model.with_defaults(self.fixed, (low, high)), 1, (low, high))
@@ -210,25 +210,25 @@ def named(models: Iterable[str] | Mapping[str, Mapping[str, Any]] | None) -> lis
     Parameters
     ----------
     models : iterable of str, or mapping of str to mapping, optional
-        Names of classic models, or names with parameters that are given. Default: :data:`DEFAULT`.
+        Names of classic models, or names with fixed parameters. Default: :data:`DEFAULT`.
 
     Raises
     ------
     SpecError
-        If a name or a parameter is unknown, a name occurs twice, or is none.
+        If a name or parameter is unknown, or a name occurs twice or is not a name.
     """
     given = DEFAULT if models is None else [models] if isinstance(models, str) else models
     names = list(given)
     if unnamed := [each for each in names if not isinstance(each, str)]:
         raise SpecError(
-            f"models must be names, that of a model of your own its import path, as in own:Pull; got an object of the "
-            f"class {type(unnamed[0]).__name__}"
+            "models must be names, or the import path of your own model, such as own:Pull; got an object of class "
+            f"{type(unnamed[0]).__name__}"
         )
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise SpecError(f"models must be distinct; {repeated[0]!r} is given twice")
     if not names:
-        raise SpecError("models must name one model at least; leave it out for the usual ones")
+        raise SpecError("models must name at least one model; leave it out to use the default models")
     found = []
     for name in names:
         model = find_model(name)

@@ -1,4 +1,4 @@
-"""Whether a classic model explains a store of runs, and whether influence is needed at all."""
+"""Tests whether a classic model explains the runs of a store, and whether the explanation needs influence."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def compare(
         Names of classic models, import paths of your own, or names with fixed parameters. Default: voter, degroot,
         friedkin-johnsen, deffuant, jager-amblard and lorenz.
     noise : float, (float, float, float), array_like (k, k) or (3, k, k), or "audit", optional
-        Error model of the ratings: a rate of errors, four in five of which fall on a neighbouring point; a matrix of
-        misclassification, true by read; either of these with its values at the ends of its interval; or ``audit``, the
-        errors that people's labels show in the last audit (:func:`opinionsim.audit.misreadings`). Default: rate and
-        share of neighbours are fitted with everything else, with prior densities of the beta family (rate: 2 and 10,
-        share: 4 and 2).
+        Error model of the ratings: a rate of errors, four in five of which fall on a neighbouring point; a
+        misclassification matrix, true by read; either of these with its values at the ends of its interval; or
+        ``audit``, the errors that people's labels revealed in the last audit (:func:`opinionsim.audit.misreadings`). By
+        default, the function fits the rate and the share of neighbours together with everything else, with beta prior
+        densities (rate: 2 and 10, share: 4 and 2).
     margin : float
-        Scale points moved for each point of discrepancy below which influence counts as absent, > 0.
+        Threshold below which influence counts as absent, in scale points moved per point of discrepancy, > 0.
     cells : str or sequence of str, optional
         Conditions to explain; by default all.
     wording : str, optional
@@ -95,8 +95,8 @@ def compare(
     Returns
     -------
     Comparison
-        Frames of events, fits, scores, findings and trust. The findings list conditions with only one block, and those
-        that no model can have produced, as not compared.
+        Frames of events, fits, scores, findings and trust. Conditions with only one block, and conditions that no model
+        can have produced, appear in the findings as not compared.
 
     Raises
     ------
@@ -152,11 +152,11 @@ def _lacking(study: Updates, candidates: Sequence[Candidate]) -> str:
     """Why a condition cannot be compared; empty where it can be."""
     unfit = {each.name: each.unfit(study) for each in candidates}
     if all(unfit.values()):
-        return f"no model of those named can have produced its updates ({'; '.join(map(': '.join, unfit.items()))})"
+        return f"none of the given models can produce its updates ({'; '.join(map(': '.join, unfit.items()))})"
     if not study.updated.any():
-        return "numbers are compared by updates by one message, with it and the opinion just before on record: none"
+        return "numbers need updates after a single message with a recorded opinion just before; there are none"
     if len(set(study.blocks)) < 2:
-        return "it has one block, and scores are those of blocks that were held out; raise replicates"
+        return "it has one block, but scores need held-out blocks; raise replicates"
     return ""
 
 
@@ -246,7 +246,7 @@ def _noise(noise: Any, k: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
     if given.shape in ((k, k), (3, k, k)):
         if (given < 0).any() or not np.allclose(given.sum(axis=-1), 1.0):
             raise SpecError(
-                "each row of a matrix of misclassification, one a true point, must hold shares that sum to 1"
+                "each row of a misclassification matrix (one per true point) must contain shares that sum to 1"
             )
         # What a matrix rules out would rule out a candidate for good.
         matrices = [(1.0 - _LEAST) * each + _LEAST / k for each in given.reshape(-1, k, k)]

@@ -1,4 +1,4 @@
-"""Figures: what was found in each condition, and people beside those in their places."""
+"""Figures of the findings in each condition, and of people compared with models in their places."""
 
 from __future__ import annotations
 
@@ -123,7 +123,8 @@ def people_figure(table: Table) -> Figure:
     Returns
     -------
     Figure
-        Above, measures with 95 % intervals; below, the mean change by first opinion, people's with their interval.
+        The upper part shows measures with 95 % intervals; the lower part shows the mean change by first opinion, with
+        an interval for people.
     """
     from matplotlib.figure import Figure
 

@@ -17,7 +17,7 @@ _SAID = ("tweet", "message_sent")
 
 
 def read_debate(folder: str | Path) -> pd.DataFrame:
-    """The opinions and messages of all groups below a folder, as the mapping ``debate`` reads them.
+    """Read the opinions and messages of all groups in a folder, in the form that the mapping ``debate`` expects.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def read_debate(folder: str | Path) -> pd.DataFrame:
     DataFrame
         One row per opinion or message: ``group``, ``topic``, ``person``, ``wave`` (0 the first opinion, 1 the rounds, 2
         the last opinion), ``order``, ``kind``, ``text``, ``rating`` (1 to 6, NaN for messages) and ``recipient`` (None
-        for all). Rows that are marked as not valid are left out.
+        for all). Rows marked as invalid are left out.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def read_debate(folder: str | Path) -> pd.DataFrame:
     files = sorted(Path(folder).rglob("*.csv"))
     rows = [row for file in files for row in _group(file)]
     if not rows:
-        raise SpecError(f"{folder}: no .csv file of a group below it; give the folder raw or golden of the data set")
+        raise SpecError(f"{folder}: contains no .csv files of groups; give the folder raw or golden of the data set")
     return pd.DataFrame(rows)
 
 
@@ -48,7 +48,7 @@ def _group(file: Path) -> Iterator[dict[Any, Any]]:
     """The rows of one group."""
     table = pd.read_csv(file)
     if absent := [name for name in _COLUMNS if name not in table.columns]:
-        raise SpecError(f"{file}: lacks {', '.join(map(repr, absent))}, which files of groups have")
+        raise SpecError(f"{file}: lacks {', '.join(map(repr, absent))}, which group files must have")
     valid = table["validity"].isna() | (table["validity"] == "VALID")
     events = table[valid & table["worker_id"].notna()].sort_values("event_order", kind="stable")
     said = events["event_type"].isin(_SAID)

@@ -1,4 +1,4 @@
-"""What opinions at the end are made of, each part the difference of cells that differ in one thing."""
+"""Decompose final opinions into parts, each a difference between cells that differ in one respect."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _EQUATIONS: Mapping[str, _Sum] = {
 def decompose(
     results: Results, *, kind: str = "report", wording: str | None = None, estimand: Estimand | None = None
 ) -> Table:
-    """Topic prior, agreement bias, anchoring, first speaker and social influence, each by one equation of two cells.
+    """Estimate topic prior, agreement bias, anchoring, first speaker and social influence, each from two cells.
 
     Parameters
     ----------
     results : Results
         Loaded results; runs that are not complete are left out.
     kind : str
-        Kind of text whose opinions count as those at the end.
+        Kind of text whose opinions count as final opinions.
     wording : str, optional
         Prompt pack whose runs count; default that of the run begun last.
     estimand : str, optional
@@ -74,30 +74,31 @@ def decompose(
     Returns
     -------
     Table
-        One row per part and condition. The frame has the axes that tell conditions apart,
-        ``part, equation, cell, control, value, value_ci_low, value_ci_high``, what the interval rests on, ``p`` (NaN
-        where evidence is scripted or mixed), ``claim`` (``effect`` where chance decided who read whom, else
-        ``association`` or ``description``), ``missing`` (the cell without which there is no value, with the line of a
-        specification that supplies it) and ``evidence`` (``mixed`` where the cells of a condition differ in it).
+        One row per part and condition. The frame has the axes that tell conditions apart, ``part, equation, cell,
+        control, value, value_ci_low, value_ci_high``, the basis of the interval, ``p`` (NaN where evidence is scripted
+        or mixed), ``claim`` (``effect`` if chance decided who read whom, else ``association`` or ``description``),
+        ``missing`` (the missing cell that the value needs, with the line of a specification that adds it) and
+        ``evidence`` (``mixed`` if the cells of a condition differ in it).
 
     Raises
     ------
     MeasurementError
-        If no run is complete, or no reader was measured in any.
+        If no run is complete, or no run has a measured reader.
 
     Notes
     -----
-    B is the mean opinion of the claim at the end. The topic prior is half of what the true claim has over the false
-    one, and the agreement bias what both have, without interaction. Anchoring is what the memory of own reports adds to
-    the hold of the assigned opinion. The first speaker is drawn, so that the slope over blocks is an effect on the
-    others; values of blocks are jackknife pseudo-values. Social influence is in scale points moved for each point of
-    the message; the opinion before is held equal, so that regression to the mean is none. Non-additivity is half of
-    what interaction adds under one framing and not under the other.
+    B is the mean final opinion of the claim. Without interaction, the topic prior is half the difference between the
+    true and the false claim, and the agreement bias is the part that both share. Anchoring is the increase in the
+    effect of the assigned opinion when agents remember their own reports. The first speaker is drawn at random, so the
+    slope over blocks is an effect on the other agents; values of blocks are jackknife pseudo-values. Social influence
+    is measured in scale points moved per point of the message. It holds the previous opinion constant, so regression to
+    the mean does not count as influence. Non-additivity is half the part of the interaction effect that occurs under
+    one framing but not under the other.
     """
     every, opinions, _, turns = results.counted()
     runs, _ = one_wording(every[every["status"] == "complete"], wording)
     if runs.empty:
-        raise MeasurementError("no run is complete, so there is nothing to take apart; carry the experiment out first")
+        raise MeasurementError("no run is complete, so there is nothing to decompose; run the experiment first")
     numbers = _numbers(runs, stance_rows(runs, opinions), turns, events(results, wording), kind)
     axes = [axis for axis in condition_axes(runs) if axis not in _PARTS and not axis.startswith("interaction.")]
     records, made = [], []
@@ -176,7 +177,7 @@ def _supplied(kind: str, framing: str | None, group: pd.DataFrame) -> str:
     if framing is not None and framing not in set(group["framing"]):
         return f"the framing {framing}; under sweep, `topic.framing: [truth, falsehood]`"
     if set(group["evidence"]) == {"equation"}:
-        return f"{kind}, which equations take no part in"
+        return f"{kind}, which equations do not support"
     size = "reports: 3" if kind == "independent" else f"steps: {group['steps'].max()}"
     return f"a cell of kind {kind}; under sweep, as an entry of interaction, `{{kind: {kind}, {size}}}`"
 

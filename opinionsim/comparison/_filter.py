@@ -1,4 +1,4 @@
-"""One pass over the turns of runs: what agents are likely to think, given all that was measured before."""
+"""One pass over the turns of runs that estimates agents' opinions from all earlier measurements."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _RARE = 1e-5
 
 
 class Moves(NamedTuple):
-    """What happens to the opinion of an agent that reads a message, on a grid.
+    """Effect of reading a message on an agent's opinion, on a grid.
 
     Attributes
     ----------
     steps : Steps or None
-        The model's step; None where nothing that is read matters.
+        The model's step; None if messages have no effect.
     stay, jump : float
-        Probabilities that the opinion stays as it is, and that it becomes any other, whatever the model says.
+        Probabilities that, regardless of the model, the opinion stays unchanged or jumps to any other value.
     below, above : ndarray (S, G)
-        Where the innate pull then leads agents of each kind; see :meth:`Grid.moved`.
+        Destination of the innate pull for each kind of agent; see :meth:`Grid.moved`.
     kinds : ndarray (S, G)
-        Shares of the kinds of agents by their initial opinion, for those that go back to it: the bin in which it is,
-        and whether they do. All are of one kind where nothing goes back.
+        Shares of the kinds of agents. A kind is the bin of the initial opinion and whether the agent returns to it.
+        There is only one kind if no agent returns.
     """
 
     steps: Steps | None
@@ -147,7 +147,7 @@ def _drawn(chances, word):
 
 
 def predict(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread: np.ndarray) -> np.ndarray:
-    """Logarithm of the probability of each rating, given all before it in its run; 0 where there is none.
+    """Log probability of each rating, given all earlier ones in its run; 0 for turns without a rating.
 
     Parameters
     ----------
@@ -156,17 +156,17 @@ def predict(study: Updates, grid: Grid, prior: np.ndarray, rule: Moves, misread:
     grid : Grid
         The grid.
     prior : ndarray (G,)
-        Distribution of opinions before anything is known.
+        Distribution of opinions before any measurement.
     rule : Moves
-        What reading does.
+        Effect of reading.
     misread : ndarray (k, k)
-        Matrix of misclassification, true by read.
+        Misclassification matrix, true by read.
 
     Returns
     -------
     ndarray (M,)
-        One number per turn; 0 also where an update is passed over. Each run counts alone, so that results are the same
-        however runs are put together.
+        One number per turn; 0 also for updates that are skipped. Runs are independent, so the result does not depend on
+        how they are combined.
     """
     out = np.zeros(len(study.agent))
     compiled(_pass)(*_arrays(study), study.rating, *_given(study, grid, prior, rule, misread), _RARE, out)
@@ -183,10 +183,10 @@ def draw(
     *,
     begun: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Opinions and ratings of the same turns, drawn anew: (M,) of float, and (M,) of positions on the scale.
+    """Draw new opinions and ratings for the same turns: (M,) floats and (M,) positions on the scale.
 
-    With `begun`, agents begin with opinions that their first ratings on record leave likely. After updates that are
-    passed over they always go on with such.
+    With `begun`, agents start from opinions drawn given their first recorded ratings. After skipped updates, they
+    always continue from such opinions.
     """
     given = np.where(study.passed_over, study.rating, study.begun if begun else -1)
     words = rng.random((len(study.agent) + len(study.reads), 3))

@@ -1,4 +1,4 @@
-"""What is found of each condition, in frames and in words."""
+"""Findings for each condition, in frames and in words."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """What was found in one condition.
+    """Findings for one condition.
 
     Attributes
     ----------
     study : Updates
         Its updates.
     problem : Problem
-        The same with how ratings are read.
+        The study, with the error model of its ratings.
     fits : tuple of Fit
-        Every candidate that can have produced them, at its optimum.
+        Every candidate that can have produced the updates, at its optimum.
     unfit : dict of str to str
-        Why others cannot.
+        Reasons why other candidates cannot have produced them.
     scores : ndarray (R, C)
         Mean log score of the updates of each held-out run, by fit.
     reachable : ndarray (R,)
-        The same by a table of shares.
+        The same for predictions from a table of shares.
     noise : str
-        Where the errors of ratings are taken from.
+        Source of the errors of ratings.
     gain : (float, float)
-        What influence adds to the mean score of a run, and its standard error; see :func:`_gain`.
+        Gain in the mean score of a run due to influence, and its standard error; see :func:`_gain`.
     trust : Trust
-        Studies drawn from the fit of the finding.
+        Studies simulated from the fit behind the finding.
     intervals : dict of str to (float, float)
         95 % intervals of the parameters of the best candidate.
     withheld : tuple of str
-        Reasons why no finding is given.
+        Reasons to withhold the finding.
     absent : bool
-        Whether influence is shown to be below the margin.
+        Whether the data show that influence is below the margin.
     free : DataFrame
         Free runs of the best candidates with and without influence; see :func:`free_runs`.
     """
@@ -77,7 +77,7 @@ class Explained:
 
     @cached_property
     def ties(self) -> list[str]:
-        """Candidates within one standard error of the best, which among them is the first."""
+        """Candidates within one standard error of the best, the best first."""
         found = [self.fits[self.best].candidate.name]
         for place, each in enumerate(self.fits):
             mean, error = paired(self.study, self.scores[:, self.best], self.scores[:, place])
@@ -87,7 +87,7 @@ class Explained:
 
     @cached_property
     def alone(self) -> str:
-        """What agents do by themselves: persistence, unless the best baseline beats it by two standard errors."""
+        """Behaviour without influence: persistence, unless the best baseline beats it by two standard errors."""
         places = {each.candidate.name: place for place, each in enumerate(self.fits) if each.candidate.model is None}
         means = self.scores.mean(axis=0)
         best = max(places, key=lambda name: means[places[name]])
@@ -96,7 +96,7 @@ class Explained:
 
     @property
     def finding(self) -> str:
-        """What can be said, as :attr:`Comparison.findings` lists it."""
+        """The finding, as in :attr:`Comparison.findings`."""
         if self.withheld:
             return "withheld"
         if not self.trust.adequate:
@@ -160,16 +160,16 @@ class Explained:
 
 
 class Comparison:
-    """How well classic models, and baselines in which nobody influences anybody, explain the runs of a store.
+    """How well classic models, and baselines without influence among agents, explain the runs of a store.
 
-    Every frame has ``cell`` and ``evidence``; of scripted runs, a finding is one about the script.
+    Every frame has the columns ``cell`` and ``evidence``. Findings from scripted runs describe only the script.
 
     Attributes
     ----------
     events : DataFrame
         Updates on record; see :func:`events`.
     margin : float
-        Strength of influence below which it counts as absent, scale points for each point of discrepancy.
+        Threshold below which influence counts as absent, in scale points per point of discrepancy.
     """
 
     def __init__(
@@ -183,14 +183,14 @@ class Comparison:
         self._explained, self._left_out = explained, left_out
 
     def plot(self) -> Figure:
-        """Draw a row per condition: response curve, scores, and free runs beside the record.
+        """Draw a row of panels per condition with response curve, scores, and free runs compared with the record.
 
         Returns
         -------
         Figure
-            The response curve of the record with its 95 % band by block, and those of studies drawn from the best
-            candidates with and without influence; scores with standard errors, filled where they tie with the best;
-            mean opinion and diversity over time on record, and the 95 % bands of these candidates let loose.
+            The response curve of the record with its 95 % band by block, and the curves of studies simulated from the
+            best candidates with and without influence; scores with standard errors, filled if they tie with the best;
+            and recorded mean opinion and diversity over time with the 95 % bands of free runs of these candidates.
         """
         return comparison_figure(self._explained)
 
@@ -200,7 +200,7 @@ class Comparison:
 
         Columns: cell, candidate, parameter, value, low and high (95 % interval, of the parameters of the best
         candidate), objective (log likelihood and log density of the noise), reason (why a candidate cannot have
-        produced such updates; its other columns are missing then), evidence.
+        produced such updates, in which case its other columns are missing), evidence.
         """
         return self._frame(Explained.fit_rows)
 
@@ -208,11 +208,11 @@ class Comparison:
     def scores(self) -> pd.DataFrame:
         """One row per condition and candidate, the best first.
 
-        Columns: cell, candidate, influence (whether it says that agents change by what they read), score (mean log
-        score of an update in a held-out run, averaged over runs), standard_error (over blocks, as the other one is),
-        behind (difference to the best, paired by run) with behind_error, tie (within one standard error of the best),
-        reached (share of the way from persistence to a table of shares by own rating and message; missing where
-        opinions are exact), n_runs, evidence.
+        Columns: cell, candidate, influence (whether messages change opinions in it), score (mean log score of an update
+        in a held-out run, averaged over runs), standard_error (over blocks), behind (difference from the best, paired
+        by run) with behind_error (also over blocks), tie (within one standard error of the best), reached (share of the
+        way from persistence to a table of shares by own rating and message; missing if opinions are exact), n_runs,
+        evidence.
         """
         return self._frame(Explained.score_rows)
 
@@ -222,8 +222,8 @@ class Comparison:
 
         Columns: cell, finding (``influence``, ``persistence``, ``no interaction needed``, ``none adequate``,
         ``undecided``, ``withheld`` or ``not compared``), best (candidate), ties (those within one standard error, the
-        best first), gain (of influence, in the mean log score of an update, over the candidate without it that comes
-        nearest) with gain_error, why (reasons to withhold, or not to compare), statement (the finding in a sentence),
+        best first), gain (of influence, in the mean log score of an update, over the closest candidate without it) with
+        gain_error, why (reasons to withhold the finding or not to compare), statement (the finding in a sentence),
         n_runs, n_blocks, n_updates, evidence.
         """
         rows = []
@@ -258,13 +258,14 @@ class Comparison:
 
     @cached_property
     def trust(self) -> pd.DataFrame:
-        """One row per condition and parameter of the fit from which studies were drawn.
+        """One row per condition and parameter of the fit from which studies were simulated.
 
         Columns: cell, candidate (that fit), parameter, truth, mean and sd (of its estimates in these studies), claimed
-        (share of them in which influence was claimed), recovered (share in which that was right), gap (to the table of
-        shares, in the mean log score of an update) and worst_gap (the largest in the drawn studies), drift (distance of
-        the mean opinion from its course in the drawn studies, scale points) and worst_drift, n_studies, noise (whether
-        errors of ratings are fitted, given, or those of an audit), evidence.
+        (share of these studies in which the analysis claimed influence), recovered (share in which the claim was
+        correct), gap (to the table of shares, in the mean log score of an update) and worst_gap (the largest in the
+        simulated studies), drift (distance of the mean opinion from its course in the simulated studies, in scale
+        points) and worst_drift, n_studies, noise (whether errors of ratings are fitted, given, or from an audit),
+        evidence.
         """
         return self._frame(Explained.trust_rows)
 

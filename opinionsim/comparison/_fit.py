@@ -1,4 +1,4 @@
-"""Fits of candidates to a study by maximum likelihood, with what is nested in them as a start."""
+"""Maximum likelihood fits of candidates to a study, starting from nested candidates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SCANNED = 41
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The ratings of a study, and how they are read.
+    """The ratings of a study, with their error model.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class Problem:
     noise : ndarray (k, k) or None
         Matrix of misclassification, true by read; None to fit its two parameters.
     known : ndarray (G,) or None
-        Distribution of opinions before anything is known; None to take it from the study.
+        Distribution of opinions before any measurement; None to take it from the study.
     kept : KeptFits
-        Where fits are looked up, and kept.
+        Cache of fits.
     """
 
     study: Updates
@@ -60,7 +60,7 @@ class Problem:
     ladder: ClassVar[tuple[Mapping[str, float], ...]] = (MappingProxyType({}),)
 
     def over(self, study: Updates, prior: np.ndarray | None = None) -> Problem:
-        """The same with other turns; with a `prior`, that one instead of their own."""
+        """Return the same problem with other turns, and with `prior` instead of their own prior if given."""
         return replace(self, study=study, known=prior)
 
     @cached_property
@@ -70,7 +70,7 @@ class Problem:
 
     @cached_property
     def prior(self) -> np.ndarray:
-        """Distribution of opinions before anything is known, (G,): shares of first ratings, smoothed by half of one."""
+        """Distribution of opinions before any measurement, (G,): shares of first ratings, smoothed by half a count."""
         if self.known is not None:
             return self.known
         study, k = self.study, len(self.study.points)
@@ -85,9 +85,9 @@ class Problem:
         return digest(repr([type(self).__name__, *(np.asarray(each).tolist() for each in arrays)]))
 
     def optimum(self, candidate: Candidate, search: Callable[[], Optimum], *given: Any) -> Fit:
-        """The optimum that is kept of a candidate and what is `given` to the search, else the one that it finds.
+        """Return the cached optimum for a candidate and the arguments `given` to the search, or run the search.
 
-        Of a model of the user's own none is kept.
+        Optima of user-defined models are not cached.
         """
         model = candidate.model and candidate.model.name
         if model is not None and model not in MODELS:
@@ -97,11 +97,11 @@ class Problem:
         return Fit(candidate, *self.kept.optimum(digest(repr([self._content, named, given])), search))
 
     def bounds(self, candidate: Candidate) -> list[Bounds]:
-        """Parameters of a candidate that are fitted."""
+        """Parameters of a candidate to fit."""
         return candidate.bounds(self.grid, self.noise is None)
 
     def misread(self, values: Mapping[str, float]) -> np.ndarray:
-        """The matrix of misclassification at given values."""
+        """Misclassification matrix at given values."""
         if self.noise is not None:
             return self.noise
         return misreading(len(self.study.points), values["error"], values["near"])
@@ -112,7 +112,7 @@ class Problem:
         return predict(self.study, self.grid, self.prior, rule, self.misread(values))
 
     def objective(self, candidate: Candidate, values: Mapping[str, float]) -> float:
-        """Log likelihood and logarithm of the prior of the parameters of misreading."""
+        """Log likelihood plus log prior of the parameters of misreading."""
         # This sum is the same in whatever order runs are.
         total = math.fsum(self.by_turn(candidate, values).tolist())
         for name, (first, second) in NOISE_PRIOR.items():
@@ -123,7 +123,7 @@ class Problem:
     def redrawn(
         self, candidate: Candidate, values: Mapping[str, float], rng: np.random.Generator, *, begun: bool = False
     ) -> Updates:
-        """The study with ratings that a candidate gives on the same turns; with `begun`, from the starts on record."""
+        """Replace the ratings by ones simulated from a candidate; with `begun`, simulate from the recorded starts."""
         rule = candidate.rule(values, self.grid)
         _, rating = draw(self.study, self.grid, self.prior, rule, self.misread(values), rng, begun=begun)
         return self.study.rated(rating)
@@ -136,11 +136,11 @@ class Fit:
     Attributes
     ----------
     candidate : Candidate
-        What was fitted.
+        The fitted candidate.
     values : dict of str to float
-        Its parameters, with those of blending and misreading.
+        Its parameters, including those of blending and misreading.
     objective : float
-        Log likelihood and logarithm of the prior of misreading.
+        Log likelihood plus log prior of misreading.
     """
 
     candidate: Candidate
@@ -205,7 +205,7 @@ class _Search:
 def refit(
     problem: Problem, candidate: Candidate, start: Mapping[str, float], held: Mapping[str, float] | None = None
 ) -> Fit:
-    """Fit a candidate from near its optimum on other data, with some parameters `held` at given values."""
+    """Fit a candidate starting near its optimum on other data, with some parameters `held` fixed."""
 
     def found() -> Optimum:
         search = _Search(problem, candidate, held or {})
@@ -216,23 +216,23 @@ def refit(
 
 
 def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed: int = 0) -> Fit:
-    """Fit a candidate from several starts, among them what is nested in it.
+    """Fit a candidate from several starts, including candidates nested in it.
 
     Parameters
     ----------
     problem : Problem
-        What is to be explained.
+        The data to explain.
     candidate : Candidate
-        What may explain it.
+        The candidate explanation.
     nested : sequence of Fit
-        Fits of candidates that are special cases, whose optima start the search too.
+        Fits of candidates that are special cases; the search also starts from their optima.
     seed : int
-        Of the places from which searches start.
+        Seed of the starting points.
 
     Raises
     ------
     SpecError
-        If it fits worse than a special case of it: the search has failed.
+        If the candidate fits worse than a special case of it, which means that the search failed.
     """
     made = problem.optimum(
         candidate, partial(_searched, problem, candidate, nested, seed), [each.values for each in nested], seed
@@ -240,7 +240,7 @@ def fit(problem: Problem, candidate: Candidate, nested: Sequence[Fit] = (), seed
     for each in nested:
         if made.objective < each.objective - _ROUNDING:
             raise SpecError(
-                f"the search for the optimum of {candidate.name} has failed: it fits worse than {each.candidate.name}, "
+                f"the optimiser failed for {candidate.name}: it fits worse than {each.candidate.name}, "
                 f"a special case of it, by {each.objective - made.objective:.2g} nats"
             )
     return made
@@ -291,7 +291,7 @@ def _part_of_the_way(weight: float, grid: Grid) -> dict[str, float]:
 
 
 def special_cases(candidate: Candidate, fits: Iterable[Fit]) -> list[Fit]:
-    """The fits, among given ones, of special cases of a candidate, the smallest first."""
+    """Return those of the given fits that are special cases of a candidate, the smallest first."""
     below = {
         "persistence": (),
         "shift": ("persistence",),

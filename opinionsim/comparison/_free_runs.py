@@ -1,4 +1,4 @@
-"""Fitted candidates let loose: on the same turns and from the same starts, beside what was measured."""
+"""Free runs of fitted candidates on the same turns and from the same starts, compared with measurements."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _REPEATED = 39
 
 
 def free_runs(problem: Problem, candidate: Candidate, values: Sequence[Mapping[str, float]], seed: int) -> pd.DataFrame:
-    """What a candidate does by itself, step by step, beside the record.
+    """Simulate a candidate step by step and compare it with the record.
 
     Parameters
     ----------
     problem : Problem
         The study.
     candidate : Candidate
-        What is let loose.
+        The candidate to simulate.
     values : sequence of mapping
-        Its parameters in one repetition after another, drawn from their uncertainty, and then again from the first.
+        Its parameters in successive repetitions, drawn from their uncertainty; the sequence repeats from the first.
     seed : int
-        Of what is drawn.
+        Seed of the draws.
 
     Returns
     -------
     DataFrame
         One row per measure and step from 1: ``candidate``, ``measure``, ``step``, ``observed``, ``low``, ``mean``,
-        ``high`` (from the least to the largest of 39 repetitions, outside of which one more is in 5 % of cases) and
-        ``outside`` (whether the record lies outside). Measures are ``bias``, ``diversity``, ``fragmentation`` and
-        ``neighbour correlation`` (of an agent with those whose messages it reads, by their number; NaN while opinions
-        do not vary), means over runs; and two distances, of the record or of one repetition to all repetitions
-        together: ``Wasserstein``, of the opinions of all agents, in scale points, and ``transitions``, half the sum of
-        differences between the shares of updates so far by opinion before and after.
+        ``high`` (range of 39 repetitions, which a further repetition leaves in 5 % of cases) and ``outside`` (whether
+        the record lies outside). Measures are ``bias``, ``diversity``, ``fragmentation`` and ``neighbour correlation``
+        (between an agent and those whose messages it reads, weighted by their number; NaN while opinions do not vary),
+        as means over runs. In addition, there are two distances from the record, or one repetition, to all repetitions
+        together: ``Wasserstein`` compares the opinions of all agents, in scale points, and ``transitions`` is half the
+        sum of absolute differences between the shares of updates so far by opinion before and after.
     """
     drawn = [
         problem.redrawn(candidate, each, stream(seed, "free run", number, candidate.name), begun=True)

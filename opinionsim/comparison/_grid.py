@@ -1,4 +1,4 @@
-"""Opinions on a grid: how points of a scale lie on it, how they are misread, and where one update leads."""
+"""Opinions on a grid: positions of scale points, their misreading, and the effect of an update."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NONE = 1e-12
 
 
 class Steps(NamedTuple):
-    """Where an update leads from each pair of nodes, own and read: sparse rows, of each bin of the start in turn.
+    """Effect of an update for each pair of nodes, own and read: sparse rows for each bin of the start in turn.
 
     Attributes
     ----------
     first : ndarray of int64 (S * G * G + 1,)
-        Where the row of each bin and pair begins.
+        Index at which the row of each bin and pair begins.
     node, mass : ndarray (E,)
         Nodes and their probabilities.
     """
@@ -71,7 +71,7 @@ class Grid:
 
     @property
     def starts(self) -> np.ndarray:
-        """Middles of the bins in which agents that go back to their initial opinion remember it, (S,)."""
+        """Middles of the bins for initial opinions, for agents that return to them, (S,)."""
         return self.nodes[::_BIN]
 
     @property
@@ -87,10 +87,10 @@ class Grid:
         return own, np.clip(own + left, self.low, self.high), np.clip(read + right, self.low, self.high)
 
     def steps(self, model: ClassicModel, parameters: Mapping[str, Any], starts: np.ndarray | None = None) -> Steps:
-        """Where an update of a model leads from each pair of nodes.
+        """Effect of a model's update for each pair of nodes.
 
-        Changes are averaged within the cells: those up, those down and those that are none apart, so that an update
-        that is partly out of reach is partly carried out.
+        Changes are averaged within cells, separately for increases, decreases and no change. An update that only part
+        of a cell can make is therefore carried out for that part.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Grid:
         parameters : mapping
             Its parameters, in the units of the scale.
         starts : ndarray (S,), optional
-            Initial opinions, for a model that goes back to them.
+            Initial opinions, for a model that returns to them.
         """
         own, before, read = self._pairs
         rows = []
@@ -114,7 +114,7 @@ class Grid:
         return Steps(np.concatenate([[0], np.cumsum(count)]), node, mass)
 
     def moved(self, pull: Any, towards: Any, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Where a pull and a shift lead from each node: the node below, and the share of the one above, each (G,).
+        """Result of a pull and a shift at each node: the node below, and the share of the one above, each (G,).
 
         Each (S, G) for pulls and points (S, 1).
         """
@@ -124,7 +124,7 @@ class Grid:
         return below, places - below
 
     def readings(self, misread: np.ndarray) -> np.ndarray:
-        """Probability of each rating at each node, (G, k), by a matrix of misclassification (k, k), true by read."""
+        """Probability of each rating at each node, (G, k), for a misclassification matrix (k, k), true by read."""
         return np.ascontiguousarray(self.share @ misread)
 
 
@@ -145,16 +145,16 @@ def _averaged(found: Transition, before: np.ndarray, own: np.ndarray) -> Transit
 
 
 def misreading(k: int, error: float, near: float) -> np.ndarray:
-    """A matrix of misclassification of two parameters, (k, k), true by read.
+    """Misclassification matrix (k, k), true by read, from two parameters.
 
     Parameters
     ----------
     k : int
         Points of the scale.
     error : float
-        Probability of another point than the true one.
+        Probability of reading another point than the true one.
     near : float
-        Share of these errors that falls on the neighbours; all of it where there are no other points.
+        Share of these errors that falls on neighbouring points; all errors do if there are no other points.
     """
     distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
     matrix = np.where(distance == 0, 1.0 - error, 0.0)

@@ -1,4 +1,4 @@
-"""Fits that were made, kept beside the store, so that a comparison that was stopped goes on where it was."""
+"""Cache of fits in a file next to the store, from which an interrupted comparison continues."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Optimum = tuple[dict[str, float], float]
 
 
 class KeptFits:
-    """Optima by the digest of what was fitted and from where, each added to a file as soon as it is found.
+    """Optima by the digest of the fitted data and starts; each is written to a file as soon as it is found.
 
-    A line that was cut off or altered does not count, nor does anything that other code has left. What the file holds
-    are digests and numbers, and no text.
+    Truncated or altered lines, and lines from other versions of the code, do not count. The file contains only digests
+    and numbers, no texts.
 
     Parameters
     ----------
     path : Path, optional
-        The file. Without it, or where it cannot be written or is somebody else's, nothing outlasts the process.
+        The file. If there is none, or if it cannot be written or belongs to another user, fits are only kept in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -45,7 +45,7 @@ class KeptFits:
 
     @classmethod
     def beside(cls, url: str) -> KeptFits:
-        """Those beside the store of an address; none where it is no file."""
+        """The cache next to the store at an address; without a file if the store is not a file."""
         store = Path(url.removeprefix("sqlite:///"))
         return cls(store.with_name(f"{store.name}.fits") if url.startswith("sqlite:///") else None)
 
@@ -63,7 +63,7 @@ class KeptFits:
         put(path, lambda part: part.write_text(text, encoding="utf-8", newline="\n"))
 
     def optimum(self, key: str, search: Callable[[], Optimum]) -> Optimum:
-        """The optimum of what has this digest; found by the `search` where it is not kept."""
+        """Return the optimum with this digest, running the `search` if it is not in the cache."""
         if key not in self._made:
             values, objective = search()
             with self._lock, suppress(OSError):

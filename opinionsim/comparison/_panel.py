@@ -1,4 +1,4 @@
-"""Records of people from the rows of a table: each rating checked against the scale, and written into a store."""
+"""Import records of people from a table, checking each rating against the scale, into a store."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def import_panel(
     """
     chosen = mapping if isinstance(mapping, PanelMapping) else load_panel_mapping(mapping)
     if isinstance(chosen.points, dict) and not all(each.get("scale") for each in instruments):
-        raise SpecError("instruments code points, and ratings are numbers between two ends; give each its own scale")
+        raise SpecError("instruments code points, but ratings are numbers between two ends; give each a separate scale")
     records = _records(_rows(table, chosen), chosen)
     units = {unit: number for number, unit in enumerate(dict.fromkeys(each.unit for each in records))}
     experiment = load_experiment(_specification(records, units, chosen, name or chosen.name, instruments))
@@ -257,7 +257,7 @@ def _spelled(value: Any) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         if abs(value) >= _EXACT:
-            raise SpecError(f"the number {value:.0f} has lost digits; give the table with its column as text")
+            raise SpecError(f"the number {value:.0f} has lost digits; store its column as text")
         return str(int(value))
     return printable(normal(str(value))).strip()
 
@@ -289,7 +289,7 @@ class _Line:
         except ValueError:
             found = math.nan
         if not math.isfinite(found):
-            raise self.error(f"{column!r} is {self.cell(column)!r}, which is no number")
+            raise self.error(f"{column!r} is {self.cell(column)!r}, which is not a number")
         return found
 
     def ratings(self, columns: Mapping[str, str]) -> dict[str, float]:
@@ -350,19 +350,19 @@ def _records(rows: Sequence[tuple[str, Mapping[str, str]]], mapping: PanelMappin
         for name, value in factors.items():
             if (before := record.conditions[name]) != value:
                 problem = f"{name!r} is {value!r}, and {before!r} in another row of {unit!r} on {topic!r}"
-                raise row.error(f"the condition {problem}; a condition holds for a unit and topic")
+                raise row.error(f"the condition {problem}; conditions must be constant within a unit and topic")
         record.people.setdefault(person, {}).update({name: cells[name] for name in mapping.attributes if cells[name]})
         for wave, said in row.said():
             order = math.nan if mapping.order is None else row.number(mapping.order)
             of = (unit, topic, person)
             if mapping.order is None and wave < latest.get(of, wave):
                 problem = f"wave {wave:g} of {person!r} comes after wave {latest[of]:g}"
-                raise row.error(f"{problem}; sort the table by wave, or name a column of the order")
+                raise row.error(f"{problem}; sort the table by wave, or name the column of the order")
             latest[of] = wave
             mark = (*of, wave, str(order))
             if mark in rated and said.ratings and said.sender in ("", person):
                 problem = f"person {person!r} has two ratings of {topic!r} at the same time"
-                raise row.error(f"{problem} (wave {wave:g}); give one row a person and wave")
+                raise row.error(f"{problem} (wave {wave:g}); give one row per person and wave")
             rated |= {mark} if said.ratings else set()
             ordered[unit, topic].append((wave, 0.0 if mapping.order is None else order, at, said))
     steps = {wave: step for step, wave in enumerate(sorted({each[0] for own in ordered.values() for each in own}))}

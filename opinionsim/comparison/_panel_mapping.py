@@ -1,4 +1,4 @@
-"""The fields of a mapping: which columns of a table say who said and rated what, when, and under which conditions."""
+"""Fields of a mapping: the columns with persons, texts, ratings, times and conditions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _Points = Annotated[tuple[int, ...], Field(min_length=2, strict=False)]
 
 
 class PanelMapping(DocumentModel):
-    """The mapping of a panel: how the rows of a table become a record of people.
+    """The mapping of a panel, which turns the rows of a table into a record of people.
 
-    A table has one row for each thing that a person said or rated (name `wave`, and `order` where a wave has several),
-    or one row per person with a column for each rating (name several columns as `rating`).
+    A table has one row for each text or rating of a person (name `wave`, and `order` if a wave has several), or one row
+    per person with a column for each rating (name several columns as `rating`).
     """
 
     name: str = Field(min_length=1)
@@ -117,7 +117,7 @@ class PanelMapping(DocumentModel):
 
     @property
     def scale(self) -> OpinionScale:
-        """The scale of ratings; the two ends of a continuous one."""
+        """The scale of ratings; for a continuous scale, its two ends."""
         given = self.points
         return OpinionScale((given["from"], given["to"]) if isinstance(given, dict) else given, self.labels)
 
@@ -141,7 +141,7 @@ class PanelMapping(DocumentModel):
 
 
 def load_panel_mapping(name_or_path: str | Path) -> PanelMapping:
-    """The mapping of a panel, checked.
+    """Load and check the mapping of a panel.
 
     Parameters
     ----------

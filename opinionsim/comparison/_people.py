@@ -1,4 +1,4 @@
-"""People beside those who are to be like them: agents in their places, published answers of models, and equations."""
+"""Compare people with agents in their places, published answers of models, and equations."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _KEYS = ("topic", "unit", "agent", "step")
 
 
 def updates(results: Results) -> pd.DataFrame:
-    """The updates of a record of people: one row for each two ratings of a person, one after the other.
+    """Updates in a record of people, one row for each pair of successive ratings of a person.
 
     Parameters
     ----------
     results : Results
-        From :func:`opinionsim.import_panel`, or of the experiment of its twins.
+        From :func:`opinionsim.import_panel`, or from the experiment of its twins.
 
     Returns
     -------
     DataFrame
-        ``unit`` (number of the unit), ``run_id``, ``topic``, ``group`` (the run where people of a group read one
-        another, else the topic; with the step), ``agent``, ``step`` of the later rating, ``first``, ``last``; a column
-        for each model whose answers the table has, ``retest`` where people were asked again, ``twins`` where there are
-        any, all on the scale of the people; and the columns of conditions.
+        ``unit`` (number of the unit), ``run_id``, ``topic``, ``group`` (the run if people in a group read one another,
+        else the topic; with the step), ``agent``, ``step`` of the later rating, ``first``, ``last``; a column for each
+        model with answers in the table, ``retest`` if people rated again, and ``twins`` if there are any, all on the
+        scale of the people; and the columns of conditions.
 
     Raises
     ------
     MeasurementError
-        If nobody has two ratings.
+        If no person has two ratings.
     """
     runs = results.runs.drop_duplicates("run_id")
     people = runs[runs["interaction"] == "recorded"]
     if people.empty:
-        raise MeasurementError(f"{results.name!r} is no record of people; import a table first")
+        raise MeasurementError(f"{results.name!r} is not a record of people; import a table first")
     factors = [name for name in map(str, runs) if name.startswith("interaction.conditions.")]
     told = people[["run_id", "replicate", "n_agents", "framing", *factors]].rename(columns={"replicate": "unit"})
     own = results.opinions[["run_id", "variable", "turn", "agent", "step", "value"]].merge(
@@ -122,21 +122,21 @@ class _Column:
 
 
 def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None) -> Table:
-    """People beside models in their places and beside equations, in one table with intervals over units.
+    """Compare people with models in their places and with equations, in one table with intervals over units.
 
     Parameters
     ----------
     results : Results
-        From :func:`opinionsim.import_panel`, or of the experiment of its twins.
+        From :func:`opinionsim.import_panel`, or from the experiment of its twins.
     cutoffs : mapping of str to date, optional
-        Last day that a model's training data may cover, by the name of its column; ``twins`` for those.
+        Last day that a model's training data may cover, by the name of its column (``twins`` for the twins).
 
     Returns
     -------
     Table
         Its frame has one row a ``measure`` and ``of`` with ``value``, ``low``, ``high``, the number ``n`` of updates,
-        and ``evidence``. Intervals are 1.96 bootstrap standard errors to either side, units resampled with all their
-        updates; the fits are not repeated.
+        and ``evidence``. Intervals extend 1.96 bootstrap standard errors to either side. The bootstrap resamples units
+        with all their updates and does not repeat the fits.
 
     Raises
     ------
@@ -145,11 +145,11 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     """
     table, points = updates(results), _points(results)
     if not table[["first", "last"]].stack().isin(points).all():
-        raise MeasurementError("people rated between points, and this table counts points; opinionsim table has means")
+        raise MeasurementError("people rated between points, but this table counts points; opinionsim table has means")
     units = pd.factorize(table["unit"])[0]
     n_units = int(units.max()) + 1
     if n_units < 3:
-        raise MeasurementError(f"the record has {n_units} units with two ratings, and an interval needs at least 3")
+        raise MeasurementError(f"the record has {n_units} units with two ratings, but an interval needs at least 3")
     measuring = _Measuring(table, points, units)
     runs = results.runs
     columns = dict(measuring.columns(evidence_of(runs.loc[runs["interaction"] == "twins", "evidence"])))
@@ -340,7 +340,7 @@ def _printed(results: Results, frame: pd.DataFrame, n_units: int, cutoffs: Mappi
         may_know=[of for of in models if not _is_later(collected, cutoffs.get(of))],
     )
     statement = evidence_statement(frame["evidence"])
-    return Table(f"{statement} | People and those in their places", (("", *ofs),), tuple(rows), 1, frame, tuple(notes))
+    return Table(f"{statement} | People and their replacements", (("", *ofs),), tuple(rows), 1, frame, tuple(notes))
 
 
 def _is_later(collected: str | None, cutoff: date | None) -> bool:

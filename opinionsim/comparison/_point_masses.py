@@ -1,4 +1,4 @@
-"""Fits to opinions that are numbers on record: point masses, without a grid."""
+"""Fits to recorded numeric opinions with point masses instead of a grid."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _SMALLEST, _LARGEST = 1e-4, 0.1
 
 @dataclass(frozen=True, eq=False)
 class ExactProblem(Problem):
-    """The recorded numbers of a study. What a candidate says is smeared by a normal density, whose width is fitted."""
+    """The recorded numbers of a study. A normal density with a fitted width smooths the candidate's predictions."""
 
     #: Far from the optimum the likelihood of a narrow density is flat, so the density is narrowed step by step.
     ladder: ClassVar[tuple[Mapping[str, float], ...]] = ({"log_sd": -2.0}, {"log_sd": -4.0}, {"log_sd": -6.0})
 
     def bounds(self, candidate: Candidate) -> list[Bounds]:
-        """Parameters of a candidate that are fitted, and the logarithm of the standard deviation."""
+        """Parameters of a candidate to fit, and the log standard deviation."""
         smallest, largest = np.log(np.array([_SMALLEST, _LARGEST]) * (self.grid.high - self.grid.low)).tolist()
         return [*candidate.bounds(self.grid, noise=False), Bounds("log_sd", smallest, largest)]
 
@@ -68,7 +68,7 @@ class ExactProblem(Problem):
     def redrawn(
         self, candidate: Candidate, values: Mapping[str, float], rng: np.random.Generator, *, begun: bool = False
     ) -> Updates:
-        """The study with opinions that a candidate gives on the same turns, from the starts on record."""
+        """Replace opinions by ones that a candidate gives on the same turns from the recorded starts."""
         study, sd = self.study, float(np.exp(values["log_sd"]))
         value = study.value.copy()
         holds: dict[tuple[int, int], float] = {}

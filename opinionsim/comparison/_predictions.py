@@ -1,4 +1,4 @@
-"""Predictions of a next opinion from the last one, each made for units that it was not fitted to."""
+"""Predictions of the next opinion from the last one, made for units outside the fit."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Predicted = np.ndarray
 
 
 def folds(units: np.ndarray, number: int = 10) -> np.ndarray:
-    """The fold of each update, (n,), from 0; all updates of a unit are in one.
+    """Fold of each update, (n,), from 0; all updates of a unit are in one fold.
 
     Parameters
     ----------
     units : ndarray of int, shape (n,)
         The unit of each update, from 0.
     number : int
-        Most folds; there is at least one unit in each.
+        Maximum number of folds; each has at least one unit.
     """
     n_units = int(units.max()) + 1
     return np.asarray((stream(0, "people folds").permutation(n_units) % min(number, n_units))[units])
@@ -48,7 +48,7 @@ def shares(last: np.ndarray, given: np.ndarray, k: int, fold: np.ndarray) -> Pre
     last : ndarray of int, shape (n,)
         Position of the next opinion on the scale.
     given : ndarray of int, shape (n,)
-        What is known of each update, from 0.
+        Category of each update by the available information, from 0.
     k : int
         Points of the scale.
     fold : ndarray of int, shape (n,)
@@ -69,7 +69,7 @@ def equations(
 ) -> Iterator[tuple[str, Predicted]]:
     """Predictions of persistence, of a linear equation and of a pull to the mean.
 
-    Each is blended with staying put and with a jump to any point; rounding is to the nearest point of the scale.
+    Each is mixed with staying put and with a jump to any point, and rounded to the nearest point of the scale.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def equations(
     first, last : ndarray of int, shape (n,)
         Positions of the opinions before and after.
     means : ndarray of float, shape (n,)
-        Opinion that the pull is to.
+        Opinion towards which the pull leads.
     fold : ndarray of int, shape (n,)
         From :func:`folds`.
 

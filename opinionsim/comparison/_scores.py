@@ -1,4 +1,4 @@
-"""Scores of candidates on runs that were held out, and of a table of shares that any of them might reach."""
+"""Scores of candidates on held-out runs, and of a table of shares as the reachable score."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Result = TypeVar("_Result")
 
 
 def side_by_side(work: Sequence[Callable[[], _Result]], threads: int) -> list[_Result]:
-    """Results of independent pieces of work, in order, on several threads."""
+    """Run independent tasks on several threads and return their results in order."""
     pool = ThreadPoolExecutor(max(threads, 1))
     try:
         return [each.result() for each in [pool.submit(piece) for piece in work]]
@@ -35,7 +35,7 @@ def side_by_side(work: Sequence[Callable[[], _Result]], threads: int) -> list[_R
 
 
 def folds(study: Updates, count: int = FOLDS) -> list[np.ndarray]:
-    """Positions of the runs of each fold: blocks are dealt out in order, so that runs of one block stay together."""
+    """Positions of the runs of each fold; blocks are assigned in order and stay together."""
     blocks = list(dict.fromkeys(study.blocks))
     place = np.array([blocks.index(block) for block in study.blocks])
     return [np.flatnonzero(place % count == fold) for fold in range(min(count, len(blocks)))]
@@ -46,14 +46,14 @@ def _rest(study: Updates, held_out: np.ndarray) -> Updates:
 
 
 def by_run(study: Updates, log_probabilities: np.ndarray) -> np.ndarray:
-    """Mean over the updates of each run, (R,): those turns that read something and were measured."""
+    """Mean over the updates of each run, (R,), that is, over measured turns that read something."""
     counted = np.stack([np.where(study.updated, log_probabilities, 0.0), study.updated.astype(float)])
     total, count = np.add.reduceat(counted, study.first[:-1], axis=1)
     return np.asarray(total / np.maximum(count, 1.0))
 
 
 def held_out(problem: Problem, fits: Sequence[Fit], threads: int = 1) -> np.ndarray:
-    """Mean log score of the updates of each run by fits that have not seen it, (R, C) for C fits.
+    """Mean log score of the updates of each run by fits to other runs, (R, C) for C fits.
 
     Each fold starts at the full fit.
     """
@@ -73,10 +73,10 @@ def held_out(problem: Problem, fits: Sequence[Fit], threads: int = 1) -> np.ndar
 
 
 def reachable(study: Updates) -> np.ndarray:
-    """Mean log score of each run by shares of ratings given the own one before and the message, (R,).
+    """Mean log score of each run by shares of ratings given the previous rating and the message, (R,).
 
-    Shares are those of other folds. Those of a case with few ratings lean on the case of the own rating alone, and
-    these on all ratings.
+    Shares come from other folds. Cases with few ratings are shrunk towards the shares given only the previous rating,
+    and these towards the shares of all ratings.
     """
     k = len(study.points)
     # A place of their own for opinions that were not measured.
@@ -98,9 +98,9 @@ def reachable(study: Updates) -> np.ndarray:
 
 
 def shuffled(study: Updates, rng: np.random.Generator) -> Updates:
-    """The study in which every update read another message of the last steps of its run, by neither of the two.
+    """Replace the message of every update by another recent message of its run from neither of the two agents.
 
-    Where there is none, it keeps its own.
+    An update keeps its message if there is no other.
     """
     reads = study.reads.copy()
     messages = np.unique(study.reads)
@@ -116,7 +116,7 @@ def shuffled(study: Updates, rng: np.random.Generator) -> Updates:
 
 
 def standard_error(study: Updates, values: np.ndarray) -> float:
-    """Standard error of the mean of values of runs, (R,), of which those of one block are no independent ones."""
+    """Standard error of the mean of values of runs, (R,), where runs in one block are not independent."""
     blocks = np.unique(study.blocks, return_inverse=True)[1]
     sums = np.bincount(blocks, values - values.mean())
     return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
@@ -125,8 +125,8 @@ def standard_error(study: Updates, values: np.ndarray) -> float:
 def paired(study: Updates, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     """Mean difference of the scores of the runs of a study, and its standard error over blocks.
 
-    Two searches end apart by a nat or so in all, and where one model contains the other this is the same in every run:
-    an error is never smaller than :data:`RESOLVED` nats over all updates.
+    Two searches can differ by about one nat in total. If one model contains the other, this difference is the same in
+    every run, so the error is never smaller than :data:`RESOLVED` nats over all updates.
     """
     difference = first - second
     least = RESOLVED / max(int(study.updated.sum()), 1)

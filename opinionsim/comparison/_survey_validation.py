@@ -1,4 +1,4 @@
-"""Validation of a model against a survey: respondents are asked again what they have answered."""
+"""Validation of a model against a survey, in which the model answers items as a respondent."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ _UNDATED = "may be in the training data: the mapping gives no date"
 
 @dataclass(frozen=True, eq=False)
 class SurveyValidation:
-    """How well a model's answers stand in for those of respondents.
+    """How well a model's answers match those of respondents.
 
     Attributes
     ----------
     title : str
         Begins with the kind of evidence.
     measures : DataFrame
-        One row for each ``item`` (``all`` for the mean over items, where there are several), ``measure`` and ``of``,
-        whose answers it is of, with ``value``, ``low`` and ``high`` (:func:`opinionsim.comparison.intervals`).
+        One row for each ``item`` (``all`` for the mean over several items), ``measure`` and ``of`` (the source of the
+        answers), with ``value``, ``low`` and ``high`` (:func:`opinionsim.comparison.intervals`).
     items : DataFrame
-        One row per item: ``item``, ``question``, ``asked``, ``training_data``; ``drawn`` respondents, how many have no
-        answer (``missing``) and have none of the model (``model_missing``, ``again_missing``), ``pairs`` of answers,
-        and ``trained_on``, how many others the regression has seen.
+        One row per item: ``item``, ``question``, ``asked``, ``training_data``; ``drawn`` respondents, how many of them
+        have no answer (``missing``) or none from the model (``model_missing``, ``again_missing``), ``pairs`` of
+        answers, and ``trained_on``, the number of other respondents in the regression's training data.
     subgroups : DataFrame
         One row per subgroup and item (:meth:`opinionsim.comparison.ItemAgreement.subgroups`).
     findings : tuple of str
-        What the intervals show; none of scripted answers.
+        Statements about the intervals; none for scripted answers.
     notes : tuple of str
         How to read the numbers.
 
@@ -77,7 +77,7 @@ def validation_experiment(
     seed: int = 0,
     overrides: Overrides = (),
 ) -> Experiment:
-    """The experiment that asks respondents of a survey its held-out items, each of them twice.
+    """Build the experiment that asks simulated respondents of a survey each held-out item twice.
 
     Parameters
     ----------
@@ -86,10 +86,10 @@ def validation_experiment(
     items : sequence of str, optional
         Names of the items; default all columns of the mapping with a question and options.
     size : int
-        Number of respondents, drawn by weight without replacement; at least 2, and at most half of the survey, so that
-        no fewer are left to train the regression on.
+        Number of respondents, drawn by weight without replacement; at least 2, and at most half of the survey, which
+        leaves the other half to train the regression.
     model : str
-        Chat model that plays them.
+        Chat model that plays the respondents.
     seed : int
         Root of all randomness.
     overrides : mapping or iterable of str
@@ -98,20 +98,20 @@ def validation_experiment(
     Returns
     -------
     Experiment
-        One run for each item. All have the same respondents, who have no assigned opinion and no memory and are asked
-        off the record alone.
+        One run for each item. All runs have the same respondents, who have no assigned opinion and no memory and only
+        answer off-record questions.
 
     Raises
     ------
     SurveyError
         If survey, mapping, items or size do not fit.
     SpecError
-        If a model or another field is not valid, or another field is changed.
+        If a model or another field is not valid, or `overrides` changes another field.
     """
     overrides = overrides if isinstance(overrides, Mapping) else tuple(overrides)
     for path in overrides:
         if re.split(r"[.=]", path)[0].strip() not in _CHANGEABLE:
-            raise SpecError(f"{path!r}: of a validation only {', '.join(_CHANGEABLE)} can be changed")
+            raise SpecError(f"{path!r}: in a validation, only {', '.join(_CHANGEABLE)} can be changed")
     loaded = load_survey(survey, load_mapping(mapping))
     chosen = items_of(loaded, items)
     _check_size(loaded, size)
@@ -146,9 +146,9 @@ def _check_readable(item: SurveyItem) -> None:
     for point, label in zip(item.points, item.labels, strict=True):
         if parse_closed(label, scale) not in (point, None) or parse_closed(str(point), scale) != point:
             raise SurveyError(
-                f"the answer {point}: {label} to {item.name!r} could be taken for another one; agents are shown "
-                f"{', '.join(f'{p}: {each}' for p, each in zip(item.points, item.labels, strict=True))}; give options "
-                "other words by recode, or whole numbers in increasing order"
+                f"the answer {point}: {label} to {item.name!r} could be confused with another answer; agents see "
+                f"{', '.join(f'{p}: {each}' for p, each in zip(item.points, item.labels, strict=True))}; reword the "
+                "options with recode, or use whole numbers in increasing order"
             )
 
 
@@ -164,21 +164,22 @@ def _check_size(survey: Survey, size: int) -> None:
 
 
 def read_validation(experiment: Experiment, results: Results, *, cutoff: date | None = None) -> SurveyValidation:
-    """Compare the answers of a validation that was carried out with those of the respondents.
+    """Compare the model's answers in a completed validation with those of the respondents.
 
     Parameters
     ----------
     experiment : Experiment
         From :func:`validation_experiment`.
     results : Results
-        What :func:`opinionsim.run` returned for it. Items whose run is not complete are left out, which a note says.
+        Return value of :func:`opinionsim.run` for the experiment. Items with an incomplete run are left out, and a note
+        names them.
     cutoff : date, optional
         Last day that the model's training data may cover.
 
     Raises
     ------
     SurveyError
-        If the run of no item is complete, or none of the respondents who were not drawn has answered an item.
+        If no item has a complete run, or no respondent outside the drawn ones has answered an item.
     """
     survey = experiment.resources.survey(experiment.spec)
     runs = results.runs.drop_duplicates("run_id").set_index("run_id")
@@ -186,7 +187,7 @@ def read_validation(experiment: Experiment, results: Results, *, cutoff: date | 
     groups = subgroups_of(survey)
     told = groups.of([column.variable for column in survey.mapping.columns if column.clause is not None])
     if not told.names:
-        raise SurveyError(f"survey {survey.mapping.name!r} tells agents nothing: no column of its mapping has a clause")
+        raise SurveyError(f"the mapping of survey {survey.mapping.name!r} has no column with a clause for agents")
     names = [str(planned.cell.axes["scale"]) for planned in experiment.runs]
     for planned, item in zip(experiment.runs, items_of(survey, names), strict=True):
         if planned.run_id not in runs.index or runs.at[planned.run_id, "status"] != "complete":
@@ -279,7 +280,7 @@ def _findings(measures: pd.DataFrame) -> tuple[str, ...]:
     elif row["low"] > 1:
         shown = "agents of a subgroup differ more than its respondents"
     else:
-        shown = "no difference from respondents is shown"
+        shown = "no difference from respondents shows"
     return (f"Variance ratio within subgroups {row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f}): {shown}.",)
 
 

@@ -1,4 +1,4 @@
-"""Whether a finding can be trusted: what the same analysis finds in studies whose truth is known."""
+"""Whether a finding can be trusted, based on the same analysis of simulated studies with a known truth."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _LONGER = 8.0
 
 
 def claimed(gain: tuple[float, float]) -> bool:
-    """Whether a gain by influence is claimed, from its standard error."""
+    """Whether the analysis claims a gain by influence, given its standard error."""
     return gain[0] > CLAIMED * gain[1]
 
 
 @dataclass(frozen=True, eq=False)
 class FittedPair:
-    """The best candidate with influence and the best without, fitted to one study.
+    """The best candidates with and without influence, fitted to one study.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class FittedPair:
     none: Fit
 
     def on(self, problem: Problem) -> FittedPair:
-        """Both fitted to another study, from here."""
+        """Fit both to another study, starting from these fits."""
         first, second = (refit(problem, each.candidate, each.values) for each in (self.influence, self.none))
         return FittedPair(problem, first, second)
 
     def scores(self, one: Fit) -> np.ndarray:
-        """Mean log score of the updates of each run, less what a fitted parameter gains by chance, (R,)."""
+        """Mean log score of the updates of each run, minus the expected chance gain of fitted parameters, (R,)."""
         study = self.problem.study
         chance = len(self.problem.bounds(one.candidate)) / max(int(study.updated.sum()), 1)
         return by_run(study, self.problem.by_turn(one.candidate, one.values)) - chance
@@ -77,9 +77,9 @@ class FittedPair:
 
     @property
     def gap(self) -> float:
-        """What is left to the best table of shares: its mean score less that of the better fit; NaN of exact numbers.
+        """Mean score of the best table of shares minus that of the better fit; NaN for exact numbers.
 
-        Densities of numbers on record are not to be compared with shares of points.
+        Densities of recorded numbers cannot be compared with shares of points.
         """
         if self.problem.study.exact:
             return math.nan
@@ -89,22 +89,23 @@ class FittedPair:
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """What the analysis finds in studies of the same size, design and noise, drawn from the fit of the finding.
+    """Results of the analysis in studies of the same size, design and noise, simulated from the fit behind the finding.
 
     Attributes
     ----------
     truth : Fit
-        The fit from which they were drawn.
+        The fit from which the studies were simulated.
     pairs : tuple of FittedPair
         The two fits to each of them.
     claimed : float
-        Share in which influence was claimed.
+        Share of studies in which the analysis claimed influence.
     recovered : float
-        Share in which that was right.
+        Share of studies in which this result was right.
     gaps : ndarray (1 + STUDIES,)
-        Gap to the table of shares: in the study itself, then in the drawn ones, in which the truth is adequate.
+        Gap to the table of shares, first in the study, then in the simulated studies, in which the truth is adequate.
     drifts : ndarray (1 + STUDIES,)
-        How far the mean opinion runs from its course in the drawn studies, the study itself first; see :func:`_drifts`.
+        Distance of the mean opinion from its course in the simulated studies, the study itself first; see
+        :func:`_drifts`.
     """
 
     truth: Fit
@@ -116,25 +117,25 @@ class Trust:
 
     @property
     def exceeded(self) -> np.ndarray:
-        """Whether the gap, and the drift, is larger than chance alone makes it, (2,) of bool."""
+        """Whether the gap, and the drift, is larger than chance explains, (2,) of bool."""
         found = np.stack([self.gaps, self.drifts])
         drawn = found[:, 1:]
         return np.asarray(found[:, 0] > drawn.mean(axis=1) + _ADEQUATE * drawn.std(axis=1, ddof=1))
 
     @property
     def adequate(self) -> bool:
-        """Whether gap and drift are such as chance alone makes."""
+        """Whether chance explains gap and drift."""
         return not self.exceeded.any()
 
     @property
     def values(self) -> list[dict[str, float]]:
-        """Estimates of the parameters of the truth in each drawn study: how uncertain they are."""
+        """Estimates of the true parameters in each simulated study, which show their uncertainty."""
         reading = self.truth.candidate.influence
         return [(each.influence if reading else each.none).values for each in self.pairs]
 
 
 def trust(pair: FittedPair, truth: Fit, seed: int, threads: int) -> Trust:
-    """Draw studies from a fit, and fit both candidates of a pair to each."""
+    """Simulate studies from a fit, and fit both candidates of a pair to each."""
 
     def one(number: int) -> FittedPair:
         rng = stream(seed, "synthetic study", number, truth.candidate.name)
@@ -160,10 +161,10 @@ def _drifts(pairs: Sequence[FittedPair]) -> np.ndarray:
 
 
 def cutoff(found: Trust, best: Fit, bounds: Bounds, threads: int) -> float:
-    """Twice the fall of the log likelihood at the ends of a 95 % interval of a parameter of the best fit.
+    """Twice the drop in log likelihood that bounds a 95 % interval of a parameter of the best fit.
 
-    The likelihood of a threshold is not smooth, so the usual number is raised by the mean of the ratio in studies whose
-    threshold is known, as Bartlett's correction does.
+    The likelihood of a threshold is not smooth. As in Bartlett's correction, the usual number is therefore scaled up by
+    the mean of the ratio in studies with a known threshold.
     """
     if not bounds.threshold or found.truth.candidate is not best.candidate:
         return _TWO_SIDED
@@ -177,7 +178,7 @@ def cutoff(found: Trust, best: Fit, bounds: Bounds, threads: int) -> float:
 
 
 def interval(problem: Problem, best: Fit, name: str, fall: float = _TWO_SIDED) -> tuple[float, float]:
-    """The values of a parameter at which twice the log likelihood has fallen by `fall`; bounds where it never has."""
+    """Values of a parameter at which twice the log likelihood has dropped by `fall`, or its bounds if it never does."""
     bounds = next(each for each in problem.bounds(best.candidate) if each.name == name)
     return _end(problem, best, name, bounds.low, fall), _end(problem, best, name, bounds.high, fall)
 
@@ -207,7 +208,7 @@ def _end(problem: Problem, best: Fit, name: str, far: float, fall: float) -> flo
 
 
 def no_more_than(problem: Problem, linear: Fit, margin: float) -> bool:
-    """Whether agents move less than `margin` scale points for each point of discrepancy, at 95 % confidence.
+    """Whether agents move less than `margin` scale points per point of discrepancy, at 95 % confidence.
 
     Parameters
     ----------
@@ -228,12 +229,12 @@ def no_more_than(problem: Problem, linear: Fit, margin: float) -> bool:
 
 
 def strength(values: Mapping[str, float]) -> float:
-    """Scale points that an agent moves for each point of discrepancy, by a fit of DeGroot's model."""
+    """Scale points that an agent moves per point of discrepancy, from a fit of DeGroot's model."""
     return (1.0 - values["stay"]) * (1.0 - values["jump"]) / (1.0 + values["self_weight"])
 
 
 def noise_ends(pair: FittedPair, found: Trust) -> list[np.ndarray]:
-    """Matrices of misclassification at the ends of the interval of the rate of errors."""
+    """Misclassification matrices at the ends of the interval of the error rate."""
     low, high = interval(pair.problem, found.truth, "error")
     return [misreading(len(pair.problem.study.points), rate, found.truth.values["near"]) for rate in (low, high)]
 
@@ -243,7 +244,7 @@ def doubts(pair: FittedPair, found: Trust, ends: Sequence[np.ndarray]) -> list[s
     told: list[str] = []
     blocks = len(set(pair.problem.study.blocks))
     if blocks < FEWEST_BLOCKS:
-        told.append(f"there are {blocks} blocks, and a finding takes {FEWEST_BLOCKS}")
+        told.append(f"there are {blocks} blocks, and a finding needs {FEWEST_BLOCKS}")
     if not found.adequate:
         return told  # what follows is about a candidate that is none
     if found.recovered < RECOVERED:

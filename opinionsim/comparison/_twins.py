@@ -1,4 +1,4 @@
-"""Twins: the experiment in which each person of a record is played by an agent."""
+"""Twins: an experiment in which agents play the people of a record."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _FIELDS = ("name", "description", "model", "cognition", "prompts", "measurement"
 
 
 def twins_experiment(people: Results, spec: Mapping[str, Any] | str | Path) -> Experiment:
-    """The experiment in which each person of a record is played by an agent, beside the record itself.
+    """Build an experiment in which an agent plays each person of a record, together with the record.
 
-    A twin has the attributes and the first opinion of its person, is told the statement in the same wording, and reads
-    what the person read in the same order. It then says what it believes, and off the record states it as a point of
-    the scale. Run it in the store of the record: ``osim.run(experiment, people.url)``.
+    A twin has the attributes and the first opinion of its person, sees the statement in the same wording, and reads the
+    same messages in the same order. It then says what it believes, and answers off the record with a point of the
+    scale. Run it in the store of the record: ``osim.run(experiment, people.url)``.
 
     Parameters
     ----------
     people : Results
-        From :func:`opinionsim.import_panel`, which was given the claims of every topic.
+        From :func:`opinionsim.import_panel`, with the claims of every topic.
     spec : mapping, str or Path
         Who plays the twins: the fields `model`, `cognition`, `prompts`, `measurement` and `execution` of a
         specification, or a YAML file of them, and `name`, by default that of the record with ``-twins``.
@@ -34,23 +34,23 @@ def twins_experiment(people: Results, spec: Mapping[str, Any] | str | Path) -> E
     Returns
     -------
     Experiment
-        Two cells for each one of the record, ``interaction=people`` and ``interaction=twins``, with blocks in common.
-        Opinions of a twin are about the statement as it was worded, and not turned round.
+        Two cells for each cell of the record, ``interaction=people`` and ``interaction=twins``, with common blocks. A
+        twin's opinions refer to the statement as worded and are not reversed.
 
     Raises
     ------
     SpecError
-        If the results are no record of people, a topic has no claim, or another field is given.
+        If the results are not a record of people, a topic has no claim, or `spec` has another field.
     """
     given = dict(spec if isinstance(spec, Mapping) else read_document(spec).value)
     if unknown := sorted(given.keys() - set(_FIELDS)):
-        raise SpecError(f"{unknown[0]!r} of twins is that of the record of people; valid: {', '.join(_FIELDS)}")
+        raise SpecError(f"{unknown[0]!r} of twins comes from the record of people; valid: {', '.join(_FIELDS)}")
     base = dict(people.manifest.get("spec", {}))
     grids = list(base.get("sweep") or ())
     if not grids or any(grid.get("interaction", [{}])[0].get("kind") != "recorded" for grid in grids):
-        raise SpecError(f"{people.name!r} is no record of people, of which there could be twins; import a table first")
+        raise SpecError(f"{people.name!r} is not a record of people, so it cannot have twins; import a table first")
     if between_points(people.opinions):
-        raise SpecError("people rated between points, and twins state points; import the ratings with points")
+        raise SpecError("people rated between points, but twins state points; import the ratings with points")
     rated = grids[0]["interaction"][0]["rated"]
     listed = {"instruments": base.get("measurement", {}).get("instruments", [])}
     asked = {"after": 1} if len(rated) <= 2 else {"after": 1, "every": 1}
@@ -74,7 +74,7 @@ def _of_twins(grid: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     claims, title = topic["definition"]["claims"], topic["definition"]["title"]
     side = "against" if against else "for"
     if claims.get(side, title) == title:
-        raise SpecError(f"twins are told the statement that people rated; give the mapping claims.{title}.{side}")
+        raise SpecError(f"twins need the statement that people rated; in the mapping, give claims.{title}.{side}")
     source = ", ".join(f"{path}={_label(value)}" for path, (value,) in grid.items())
     interaction = {
         "label": "twins",

@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """What was written, read and measured in the runs of one condition, turn by turn.
+    """Texts, readings and measurements in the runs of one condition, turn by turn.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class Updates:
     points : ndarray of float (k,)
         Points of the scale.
     exact : bool
-        Whether opinions are numbers that were recorded, not ratings.
+        Whether opinions are recorded numbers instead of ratings.
     run_ids, blocks : tuple of str (R,)
         Runs, and the block of each.
     n_agents : ndarray of int (R,)
@@ -30,11 +30,11 @@ class Updates:
     turn, step, agent : ndarray of int (M,)
         Number, step and author of each turn, in order.
     first_read : ndarray of int (M + 1,)
-        Where the messages that a turn read begin.
+        Index in `reads` at which the messages of each turn begin.
     reads : ndarray of int (L,)
-        Positions, among the M turns, of the messages that were read.
+        Positions, among the M turns, of the messages read.
     value : ndarray of float (M,)
-        Measured opinion; NaN where there is none.
+        Measured opinion; NaN without one.
     one_message : bool
         Whether only updates by one message count.
     """
@@ -80,12 +80,12 @@ class Updates:
 
     @cached_property
     def held_at(self) -> np.ndarray:
-        """Turn at which each turn's author was measured last before it, (M,); -1 where it was not yet."""
+        """Turn at which each turn's author was last measured before it, (M,); -1 if not yet."""
         return self._last(self.rating >= 0)
 
     @cached_property
     def fresh(self) -> np.ndarray:
-        """Whether each turn's author was measured at its last update before it, or since, (M,)."""
+        """Whether each turn's author was measured at its previous update or since then, (M,)."""
         return np.asarray(self.held_at >= self._last(np.diff(self.first_read) > 0))
 
     def _last(self, chosen: np.ndarray) -> np.ndarray:
@@ -116,7 +116,7 @@ class Updates:
 
     @cached_property
     def held(self) -> np.ndarray:
-        """Opinion of each turn's author as measured last before it, (M,); NaN where it was not yet."""
+        """Last measured opinion of each turn's author before it, (M,); NaN if not yet measured."""
         return np.where(self.held_at >= 0, self.value[self.held_at], np.nan)
 
     @cached_property
@@ -128,17 +128,17 @@ class Updates:
 
     @cached_property
     def passed_over(self) -> np.ndarray:
-        """Whether a turn is an update that does not count, by several messages where only those by one do, (M,).
+        """Whether an update is skipped because it has several messages and only single messages count, (M,).
 
-        Nothing is predicted of it: its author goes on from what was measured of it, or from anywhere.
+        The filter predicts nothing for it. Its author continues from its measured opinion, or from anywhere.
         """
         return np.asarray(self.one_message & (np.diff(self.first_read) > 1))
 
     @cached_property
     def updated(self) -> np.ndarray:
-        """Whether a turn is an update that counts, (M,): it read something and was measured.
+        """Whether a turn is an update that counts, (M,), because it read something and was measured.
 
-        Where opinions are numbers, that of its author just before, and the message, must be on record too.
+        If opinions are numbers, the author's previous opinion and the message must be recorded too.
         """
         found = (np.diff(self.first_read) > 0) & ~self.passed_over & ~np.isnan(self.value)
         known = self.fresh & ~np.isnan(self.held) & ~np.isnan(self.said)
@@ -146,12 +146,12 @@ class Updates:
 
     @cached_property
     def by_one(self) -> tuple[int, int]:
-        """How many measured updates follow one message, and how many there are."""
+        """Number of measured updates that follow a single message, and of all measured updates."""
         count = np.diff(self.first_read)[~np.isnan(self.value)]
         return int((count == 1).sum()), int((count > 0).sum())
 
     def of(self, runs: Sequence[int]) -> Updates:
-        """The study of some of its runs, by position."""
+        """Restrict the study to some of its runs, by position."""
         parts = [np.arange(self.first[run], self.first[run + 1]) for run in runs]
         kept = np.concatenate(parts)
         new = np.full(len(self.agent), -1)
@@ -173,15 +173,15 @@ class Updates:
         )
 
     def rated(self, rating: np.ndarray) -> Updates:
-        """The study with other ratings (M,), positions on the scale, where there is one."""
+        """Replace the existing ratings by others (M,), given as positions on the scale."""
         return self.of_values(np.where(np.isnan(self.value), np.nan, self.points[rating]))
 
     def of_values(self, value: np.ndarray) -> Updates:
-        """The study with other measured opinions (M,)."""
+        """Replace the measured opinions (M,)."""
         return replace(self, value=value)
 
     def paths(self) -> np.ndarray:
-        """Opinions as measured last, (R, T + 1, N), by run, step and agent; NaN where there is none yet."""
+        """Last measured opinions, (R, T + 1, N), by run, step and agent; NaN before the first measurement."""
         paths = np.full((len(self), int(self.step.max()) + 1, int(self.n_agents.max())), np.nan)
         known = ~np.isnan(self.value)
         paths[self.run[known], self.step[known], self.agent[known]] = self.value[known]

@@ -1,4 +1,4 @@
-"""Updates on record: who read what, what was measured before and after, and how far opinions moved by what was read."""
+"""Recorded updates: readings, opinions before and after, and how far opinions moved."""
 
 from __future__ import annotations
 
@@ -28,25 +28,24 @@ def studies(results: Results, wording: str | None = None, cells: Collection[str]
     wording : str, optional
         Prompt pack whose runs count; default that of the run begun last.
     cells : collection of str, optional
-        Conditions that are looked at; default all.
+        Conditions to include; default all.
 
     Returns
     -------
     dict of str to Study
-        Conditions by label, in the order of the design; those in which nobody reads a message of another are left out.
+        Conditions by label, in the order of the design, without those in which no agent reads another's message.
 
     Raises
     ------
     MeasurementError
-        If there is no complete run, no message or no reader was measured in any, or a condition mixes evidence or
-        scales.
+        If there is no complete run, no run has a measured message or reader, or a condition mixes evidence or scales.
     SpecError
-        If a condition is unknown, or one that was named has no updates.
+        If a condition is unknown or has no updates.
     """
     every, opinions, _, turns = results.counted()
     complete, _ = one_wording(every[every["status"] == "complete"], wording)
     if complete.empty:
-        raise MeasurementError("no run is complete, so there is nothing to compare; carry the experiment out first")
+        raise MeasurementError("no run is complete, so there is nothing to compare; run the experiment first")
     stance = stance_rows(complete, opinions)
     found = {}
     for cell, runs in complete[complete["cell"].isin(cells or complete["cell"])].groupby("cell", sort=False):
@@ -61,9 +60,9 @@ def studies(results: Results, wording: str | None = None, cells: Collection[str]
         raise SpecError(f"there is no condition {unknown[0]!r} with updates; valid: {valid}")
     if not found:
         raise MeasurementError(
-            "in no run was an agent measured that had read a measured message of another; comparing takes a kind of "
-            "interaction in which agents read each other, and measurement.texts with what is written and what is "
-            "reported, as in [post, report]"
+            "no run has a measured agent that read a measured message of another agent. Comparing needs an "
+            "interaction in which agents read each other, and a measurement.texts that includes what they write and "
+            "what they report, such as [post, report]"
         )
     return found
 
@@ -78,10 +77,10 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
     evidence = sorted(set(runs["evidence"]))
     if len(evidence) > 1 or evidence == ["mixed"] or "+" in evidence[0]:
         raise MeasurementError(
-            f"{cell} mixes evidence ({', '.join(evidence)}), and a fit is about authors of one kind; name other cells"
+            f"{cell} mixes evidence ({', '.join(evidence)}), but a fit needs authors of one kind; choose other cells"
         )
     if stance["scale"].nunique() > 1 or stance["classifier"].nunique() > 1:
-        raise MeasurementError(f"{cell} is measured on several scales or by several classifiers; one fit takes one")
+        raise MeasurementError(f"{cell} is measured on several scales or by several classifiers; a fit needs one")
     size = runs.set_index("run_id")["n_agents"]
     order = {run_id: place for place, run_id in enumerate(runs["run_id"])}
     own = turns[turns["agent"] < turns["run_id"].map(size)]
@@ -117,7 +116,7 @@ def _study(cell: str, runs: pd.DataFrame, turns: pd.DataFrame, stance: pd.DataFr
 
 
 def events(results: Results, wording: str | None = None) -> pd.DataFrame:
-    """The updates on record: one row each, with what was measured before and after.
+    """Return the recorded updates, one row each, with the measurements before and after.
 
     Parameters
     ----------
@@ -128,10 +127,9 @@ def events(results: Results, wording: str | None = None) -> pd.DataFrame:
     -------
     DataFrame
         One row per turn whose author read a message of another: ``run_id, cell, block, step, turn, agent``; ``before``,
-        its opinion as measured last, never one that was assigned; ``said``, the mean measured opinion of the messages;
-        ``after``, what was measured of the turn itself (NaN where there is none, as for the others); ``exposure``,
-        which update of the agent it is, from 1; ``n_messages`` that were read and ``n_unmeasured`` of them;
-        ``evidence``.
+        its last measured opinion, never an assigned one; ``said``, the mean measured opinion of the messages;
+        ``after``, the measured opinion of the turn (each NaN if not measured); ``exposure``, the agent's count of
+        updates, from 1; ``n_messages``, the messages read, and ``n_unmeasured``, those not measured; ``evidence``.
 
     Raises
     ------
@@ -170,7 +168,7 @@ def updates_of(study: Updates) -> pd.DataFrame:
 
 
 def response_curve(updates: pd.DataFrame) -> pd.DataFrame:
-    """Mean change and share of changes, by the distance of what was read.
+    """Mean change and share of changes, by the distance of the message.
 
     Parameters
     ----------
@@ -180,11 +178,11 @@ def response_curve(updates: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per condition and distance: ``cell, discrepancy`` (message less opinion before, in scale points);
-        ``change`` (mean of opinion after less before) with the 95 % band ``low, high``, and ``changed`` (share of
-        updates after which the opinion is another) with ``changed_low, changed_high``; ``n_updates``, ``n_blocks``,
-        ``evidence``. Bands are clustered by block, by the variance of a ratio and Student's t, and NaN below two
-        blocks. Noise of ratings is in both axes: agents that never change regress to the mean here.
+        One row per condition and distance: ``cell, discrepancy`` (message minus opinion before, in scale points);
+        ``change`` (mean of opinion after minus opinion before) with the 95 % band ``low, high``, and ``changed`` (share
+        of updates that change the opinion) with ``changed_low, changed_high``; ``n_updates``, ``n_blocks``,
+        ``evidence``. Bands are clustered by block, use the variance of a ratio and Student's t, and are NaN with fewer
+        than two blocks. Rating noise affects both axes, so even agents that never change appear to regress to the mean.
 
     Raises
     ------
@@ -193,7 +191,7 @@ def response_curve(updates: pd.DataFrame) -> pd.DataFrame:
     """
     known = updates.dropna(subset=["before", "said", "after"])
     if known.empty:
-        raise MeasurementError("no update has an opinion before, a measured message and an opinion after")
+        raise MeasurementError("no update has an opinion before it, a measured message and an opinion after it")
     known = known.assign(
         discrepancy=known["said"] - known["before"],
         change=known["after"] - known["before"],

@@ -1,6 +1,6 @@
-"""Consensus finding in Python: sessions, their tables, and what ratings and voting rules show.
+"""Consensus finding in Python: sessions, their tables, and analyses of ratings and voting rules.
 
-A session is an experiment whose interaction is ``consensus``; :class:`Mediation` writes one for a script. Names are
+A session is an experiment with the interaction ``consensus``; in a script, :class:`Mediation` creates one. Names are
 loaded on first use.
 """
 

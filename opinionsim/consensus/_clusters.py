@@ -1,4 +1,4 @@
-"""Topics of questions, found by clustering what their texts say."""
+"""Topics of questions, found by clustering their texts."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Clusters:
     labels: np.ndarray
     """The cluster of each question, from 0; shape (n,)."""
     k: int
-    """Number of clusters: that of the largest silhouette, of equal ones the smallest."""
+    """Number of clusters with the largest silhouette, the smallest in case of ties."""
     silhouettes: Mapping[int, float]
-    """Mean silhouette, -1 to 1, of each number of clusters that was tried."""
+    """Mean silhouette, -1 to 1, for each number of clusters tried."""
     vectors: np.ndarray
-    """What stood for each question; shape (n, d)."""
+    """Vector of each question; shape (n, d)."""
 
 
 def cluster_questions(
@@ -50,7 +50,7 @@ def cluster_questions(
     without: Sequence[str] = (),
     seed: int = 0,
 ) -> Clusters:
-    """Clusters of questions by k-means, in a number chosen by silhouette (D2).
+    """Cluster questions by k-means, choosing the number of clusters by silhouette (D2).
 
     Parameters
     ----------
@@ -59,15 +59,15 @@ def cluster_questions(
     encoder : callable, str or Path, optional
         Takes the list of texts and returns vectors (n, d), such as the method `encode` of a sentence encoder; or the
         folder of a model of ``transformers``, whose last layer is averaged over the tokens of a text (extra ``local``).
-        Default TF-IDF of single words. The source had a sentence encoder with d = 512.
+        Default TF-IDF of single words. The source used a sentence encoder with d = 512.
     ks : iterable of int, optional
         Numbers of clusters to try: at least 2, and fewer than there are different vectors. Default those of 5, 10, ...
-        300 that are fewer.
+        300 that meet this condition.
     restarts : int
-        Starts of k-means for each number, of which the one with the least sum of squares counts; >= 1. The source made
-        100.
+        Number of k-means starts for each number of clusters, >= 1; the start with the least sum of squares counts. The
+        source used 100.
     without : sequence of str
-        Phrases that are left out of the texts first, whatever their case, longer ones before shorter ones; such as
+        Phrases to remove from the texts beforehand regardless of case, longer ones first, such as
         :data:`BRITISH_GOVERNMENT`.
     seed : int
         Seed of the starts.
@@ -86,7 +86,7 @@ def cluster_questions(
         vector of finite numbers for each text.
     """
     if isinstance(questions, str) or not all(isinstance(each, str) and each.strip() for each in questions):
-        raise SpecError("questions: must be texts, none of which is blank")
+        raise SpecError("questions: must be non-blank texts")
     whole_number("restarts", restarts, 1, SpecError)
     vectors = question_vectors(questions, encoder, without)
     different = len({row.tobytes() for row in vectors})
@@ -105,7 +105,7 @@ def cluster_questions(
 
 
 def question_vectors(questions: Sequence[str], encoder: Encoder | None = None, without: Sequence[str] = ()) -> Any:
-    """What stands for each question where distances are computed, shape (n, d); see :func:`cluster_questions`."""
+    """Vectors of questions for distances, shape (n, d); see :func:`cluster_questions`."""
     phrases = "|".join(map(re.escape, sorted(without, key=len, reverse=True)))
     apart = re.compile(rf"(?<!\w)(?:{phrases})(?!\w)|\s" if phrases else r"\s", re.IGNORECASE)
     texts = [" ".join(filter(None, apart.split(each))) for each in questions]
@@ -123,13 +123,13 @@ def _tf_idf(texts: list[str]) -> Any:
     try:
         return text.TfidfVectorizer().fit_transform(texts).toarray()
     except ValueError:  # of an empty vocabulary
-        raise SpecError("questions: no word is left in any of them") from None
+        raise SpecError("questions: contain no usable words") from None
 
 
 def _averaged(folder: Path, texts: list[str]) -> np.ndarray:
     """The last layer of a local model, averaged over the tokens of each text."""
     if not folder.is_dir():
-        raise SpecError(f"encoder: {str(folder)!r} is no folder; give that of a model of transformers, or a callable")
+        raise SpecError(f"encoder: {str(folder)!r} is not a folder; give that of a transformers model, or a callable")
     _, transformers = packages(_WHAT, "local", "torch", "transformers")
     try:
         read = transformers.pipeline("feature-extraction", model=str(folder))

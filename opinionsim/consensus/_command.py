@@ -1,4 +1,4 @@
-"""The command consensus, and those below it."""
+"""The command consensus and its subcommands."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def session(
 
     experiment = read_spec(spec, changes, prompts)
     if not all(cell.spec.interaction.kind == "consensus" for cell in experiment.cells):
-        raise SpecError(f"{experiment.spec.name} looks for no consensus (interaction kind consensus); see deliberate")
+        raise SpecError(f"{experiment.spec.name} seeks no consensus (interaction kind consensus); see deliberate")
     print_runs(experiment, store, run, max_concurrency, session_text)
 
 

@@ -100,8 +100,8 @@ class RatingsSpec(DocumentModel):
 class ConsensusInteraction(Interaction):
     """Citizens state opinions, a mediator drafts statements, and citizens rank them and criticise the winner.
 
-    After Bakker et al. 2022 and the Habermas Machine (Tessler et al. 2024; D1-D8). An opinion round is followed by any
-    number of critique rounds, in which the mediator revises the winner. The mediator is shown no persona, only texts.
+    After Bakker et al. 2022 and the Habermas Machine (Tessler et al. 2024; D1-D8). After an opinion round, any number
+    of critique rounds follow, in which the mediator revises the winner. The mediator sees only texts, no personas.
     """
 
     played_by = ("chat models",)
@@ -169,7 +169,7 @@ class ConsensusInteraction(Interaction):
 
     @property
     def others(self) -> Sequence[str]:  # type: ignore[override]
-        """The mediators, and the predictor where a role predicts."""
+        """The mediators, and the predictor if a role predicts."""
         predicts = self.predictor == "role" and "predicted" in self.ballots
         return tuple(dict.fromkeys([*(way.role for way in self.ways), *([acts.PREDICTOR] if predicts else [])]))
 
@@ -185,7 +185,7 @@ class ConsensusInteraction(Interaction):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """All its fields: which statement wins is found again from the ballots on record."""
+        """All fields, because the winner is recomputed from the recorded ballots."""
         return {"kind": self.kind, **self.model_dump(mode="json", exclude_defaults=True)}
 
     @property
@@ -195,23 +195,23 @@ class ConsensusInteraction(Interaction):
 
     @property
     def untied(self) -> str:
-        """What finds the winner where the rule leaves the first place tied."""
+        """How the winner is found if the rule leaves the first place tied."""
         found = {"allowed": "the order of the statements", "random": "chance"}
         return found.get(self.ties, "ballots in random order, then by chance")
 
     @property
     def methods(self) -> Sequence[str]:  # type: ignore[override]
-        """How a session is carried out, and what its means are over."""
+        """How a session works, and what its means cover."""
         return sentences("opinionsim.consensus", "methods.txt", f=self)
 
     @property
     def needs(self) -> Sequence[str]:
-        """Predicted agreement, where an instrument predicts."""
+        """Predicted agreement, if an instrument predicts."""
         return (acts.PREDICTED,) if self.predictor == "instrument" and "predicted" in self.ballots else ()
 
     @property
     def decided(self) -> Mapping[str, tuple[tuple[int, ...], frozenset[str]]]:
-        """Ranks, agreement and quality of statements, as far as there are such."""
+        """Ranks, agreement and quality of statements, as far as the session has them."""
         # With room for the opinions of any group that can pay for them.
         most = tuple(range(1, max(self.incumbent + self._standing(100), 2) + 1))
         rated = self.passes or self.ratings.position or self.ratings.winner
@@ -236,7 +236,7 @@ class ConsensusInteraction(Interaction):
         return max(self.ratings.passes, int(self.ballot == "rating" and "stated" in self.ballots))
 
     def scores(self, ballots: Literal["stated", "predicted"]) -> bool:
-        """Whether such ballots hold scores, of which larger ones are better, and not ranks."""
+        """Whether such ballots contain scores (larger is better) instead of ranks."""
         return self.ballot == "rating" or (ballots == "predicted" and self.predictor == "instrument")
 
     @property
@@ -260,11 +260,11 @@ class ConsensusInteraction(Interaction):
         return named(*found)
 
     def act_of(self, act: ActSpec, way: DrafterSpec) -> str:
-        """Name of the act of drafting or revising in a way."""
+        """Name of the act that drafts or revises in this way."""
         return act.name if len(self.ways) == 1 and way.label is None else f"{act.name}.{way.name}"
 
     def steps_for(self, size: int) -> int:
-        """Steps T: the opinion round, the critique rounds, and that in which the winner is rated."""
+        """Steps T: the opinion round, the critique rounds, and the step that rates the winner."""
         return 1 + self.rounds + self.ratings.winner
 
     def turns_a_step(self, size: int) -> int:
@@ -276,35 +276,35 @@ class ConsensusInteraction(Interaction):
         return 3 * size + stand + ballots + size * stand * self.ratings.passes
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems between fields, or with them for a group of `size` citizens."""
+        """Conflicts between fields, or problems for a group of `size` citizens."""
         yield from self._drafting_conflicts(size)
         if self.choose_by is not None and self.choose_by not in self.ballots:
             yield ("choose_by",), f"{self.choose_by!r} elects, and ballots has only {', '.join(self.ballots) or 'none'}"
         if len(set(self.ballots)) < len(self.ballots):
             yield ("ballots",), "must list `stated`, `predicted` or both, each once"
         if self.shortlist is not None and set(self.ballots) != {"stated", "predicted"}:
-            yield ("shortlist",), "needs ballots [stated, predicted]: predicted ones choose what citizens vote on"
+            yield ("shortlist",), "needs ballots [stated, predicted]: predicted ballots choose what citizens vote on"
         if self.shortlist is not None and self.elects == "predicted":
-            yield ("shortlist",), "has no effect where predicted ballots elect"
+            yield ("shortlist",), "has no effect if predicted ballots elect"
         most = self._standing(size) + (self.incumbent and self.rounds > 0)
         if self.shortlist is not None and self.shortlist > most:
-            yield ("shortlist",), f"is more than the {most} statements that stand"
+            yield ("shortlist",), f"is more than the {most} candidate statements"
         if self.predictor == "instrument" and "predicted" not in self.ballots:
             yield ("predictor",), "has no effect without predicted ballots"
         if Rule.of(self.rule).needs_scores and not self.scores(self.elects):
             yield ("rule",), f"{self.rule!r} needs ratings; give ballot: rating, or a rule for rankings"
         rule, predicted = Rule.of(self.rule), self.predictor == "instrument" and self.elects == "predicted"
         if predicted and "transform" in RULES[rule.kind].options and rule.transform is None:
-            problem = f"{rule.kind!r} counts positive scores, and those of an instrument may be others"
+            problem = f"{rule.kind!r} needs positive scores, but an instrument may give others"
             yield ("rule",), f"{problem}; give {{kind: {rule.kind}, transform: exp}}, or shift"
         if self.ratings.position == "after" and not self.passes:
-            yield ("ratings", "passes"), "must be 1 or more where the position statement is rated with the candidates"
+            yield ("ratings", "passes"), "must be 1 or more if citizens rate the position statement with the candidates"
         rated = self.passes or ("predicted" in self.ballots and self.scores("predicted"))
         for field in ("leave_one_out", "controls"):
             if getattr(self, field) and not rated:
                 yield (
                     (field,),
-                    "needs statements that are rated: give ratings: {passes: 1} or more, or predicted ratings",
+                    "needs rated statements: give ratings: {passes: 1} or more, or predicted ratings",
                 )
         if self.incumbent and not self.rounds:
             yield ("incumbent",), "has no effect without critique rounds"
@@ -316,40 +316,40 @@ class ConsensusInteraction(Interaction):
         """Problems of the drafters, and of the number of statements for a group of `size` citizens."""
         field, stand = "drafters" if self.drafters else "candidates", self._standing(size)
         if stand < 2:
-            yield (field,), f"{stand} candidate leaves nothing to choose; at least 2 must stand"
+            yield (field,), f"{stand} candidate leaves no choice; give at least 2"
         if self.ballot == "ranking" and stand + self.incumbent > acts.MOST_LABELS:
-            problem = f"{stand} statements stand, and a ranking has letters for {acts.MOST_LABELS}; give ballot: rating"
+            problem = f"{stand} candidates, but a ranking has letters for {acts.MOST_LABELS}; give ballot: rating"
             yield (field,), problem
         if self.drafters and self.candidates is not None:
-            yield ("candidates",), "cannot stand beside drafters, which give the counts"
+            yield ("candidates",), "cannot be combined with drafters, which give the counts"
         names = [way.name for way in self.drafters]
         for place, way in enumerate(self.drafters):
             if names.index(way.name) != place:
-                yield ("drafters", place, "label"), f"{way.name!r} is the name of two drafters; give labels that differ"
+                yield ("drafters", place, "label"), f"{way.name!r} is the name of two drafters; give different labels"
             if way.label in ("position", "control"):
-                yield ("drafters", place, "label"), f"{way.label!r} names statements that nobody drafts; give another"
+                yield ("drafters", place, "label"), f"{way.label!r} names statements without a drafter; give another"
             if way.role in (PARTICIPANT, acts.PREDICTOR):
-                yield ("drafters", place, "role"), f"{way.role!r} drafts nothing; name another role"
+                yield ("drafters", place, "role"), f"{way.role!r} does not draft; name another role"
             if (way.style == "few-shot") != bool(way.examples):
                 problem = "is needed by few-shot drafters" if not way.examples else f"has no effect on {way.style!r}"
                 yield ("drafters", place, "examples"), problem
 
     def check(self, setting: Setting) -> None:
-        """Refuse a missing position statement, examples that all tell too much, and citizens who cannot answer."""
+        """Refuse a missing position statement, examples that all reveal too much, and citizens who cannot answer."""
         self.externals(setting)
         for number, way in enumerate(self.ways):
             if way.examples:
                 examples_by_size(setting, number, way)
         wanted = self.ratings.position or "position" in self.standing
         if wanted and not (self.position or setting.position):
-            raise SpecError("is needed and missing; give a sentence, or a topic with a claim", "interaction.position")
+            raise SpecError("is missing; give a sentence, or a topic with a claim", "interaction.position")
         if len(setting.given) == setting.size and self.elects == "stated":
             raise SpecError("citizens that are texts cannot vote; give ballots: [predicted]", "interaction.ballots")
         if len(setting.given) == setting.size and self.rounds:
             raise SpecError("citizens that are texts cannot criticise; give rounds: 0", "interaction.rounds")
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """Identity in which files enter by content, and how a winner is chosen only where a turn depends on it."""
+        """Identity that includes the content of files, and the way to choose a winner only if a turn depends on it."""
         fields = super().identity(setting)
         if self.controls:
             fields["controls"] = digest(canonical_json(setting.messages(self.controls)))
@@ -362,7 +362,7 @@ class ConsensusInteraction(Interaction):
         return fields
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
-        """Texts that were written beforehand: opinions, the position statement, controls and examples."""
+        """Texts written beforehand: opinions, the position statement, controls and examples."""
         names = setting.names or [self.unnamed(agent) for agent in range(setting.size)]
         found = {GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
         if position := self.position or setting.position:
@@ -377,7 +377,7 @@ class ConsensusInteraction(Interaction):
     # Turns
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
-        """Turns of a session, each stage at once when the stage before has been heard."""
+        """Turns of a session; each stage starts at once when the previous stage is complete."""
         flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
             if isinstance(each, Turn):
@@ -387,7 +387,7 @@ class ConsensusInteraction(Interaction):
         yield each
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """The turns of a session in which every reply can be used."""
+        """The turns of a session if every reply is usable."""
         flow, answer = OpenSession(self, setting).flow(), None
         while not isinstance(each := flow.send(answer), Closing):
             if isinstance(each, Turn):
@@ -396,21 +396,21 @@ class ConsensusInteraction(Interaction):
                 answer = [*each.turns] if isinstance(each, Heard) else np.ones((len(each[0]), len(each.statements)))
 
     def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
-        """What citizens are shown after the last round, before it is known: their own opinion and a statement."""
+        """What citizens see after the last round, before its result is known: their own opinion and a statement."""
         turns = list(self.outline(setting))
         opinions = {turn.agent: turn.index for turn in turns if self.acts[turn.act].kind == acts.STATE.kind}
         winner = next(turn.index for turn in reversed(turns) if self.acts[turn.act].kind == acts.DRAFT.kind)
         return {agent: (index, winner) for agent, index in opinions.items() if agent not in setting.given}
 
     def elect(self, ballots: np.ndarray, block: str, number: int, *, scores: bool) -> Election:
-        """The outcome of the election of a round.
+        """Hold the election of a round.
 
         Parameters
         ----------
         ballots : ndarray, shape (ballots, candidates)
-            Ranks from 1, or scores. A ballot that lacks a statement, NaN, is missing.
+            Ranks from 1, or scores. A ballot without a value for some statement (NaN) counts as missing.
         block : str
-            Name of the set of runs that share random draws, which ties are broken by.
+            Name of the set of runs that share random draws; these break ties.
         number : int
             Number of the round, from 0.
         scores : bool
@@ -424,9 +424,7 @@ class ConsensusInteraction(Interaction):
         missing = np.isnan(ballots).any(axis=1, keepdims=True)
         ballots = np.where(missing, np.nan, ballots)
         if missing.all():
-            raise ScheduleError(
-                f"round {number}: nobody has voted on all statements that stand, so that none is elected"
-            )
+            raise ScheduleError(f"round {number}: no citizen has voted on all candidates, so no statement is elected")
         try:
             return elect(ballots, self.rule, scores=scores, ties=self.ties, rng=stream(0, "ties", number, block))
         except MeasurementError as error:

@@ -1,4 +1,4 @@
-"""One session that looks for a consensus: support of its candidates, winners by rule, opinions before and after."""
+"""Figure of one consensus session: support of candidates, winners by rule, opinions before and after."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ class ConsensusData:
     ----------
     frame : DataFrame
         One row per citizen, round and candidate: ``round, candidate, citizen, name, agreement, rank, winner, policy``;
-        agreement is the mean over passes, NaN without ratings, and rank that of the citizen's ballot, NaN without.
+        agreement is the mean over passes (NaN without ratings), and rank comes from the citizen's ballot (NaN without
+        one).
     rules : DataFrame
-        As :func:`opinionsim.consensus.other_rules` gives it, of the ballots that elect.
+        Result of :func:`opinionsim.consensus.other_rules` for the ballots that elect.
     opinions : DataFrame
         Measured opinions of citizens in order: ``citizen, name, turn, kind, value, scale``.
     lines : tuple of str
-        Title: evidence, question, replicate, and how to read it.
+        Lines of the title: evidence, question, replicate, and how to read the figure.
     """
 
     frame: pd.DataFrame
@@ -58,7 +59,7 @@ class ConsensusData:
 
 
 def consensus_data(source: Results, run: str | int | None = None) -> ConsensusData:
-    """The numbers of the figure of a session.
+    """Compute the numbers of the figure of a session.
 
     Parameters
     ----------
@@ -70,9 +71,9 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     Raises
     ------
     MeasurementError
-        If there is no session that looks for a consensus.
+        If there is no consensus session.
     SpecError
-        If there is no such run, or it looks for no consensus.
+        If there is no such run, or it is not a consensus session.
     """
     from opinionsim.consensus import asked, other_rules, sessions, statements
 
@@ -80,7 +81,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     wanted = about["run_id"], about["cell"]
     session = next((each for row, each in sessions(source) if (row["run_id"], row["cell"]) == wanted), None)
     if session is None:
-        raise SpecError(f"run {wanted[0]} looks for no consensus; name one that does, as in run=0")
+        raise SpecError(f"run {wanted[0]} has no consensus interaction; choose another run, such as run=0")
     listed = statements(source)
     listed = listed[(listed["group"] == wanted[0]) & (listed["cell"] == wanted[1]) & listed["stands"]]
     people = source.agents[(source.agents["run_id"] == wanted[0]) & (source.agents["role"] == "participant")]
@@ -107,7 +108,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     told = told[told["about"].isna() & told["agent"].isin(names) & told["value"].notna()].sort_values("turn")
     opinions = told.rename(columns={"agent": "citizen"}).assign(name=told["agent"].map(names))
     replicates = int((source.runs["cell"] == wanted[1]).sum())
-    key = f"Framed: what won by {session.interaction.rule_label}. Dots: what rules put first; rings: tied."
+    key = f"Framed: winner by {session.interaction.rule_label}. Dots: first place by a rule; rings: tied for it."
     lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates), key)
     return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
 
@@ -115,9 +116,10 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
 @part("figure", name="consensus", numbers=consensus_data)
 @drawn_from(consensus_data)
 def session_figure(data: ConsensusData) -> Figure:
-    """What citizens make of statements in the first session; dots and rings: what rules put first, alone and tied.
+    """Support for statements in the first session; dots and rings mark the choices of rules, alone and tied.
 
-    Every citizen's view of every candidate, what each rule chooses, and the first and last opinion of each citizen.
+    The figure shows how each citizen rates each candidate, what each rule chooses, and each citizen's first and last
+    opinion.
 
     Parameters
     ----------
@@ -128,8 +130,9 @@ def session_figure(data: ConsensusData) -> Figure:
     -------
     Figure
         A column of panels for each round, candidates from the best mean support to the worst; the winner is framed.
-        Cells show the mean agreement, where statements were rated, and else the rank. A dot marks the choice of a rule;
-        open ones share the first place. At the right, the first and last measured opinion of each citizen.
+        Cells show the mean agreement if statements were rated, and otherwise the rank. A dot marks the choice of a
+        rule; open dots share the first place. The panel on the right shows the first and last measured opinion of each
+        citizen.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The published data of the Habermas Machine: ratings by people, and questions as topics."""
+"""Published data of the Habermas Machine: ratings by people, and questions as topics."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class HabermasData:
     questions: pd.DataFrame
     """``id, question, affirming_statement, negating_statement, topic, split``: one row per question."""
     topics: Mapping[str, Topic]
-    """A topic of each question with two statements that differ, by its id in lower case; the sides are ``affirming``
-    and ``negating``."""
+    """A topic for each question with two different statements, by its id in lower case; the sides are ``affirming`` and
+    ``negating``."""
     preferences: pd.DataFrame
     """The final rankings, in the columns of their file and ``evidence``."""
     survey: pd.DataFrame
@@ -78,30 +78,30 @@ class HabermasData:
 
 
 def import_habermas(folder: str | Path) -> HabermasData:
-    """Ratings and questions of the Habermas Machine, from the files as they were published (D8).
+    """Read ratings and questions of the Habermas Machine from its published files (D8).
 
     Parameters
     ----------
     folder : str or Path
-        Where the four Parquet files and the file of questions lie, under their own names.
+        Folder with the four Parquet files and the file of questions, under their original names.
 
     Returns
     -------
     HabermasData
-        Its `ratings` have the columns ``group`` (version of the study, id of its launch and of the question),
-        ``round`` (0 before critiques), ``citizen``, ``candidate``, ``policy`` (who wrote the statement, with the names
-        of the models), ``pass`` (1, and further numbers where a citizen rated a candidate of a round again),
-        ``agreement`` and ``quality`` (1 to 7, NaN where missing), ``rank`` (1 is best; equal ones have the least),
-        ``question``, ``opinion``, ``statement``, ``topic``, ``split``, ``launch`` (the people who sat together,
-        for several questions), ``worker`` (the person over all launches) and ``evidence``, which is ``human``.
-        Candidate and policy of the position statement are ``position``; its round is 0 before the discussion, 1 after
-        it. Opinions and ratings of bots are left out, as are rows without any rating.
+        Its `ratings` have the columns ``group`` (version of the study, id of its launch and of the question), ``round``
+        (0 before critiques), ``citizen``, ``candidate``, ``policy`` (who wrote the statement, with the names of the
+        models), ``pass`` (1, with further numbers if a citizen rated a candidate of a round again), ``agreement`` and
+        ``quality`` (1 to 7, NaN where missing), ``rank`` (1 is best; ties share the lowest rank), ``question``,
+        ``opinion``, ``statement``, ``topic``, ``split``, ``launch`` (the people who took part together in several
+        questions), ``worker`` (the person across all launches) and ``evidence``, which is ``human``. Candidate and
+        policy of the position statement are ``position``; its round is 0 before the discussion, 1 after it. Opinions
+        and ratings of bots are left out, as are rows without any rating.
 
     Raises
     ------
     SpecError
-        If files or columns are missing, all of which the message names; if a file cannot be read, or a value is none
-        that the data have. If the extra ``parquet`` is not installed.
+        If files or columns are missing (the message names all of them), a file cannot be read, a value does not occur
+        in the published data, or the extra ``parquet`` is not installed.
     """
     tables = _read(Path(folder))
     candidates, positions = _of_candidates(tables[_COMPARISONS]), _of_people(tables[_POSITIONS]).explode("agreement")
@@ -156,7 +156,7 @@ def _read(folder: Path) -> dict[str, pd.DataFrame]:
         if lacking := [column for column in columns if column not in tables[name]]:
             problems.append(f"{name} lacks {', '.join(lacking)}")
     if problems:
-        raise SpecError(f"{folder}: not the files as they were published: {'; '.join(problems)}")
+        raise SpecError(f"{folder}: these files differ from the published ones: {'; '.join(problems)}")
     return {name: table.rename(columns={**_COLUMNS[name], **_MODELS}) for name, table in tables.items()}
 
 

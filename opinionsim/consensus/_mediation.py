@@ -1,4 +1,4 @@
-"""Sessions written in Python; the runner of experiments carries them out."""
+"""Sessions defined in Python, which the runner of experiments carries out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Session:
     Parameters
     ----------
     results : Results
-        Those of the experiment; of several sessions the first is shown.
+        Results of the experiment; if it has several sessions, this object shows the first.
     """
 
     def __init__(self, results: Results) -> None:
@@ -36,17 +36,17 @@ class Session:
 
     @property
     def statements(self) -> pd.DataFrame:
-        """Its statements, as :func:`opinionsim.consensus.statements` gives them."""
+        """Its statements, in the format of :func:`opinionsim.consensus.statements`."""
         return statements(self.results)
 
     @property
     def ratings(self) -> pd.DataFrame:
-        """Its ratings, as :func:`opinionsim.consensus.ratings` gives them."""
+        """Its ratings, in the format of :func:`opinionsim.consensus.ratings`."""
         return ratings(self.results)
 
     @property
     def winner(self) -> str | None:
-        """The statement that won the last round; None where none did."""
+        """The statement that won the last round; None if there was no winner."""
         won = self.statements[self.statements["winner"]]
         return None if won.empty else str(won.sort_values("round")["statement"].iloc[-1])
 
@@ -55,20 +55,20 @@ class Session:
 
 
 class Mediation:
-    """A group of citizens who look for a statement that all can agree with, and their mediator.
+    """A group of citizens and a mediator who look for a statement that all can agree with.
 
     Parameters
     ----------
     citizens : sequence of str, mapping or Seat
-        Each one the text of an opinion that is written already, fields of a member of a cast (``{"persona": ...}``,
-        ``{"query": ...}``), or a person at a seat.
+        Each citizen is the text of an opinion written beforehand, the fields of a member of a cast
+        (``{"persona": ...}``, ``{"query": ...}``), or a person at a seat.
     question : str
-        What they are asked.
+        The question for the citizens.
     model : str
-        Chat model of all; default the scripted one, a stand-in.
+        Chat model of all members; default the scripted model.
     mediator, predictor : mapping, optional
-        Fields of these roles, such as ``{"model": {"name": "openai:gpt-4o"}}``; default none of their own. A predictor
-        takes part where ballots are predicted by a role.
+        Fields of these roles, such as ``{"model": {"name": "openai:gpt-4o"}}``; by default they have none. A predictor
+        takes part if a role predicts ballots.
     seed : int
         Root of all randomness.
     fields : mapping, optional
@@ -103,7 +103,7 @@ class Mediation:
         **interaction: Any,
     ) -> None:
         if isinstance(citizens, str) or not all(isinstance(each, str | Mapping | Seat) for each in citizens):
-            raise SpecError(f"citizens: a list of texts, fields and seats is needed; got {citizens!r:.80}")
+            raise SpecError(f"citizens: must be a list of texts, fields and seats; got {citizens!r:.80}")
         self._seats: dict[int | str, Seat] = {
             agent: each for agent, each in enumerate(citizens) if isinstance(each, Seat)
         }
@@ -111,7 +111,7 @@ class Mediation:
         if "predicted" in interaction.get("ballots", ()) and interaction.get("predictor", "role") == "role":
             roles["predictor"] = dict(predictor or {})
         elif predictor is not None:
-            raise SpecError("predictor: nobody predicts; give ballots=['predicted'], or leave it out")
+            raise SpecError("predictor: no ballots are predicted; give ballots=['predicted'], or leave it out")
         self.specification: dict[str, Any] = {
             "name": "mediation",
             "seed": seed,
@@ -125,14 +125,14 @@ class Mediation:
         self.experiment: Experiment = load_experiment(self.specification)
 
     def run(self, store: str | None = None, *, chat_model: BaseChatModel | None = None) -> Session:
-        """Carry the session out, or finish it where the store holds a part.
+        """Carry out the session, or finish it if the store contains a part of it.
 
         Parameters
         ----------
         store : str, optional
             Path or address of the store; default ``results/NAME.sqlite``.
         chat_model : BaseChatModel, optional
-            A LangChain chat model in the place of all that are named; its name takes the place of ``scripted``.
+            A LangChain chat model that replaces all named models; its name replaces ``scripted``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Questions for discussion: one agent writes further ones after examples."""
+"""Questions for discussion that one agent writes after examples."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _PREFIX = re.compile(r"^[\W_]{0,9}question[\W_]{0,9}:[\s*_]*", re.IGNORECASE | r
 
 
 def same_question(text: str) -> str:
-    """What two questions have in common that differ at most in case and spaces."""
+    """Return a key that is equal for questions that differ only in case and spaces."""
     return " ".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
 def read_question(call: str, text: str, received: tuple[Message, ...], examples: Sequence[str] = ()) -> Said:
-    """The question in a reply (D1), as its words and as the decision.
+    """Read the question in a reply (D1), as its words and as the decision.
 
-    It is what follows ``Question:``, or all of the reply, up to the end of the line.
+    The question is the text after ``Question:``, or the whole reply, up to the end of the line.
 
     Raises
     ------
     Rejected
-        If it has 15 characters or fewer, lacks the word "should", or is one of the messages received or of further
+        If it has 15 characters or fewer, lacks the word "should", or equals one of the received messages or further
         examples.
     """
     prefix = _PREFIX.search(text)
@@ -66,9 +66,9 @@ def read_question(call: str, text: str, received: tuple[Message, ...], examples:
 class QuestionsInteraction(Interaction):
     """One agent writes discussion questions, each after reading randomly drawn examples (Bakker et al. 2022; D1).
 
-    A reply is a question if it has more than 15 characters, contains "should", and is none of the examples, those not
-    shown included; else it is asked for again. A question that is there already, and a turn without one, are made up
-    for by a further turn. What is written never becomes an example.
+    A reply is a question if it has more than 15 characters, contains "should", and equals none of the examples,
+    including those not shown. Otherwise, the agent is asked again. A repeated question, or a turn without a question,
+    leads to a further turn. New questions never become examples.
     """
 
     played_by = ("chat models",)
@@ -90,27 +90,27 @@ class QuestionsInteraction(Interaction):
     acts = named(replace(QUESTION, parse=read_question))
 
     def steps_for(self, size: int) -> int:
-        """The most turns: one in each step."""
+        """Maximum number of turns, one in each step."""
         return 2 * self.count if self.most is None else self.most
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents: more than one, fewer turns than questions, blank examples."""
         if size != 1:
-            yield ("kind",), f"'questions' has one agent write; got {size}: give population: {{size: 1}}"
+            yield ("kind",), f"'questions' needs exactly one agent; got {size}: give population: {{size: 1}}"
         if self.most is not None and self.most < self.count:
-            yield ("most",), f"must be at least count, which is {self.count}; got {self.most}"
+            yield ("most",), f"must be at least count, here {self.count}; got {self.most}"
         yield from blank_messages(self.messages)
         yield from super().conflicts(size)
 
     def check(self, setting: Setting) -> None:
-        """Refuse fewer examples than are shown in a turn."""
+        """Refuse fewer examples than each turn shows."""
         if (given := len(setting.messages(self.messages))) < self.shown:
             raise SpecError(
                 f"{given} examples; shown = {self.shown} in each turn needs as many", "interaction.messages"
             )
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """Identity in which examples enter by content, not by file."""
+        """Identity that includes the content of examples, not their file."""
         examples = digest(canonical_json(setting.messages(self.messages)))
         return {**super().identity(setting), "messages": examples}
 
@@ -119,21 +119,21 @@ class QuestionsInteraction(Interaction):
         return {f"external-{i}": text for i, text in enumerate(setting.messages(self.messages))}
 
     def schedule(self, setting: Setting) -> AnySchedule:
-        """A schedule whose act knows all examples, and not only those that it is shown."""
+        """A schedule whose act knows all examples, not only those shown."""
         made = super().schedule(setting)
         read = partial(read_question, examples=setting.messages(self.messages))
         made.acts = named(replace(QUESTION, parse=read))
         return made
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """As many turns as there can be."""
+        """The maximum number of turns."""
         rng, names = setting.rng, [External(name) for name in self.externals(setting)]
         for index in range(self.steps_for(setting.size)):
             drawn = rng.choice(len(names), self.shown, replace=False).tolist()
             yield Turn(index, index + 1, 0, QUESTION.name, tuple(names[each] for each in drawn))
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """One turn for each question wanted, all at once, and one for each that came to nothing, as it is known."""
+        """One turn for each requested question, all at once, and another as soon as a turn fails."""
         left = self.outline(setting)
         for _, turn in zip(range(self.count), left, strict=False):
             yield turn

@@ -1,4 +1,4 @@
-"""Questions for discussion: those that runs have written, and which of them a person keeps."""
+"""Questions for discussion that runs have written, and a person's selection from them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _MARKS = {"": False, "no": False, "0": False, "yes": True, "x": True, "1": True}
 
 
 def generated_questions(results: Results) -> pd.DataFrame:
-    """The questions that the runs of an experiment with the interaction ``questions`` have written (D1).
+    """Collect the questions that runs with the interaction ``questions`` have written (D1).
 
     Parameters
     ----------
     results : Results
-        What :func:`opinionsim.load` or :func:`opinionsim.run` returns.
+        Return value of :func:`opinionsim.load` or :func:`opinionsim.run`.
 
     Returns
     -------
     DataFrame
         ``question, run_id, turn, evidence``: one row per question, in the order of runs and turns. Questions that
-        differ from an earlier one in case and spaces alone are left out, as are replies that were not accepted, among
-        them repeated examples.
+        differ from an earlier one only in case and spaces are left out, as are replies that were not accepted, such as
+        repeated examples.
     """
     calls = results.calls
     accepted = calls.loc[(calls["act"] == "question") & (calls["acceptance"] == "accepted"), ["run_id", "turn"]]
@@ -54,37 +54,38 @@ def generated_questions(results: Results) -> pd.DataFrame:
 def write_curation(questions: Iterable[str], path: str | Path) -> None:
     """Write a CSV file in which a person decides which questions to leave out, and why.
 
-    It has one row per question and the columns ``question``, those of :data:`EXCLUSIONS`, and ``decided_by``. The
-    person writes ``yes`` (or ``x``, or 1) for a reason that holds, and in the last column of every question their name.
+    It has one row per question and the columns ``question``, those of :data:`EXCLUSIONS`, and ``decided_by``. For each
+    question, the person writes ``yes`` (or ``x``, or 1) for every reason that applies, and their name in the last
+    column.
 
     Raises
     ------
     SpecError
-        If there is no question, one is blank, or the file exists: it may hold decisions.
+        If there is no question, a question is blank, or the file exists, because it may contain decisions.
     """
     listed = list(questions)
     if not listed or not all(isinstance(each, str) and each.strip() for each in listed):
-        raise SpecError("questions: needs at least one, and none that is blank")
+        raise SpecError("questions: needs at least one, and no blank ones")
     if Path(path).exists():
-        raise SpecError(f"{path}: exists, and may hold decisions; give the path of a new file")
+        raise SpecError(f"{path}: exists and may contain decisions; give the path of a new file")
     table = pd.DataFrame({_QUESTION: listed, **dict.fromkeys([*EXCLUSIONS, _PERSON], "")})
     write_csv(table, path, encoding="utf-8")
 
 
 def read_curation(path: str | Path) -> pd.DataFrame:
-    """What a person decided in a file of :func:`write_curation`.
+    """Read a person's decisions from a file of :func:`write_curation`.
 
     Returns
     -------
     DataFrame
-        ``question``, a column of bool for each of :data:`EXCLUSIONS`, ``decided_by``, and ``kept``: whether no reason
-        holds. One row per question, in the order of the file.
+        ``question``, a column of bool for each of :data:`EXCLUSIONS`, ``decided_by``, and ``kept``, whether no reason
+        applies. One row per question, in the order of the file.
 
     Raises
     ------
     SpecError
-        If the file cannot be read, or its columns are others; if a question is blank or there twice, a reason is
-        anything but yes, x, 1, no, 0 or empty, or nobody has decided. The message names the row, counted from 1.
+        If the file cannot be read or has other columns, a question is blank or repeated, a reason is not yes, x, 1, no,
+        0 or empty, or a row does not say who decided. The message names the row, counted from 1.
     """
     try:
         table = read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
@@ -97,7 +98,7 @@ def read_curation(path: str | Path) -> pd.DataFrame:
     wrong = {
         (_QUESTION, "must not be blank"): keys == "",
         (_QUESTION, "is there twice"): keys.duplicated(),
-        (_PERSON, "nobody has decided; give a name"): table[_PERSON].str.strip() == "",
+        (_PERSON, "lacks the name of the person who decided; give a name"): table[_PERSON].str.strip() == "",
         **{(reason, "must be yes, x, 1, no, 0 or empty"): ~marks[reason].isin(_MARKS) for reason in EXCLUSIONS},
     }
     for (column, problem), rows in wrong.items():

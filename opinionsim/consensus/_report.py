@@ -31,8 +31,8 @@ def session_text(results: Results, run: int = 0) -> str:
     Returns
     -------
     str
-        Opinions; of each round its statements with their mean ratings and ranks, the winner first, what other rules
-        would have chosen, and critiques; last what citizens answered before and after.
+        The opinions; for each round, its statements with mean ratings and ranks (winner first), the choices of other
+        rules, and critiques; and the citizens' answers before and after.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def session_text(results: Results, run: int = 0) -> str:
     wanted = tuple(listed.iloc[run]) if -len(listed) <= run < len(listed) else None
     found = [each for each in sessions(results) if (each[0]["run_id"], each[0]["cell"]) == wanted]
     if not found or wanted is None:
-        raise MeasurementError(f"{results.name}: run {run} is no session with a turn on record")
+        raise MeasurementError(f"{results.name}: run {run} is not a session with recorded turns")
     about, session = found[0]
     own = results.agents[results.agents["run_id"] == about["run_id"]]
     names = dict(zip(own["agent"], own["name"], strict=True))
@@ -56,7 +56,7 @@ def session_text(results: Results, run: int = 0) -> str:
     held = session.elections(str(about["block"])) if about["status"] == "complete" else ()
     tied = {each["round"] for each in held if each["elects"] and each["tied"]}
     for number, each in listed.groupby("round"):
-        untied = f"  The first place was left tied, and the winner found by {session.interaction.untied}."
+        untied = f"  The first place was tied; the winner was decided by {session.interaction.untied}."
         told = _round(int(number), each, rules[rules["round"] == number], session)
         lines += ["", *told, *([untied] if number in tied else [])]
         for row in session.turns.values():
@@ -81,7 +81,7 @@ def _round(number: int, listed: pd.DataFrame, rules: pd.DataFrame, session: Reco
         yield ", ".join([begins, *_means(session, row["turn"], max(number, 0) + 1), *ranked])
         yield indent(row["statement"], "    ")
         if row["winner"] and number == fields.rounds and fields.ratings.winner:
-            yield f"    Rated once it had won: {', '.join(_means(session, row['turn'], number + 2))}"
+            yield f"    Rated after it won: {', '.join(_means(session, row['turn'], number + 2))}"
     for ballots, each in rules.groupby("ballots", sort=False):
         chosen = (f"{row['rule']} turn {' = '.join(map(str, row['first']))}" for row in rows_of(each))
         yield f"  First by {ballots} ballots: {', '.join(chosen)}"

@@ -1,7 +1,7 @@
-"""What the scripted model says in sessions that look for a consensus.
+"""Replies of the scripted model in consensus sessions.
 
-It reads a position off every text as off any post, and follows it: a draft states the mean of the positions that it was
-shown, a ballot orders statements by their distance from one position, a rating falls with that distance.
+The scripted model reads a position from every text, as it does from posts. A draft states the mean of the positions
+shown, a ballot orders statements by their distance from one position, and a rating decreases with that distance.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def statement(scene: Scene, draws: Draws) -> str:
 @part("scripted", name="predict")
 @part("scripted", name="rank")
 def ranking(scene: Scene, draws: Draws) -> str:
-    """All statements by their distance from the opinion shown, those at one distance tied or in any order."""
+    """All statements by their distance from the opinion shown; those at equal distance are tied or in any order."""
     letters = _LETTERED.findall(scene.told)
     noisy = [each + scene.spread * draws.normal() for each in _distances(scene, len(letters))]
     order = sorted(zip(noisy, letters, strict=True))
@@ -62,20 +62,20 @@ def ranking(scene: Scene, draws: Draws) -> str:
 
 @part("scripted", name="predict-rating")
 def agreement(scene: Scene, draws: Draws) -> str:
-    """Agreement that falls with the distance from the opinion shown."""
+    """Agreement that decreases with the distance from the opinion shown."""
     (distance,) = _distances(scene, 1)
     return f"Agreement: {min(max(round(7 - _POINTS_A_LEVEL * distance + scene.spread * draws.normal()), 1), 7)}"
 
 
 @part("scripted", name="rate")
 def rating(scene: Scene, draws: Draws) -> str:
-    """Agreement, and a quality that has nothing to do with it."""
+    """Agreement, and an unrelated quality."""
     return f"{agreement(scene, draws)}\nQuality: {3 + int(draws.uniform() * 4)}"
 
 
 @part("scripted", name="criticise")
 def critique(scene: Scene, draws: Draws) -> str:
-    """Where the own position stands, seen from the statement."""
+    """The citizen's own position relative to the statement."""
     shown = _shown(scene)
     own, level = shown[0] or 0, shown[-1] or 0
     stance = draws.pick(phrases.REPORTS[own]).replace("{x}", "the claim")

@@ -1,4 +1,4 @@
-"""The elections of recorded sessions, from the frames of a store."""
+"""Elections of recorded sessions, from the frames of a store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def sessions_of(results: Results) -> Iterator[tuple[dict[str, Any], Recorded]]:
-    """Sessions that look for a consensus, each with its row of ``runs``."""
+    """Consensus sessions, each with its row of ``runs``."""
     fields = {cell: each.get("fields", {}) for cell, each in results.declared.items()}
     runs, turns, opinions, entries = results.read("runs", "turns", "opinions", "entries")
     by_run = {name: dict(list(frame.groupby("run_id"))) for name, frame in (("turns", turns), ("entries", entries))}
@@ -47,18 +47,18 @@ def sessions_of(results: Results) -> Iterator[tuple[dict[str, Any], Recorded]]:
 
 
 def selections(results: Results) -> pd.DataFrame:
-    """One row per election of a session that looks for a consensus; key ``cell, run_id, round, ballots``.
+    """One row per election of a consensus session; key ``cell, run_id, round, ballots``.
 
-    It is held again from the ballots on record.
+    The election is repeated with the recorded ballots.
 
     Returns
     -------
     DataFrame
         Columns: run_id, cell, replicate, round (0: the opinion round), ballots (stated by citizens, or predicted from
         their opinions), elects (whether these ballots chose the winner of the round), rule, asked (voters), counted
-        (ballots; the others are missing or incomplete), standing (turns of the statements that stood, in order), ranks
-        (their social ranking, 0 for the best, equal for those tied), winner (turn; missing where no ballot counts),
-        tied (turns that the rule left tied for the first place, before the tie was broken), evidence.
+        (ballots; the others are missing or incomplete), standing (turns of the statements that stood for election, in
+        order), ranks (their social ranking, 0 for the best, equal for ties), winner (turn; missing if no ballot
+        counts), tied (turns that the rule left tied for the first place before breaking the tie), evidence.
     """
     records = []
     for run, session in sessions_of(results):
@@ -77,7 +77,7 @@ class Recorded:
     interaction : ConsensusInteraction
         Its fields.
     turns, opinions, entries : DataFrame
-        Rows of its run; of the opinions those of one cell that are about a second turn.
+        Rows of its run; for opinions, rows of one cell that concern a second turn.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Recorded:
         self._acceptance: dict[int, str] = dict(zip(replies["turn"].astype(int), replies["acceptance"], strict=True))
 
     def statements(self, step: int) -> list[int]:
-        """Statements of a round that can be used, those that do not stand included."""
+        """Usable statements of a round, including those that do not stand for election."""
         said = (turn for turn, row in self.turns.items() if row["step"] == step and row["kind"] == DRAFT.kind)
         return [turn for turn in said if self._usable(turn)]
 
@@ -111,12 +111,12 @@ class Recorded:
 
     @cached_property
     def opinions(self) -> dict[int, int]:
-        """Turn of each citizen's opinion, as far as others received it."""
+        """Turn of each citizen's opinion, if others received it."""
         said = (turn for turn, row in self.turns.items() if row["kind"] == STATE.kind)
         return {int(self.turns[turn]["agent"]): turn for turn in said if self._usable(turn)}
 
     def number(self, variable: str, turn: int, about: int) -> float:
-        """What a turn says of an earlier one; NaN where it says nothing."""
+        """Number that a turn gives to an earlier one; NaN without one."""
         return self._said.get((variable, about), {}).get(turn, math.nan)
 
     def _voter(self, turn: int) -> int:
@@ -125,7 +125,7 @@ class Recorded:
         return int((self.turns[row["reads"][0]] if row["kind"] == "prediction" else row)["agent"])
 
     def mean(self, variable: str, statement: int, citizen: int | None = None, among: Container[int] = ()) -> float:
-        """Mean of what turns say of a statement: those of all citizens or one, all or some turns; NaN without."""
+        """Mean of the numbers for a statement, in all or some turns of all citizens or one; NaN without any."""
         said = self._said.get((variable, statement), {}).items()
         of_citizen = [each for each in said if citizen in (None, self._voter(each[0]))]
         known = [value for turn, value in of_citizen if not math.isnan(value) and (not among or turn in among)]
@@ -136,13 +136,13 @@ class Recorded:
         return [turn for turn, row in self.turns.items() if row["step"] == step]
 
     def means(self, statement: int, step: int) -> dict[str, float]:
-        """Means of what ratings of a round and predictions say of a statement, by variable; NaN without."""
+        """Means of a round's ratings and of predictions for a statement, by variable; NaN without any."""
         known = [each for author in self.opinions if not math.isnan(each := self.predicted(statement, author))]
         rated = {name: self.mean(name, statement, None, self.of_step(step)) for name in ("agreement", "quality")}
         return {**rated, "predicted agreement": sum(known) / len(known) if known else math.nan}
 
     def predicted(self, statement: int, citizen: int) -> float:
-        """Predicted agreement of a citizen with a statement, by an instrument or else a role; NaN without."""
+        """Predicted agreement of a citizen with a statement, from an instrument or else a role; NaN without one."""
         own = self.opinions.get(citizen)
         found = math.nan if own is None else self.number(PREDICTED, statement, own)
         return self.mean(PREDICTED, statement, citizen) if math.isnan(found) else found
@@ -160,7 +160,7 @@ class Recorded:
         return {turn: row for turn, row in self.turns.items() if row["step"] == step and turn > last}
 
     def ballots(self, step: int, kind: Literal["stated", "predicted"], standing: Sequence[int]) -> np.ndarray:
-        """Ballots on statements, one a citizen or author of an opinion; a missing one is NaN."""
+        """Ballots on statements, one for each citizen or author of an opinion; NaN if missing."""
         fields = self.interaction
         if kind == "predicted" and fields.predictor == "instrument":
             said = [[self.predicted(each, author) for each in standing] for author in self.opinions]
@@ -178,7 +178,7 @@ class Recorded:
         return ballots
 
     def elections(self, block: str) -> Iterator[dict[str, Any]]:
-        """The elections of a complete run; `block` is that of the run."""
+        """The elections of a complete run; `block` is the run's block."""
         winner: int | None = None
         for number in range(self.interaction.rounds + 1):
             step = number + 1

@@ -1,4 +1,4 @@
-"""A session that looks for a consensus: its turns, stage by stage, and what they wait for."""
+"""Turns of a consensus session, stage by stage, and the outcomes that they wait for."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _EXAMPLES = (3, 4, 5)
 
 
 class Heard(NamedTuple):
-    """Asks which of some turns can be used: their messages are passed on, and replies that are read were read."""
+    """Asks which turns are usable: their messages are passed on, and their replies could be read."""
 
     turns: Sequence[int]
     decided: bool = False
-    """Whether a reply must have been read; one that passes on a text needs no reading."""
+    """Whether the reply must have been read; a turn that passes on a text needs no reading."""
 
     async def outcome(self, outcomes: Outcomes) -> list[int]:
         """Those whose messages others receive."""
@@ -42,7 +42,7 @@ class Heard(NamedTuple):
 
 
 class AskNumbers(NamedTuple):
-    """Asks for the numbers that turns say of statements, as a matrix of voters and statements."""
+    """Requests the numbers that turns give to statements, as a matrix of voters and statements."""
 
     turns: Sequence[Sequence[int]]
     """Turns of each voter."""
@@ -50,7 +50,7 @@ class AskNumbers(NamedTuple):
     variable: str
 
     async def outcome(self, outcomes: Outcomes) -> np.ndarray:
-        """Means over the turns of a voter; NaN for a statement of which none says a number."""
+        """Means over the turns of each voter; NaN for statements without a number."""
         found = np.full((len(self.turns), len(self.statements)), np.nan)
         for voter, turns in enumerate(self.turns):
             said = await asyncio.gather(*map(outcomes.decision, turns))
@@ -61,12 +61,12 @@ class AskNumbers(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Asks an instrument for the predicted agreement of the authors of opinions with statements."""
+    """Requests from an instrument the predicted agreement of authors of opinions with statements."""
 
     opinions: Sequence[int]
     statements: Sequence[int]
     beside: Sequence[int]
-    """Further statements, of which the outcome says nothing."""
+    """Further statements, which the outcome leaves out."""
 
     async def outcome(self, outcomes: Outcomes) -> np.ndarray:
         """One row per opinion."""
@@ -76,9 +76,9 @@ class Scores(NamedTuple):
 
 
 def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[list[str]]:
-    """Names of the external messages that are examples of a way of drafting, by their numbers of opinions.
+    """Names of external messages that are examples for a way of drafting, by number of opinions.
 
-    Examples of the session's own question are left out: they would tell the drafter what its group may agree on.
+    Examples with the session's own question are left out because they would hint at what the group may agree on.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def examples_by_size(setting: Setting, number: int, way: DrafterSpec) -> list[li
     ]
     if not any(found):
         raise SpecError(
-            f"examples of {way.name!r}: none of another question has 3 to 5 opinions", "interaction.drafters"
+            f"examples of {way.name!r}: no session on another question has 3 to 5 opinions", "interaction.drafters"
         )
     return [names for names in found if names]
 
@@ -109,7 +109,7 @@ Flow = Generator[Turn | Closing | Heard | AskNumbers | Scores, Any, Any]
 
 @dataclass
 class OpenSession:
-    """One session under way: what has been said in it.
+    """State of a session in progress.
 
     Attributes
     ----------
@@ -167,9 +167,9 @@ class OpenSession:
                     beside.append(position)
             if len(standing) < 2:
                 raise ScheduleError(
-                    f"round {number}: {len(standing)} of the statements can be used; at least 2 must stand for "
-                    f"election; drafts with a statement: {', '.join(self._drafted)}; the rest was refused, empty, or "
-                    "had no statement where one is asked for (opinionsim show has them)"
+                    f"round {number}: {len(standing)} statements are usable, but an election needs at least 2; "
+                    f"drafts with a statement: {', '.join(self._drafted)}; the others were refused, empty, or lacked "
+                    "a required statement (see opinionsim show)"
                 )
             winner = yield from self._election(step, standing, beside)
             if number < fields.rounds:
@@ -206,7 +206,7 @@ class OpenSession:
         heard = yield Heard([*turns.values()])
         self.opinions = {citizen: turn for citizen, turn in turns.items() if turn in heard}
         if len(self.opinions) < 2:
-            raise ScheduleError(f"{len(self.opinions)} citizens have stated an opinion; a group needs 2")
+            raise ScheduleError(f"{len(self.opinions)} citizens have stated an opinion; a group needs at least 2")
 
     def _drafting(self, step: int, winner: int | None, critiques: Mapping[int, int]) -> Flow:
         """The statements of a round: those that stand, and those that are only rated."""
@@ -328,5 +328,5 @@ class OpenSession:
                 turns[citizen] = yield from self._turn(step, citizen, acts.CRITICISE.name, (own, winner))
         heard = yield Heard([*turns.values()])
         if not heard:
-            raise ScheduleError(f"round {step}: no critique can be used, so that there is nothing to revise by")
+            raise ScheduleError(f"round {step}: no critique is usable, so drafters have nothing to revise by")
         return {citizen: turn for citizen, turn in turns.items() if turn in heard}

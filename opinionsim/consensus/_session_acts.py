@@ -1,4 +1,4 @@
-"""The acts of consensus finding, and how their replies are read."""
+"""Acts of consensus finding, and functions that read their replies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def labels(n: int) -> list[str]:
 
 
 def statements(received: Iterable[Message]) -> list[Message]:
-    """The statements to be judged among some messages, which are labelled in this order; they follow any critique."""
+    """Select the statements to judge, in the order of their labels; they come after any critique."""
     found: list[Message] = []
     for message in received:
         found = [] if message.act == CRITICISE.name else [*found, message]
@@ -75,12 +75,12 @@ def statements(received: Iterable[Message]) -> list[Message]:
 
 
 def read_statement(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """The statement in the tagged block of a reply; words around it are the mediator's own.
+    """Read the statement in the tagged block of a reply, ignoring the mediator's words around it.
 
     Raises
     ------
     Rejected
-        If there is no such block, it is blank, or there are several that differ.
+        If there is no such block, it is blank, or several blocks differ.
     """
     found = {each.strip() for each in _STATEMENT.findall(text)}
     if len(found) != 1:
@@ -92,7 +92,7 @@ def read_statement(call: str, text: str, received: tuple[Message, ...]) -> Said:
 
 
 def read_completion(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """The first line of a reply that is not blank: what a completion model says before it goes on to something else.
+    """Read the first non-blank line of a reply; a completion model may continue with other text.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def read_completion(call: str, text: str, received: tuple[Message, ...]) -> Said
 
 
 def read_written(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """The statement that a person wrote, who needs no tags around it."""
+    """Read a statement written by a person, which needs no tags."""
     return read_statement(call, text, received) if _STATEMENT.search(text) else Said(text.strip(), text.strip())
 
 
@@ -150,14 +150,14 @@ def _rankings(text: str) -> list[str]:
 
 
 def read_ranking(variable: str, call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """The ranking of the statements received: the rank of each under a variable, 1 for the best.
+    """Read the ranking of the received statements: the rank of each under a variable, 1 for the best.
 
-    The ranking stands in a tagged block, behind the word ranking and a colon, or on a line of its own.
+    The ranking is in a tagged block, after the word ranking and a colon, or on a separate line.
 
     Raises
     ------
     Rejected
-        If it does not name every statement once, or two rankings in tags, or two announced ones, differ.
+        If it does not name every statement once, or if two tagged or two announced rankings differ.
     """
     shown = statements(received)
     found = [_ranks(each, len(shown)) for each in _rankings(text.replace("&gt;", ">"))]
@@ -170,19 +170,19 @@ def read_ranking(variable: str, call: str, text: str, received: tuple[Message, .
 
 
 def read_ratings(names: Mapping[str, str], call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """The ratings of the one statement received, each on a line that begins with its name.
+    """Read the ratings of the one received statement, each on a line that begins with its name.
 
     Parameters
     ----------
     names : mapping of str to str
-        Word with which the line of a rating begins, and its variable.
+        Variable of each rating by the word with which its line begins.
     call, text, received
         As for any `parse`.
 
     Raises
     ------
     Rejected
-        If a rating is missing, off the scale, one of several numbers, or does not follow its name at once.
+        If a rating is missing, off the scale, one of several numbers, or does not directly follow its name.
     """
     ratings: dict[str, float] = {}
     told = _NO_RATING.sub(" ", text)

@@ -1,4 +1,4 @@
-"""A session that looks for a consensus, as the page of a run shows it."""
+"""A consensus session on the page of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opinionsim.watching import grid, lines, said, section
 
 @part("record", name="consensus")
 def consensus(found: Results) -> dict[str, Any]:
-    """The rounds of a session; the frames are those of one run."""
+    """The rounds of a session, from the frames of one run."""
     elections = {each["round"]: each for each in rows_of(selections(found)) if each["elects"]}
     for _, session in sessions_of(found):
         begun = range(1, min(session.interaction.rounds + 1, max(row["step"] for row in session.turns.values())) + 1)
@@ -30,7 +30,7 @@ def _winner(session: Recorded, step: int, winner: Any) -> list[dict[str, Any]]:
         return []
     means = session.means(winner, step)
     note = ", ".join(f"{name} {_number(means[name])}" for name in ("agreement", "quality"))
-    return [section("The winner, rated once it was known", lines([said(turn=winner, note=note)]))]
+    return [section("Ratings of the winner after the result was known", lines([said(turn=winner, note=note)]))]
 
 
 def _round(session: Recorded, step: int, election: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sessions on record as tables: their statements, the ratings of each, and what other rules would have chosen."""
+"""Tables of recorded sessions: statements, their ratings, and the choices of other rules."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ _COLUMNS += ["turn", "evidence"]
 
 
 def sessions(results: Results) -> Iterator[tuple[Mapping[str, Any], Recorded]]:
-    """Each session of some results, with its row of the frame `runs`.
+    """Yield each session of some results with its row of the frame `runs`.
 
     Raises
     ------
     MeasurementError
-        If no run of the results looks for a consensus.
+        If the results contain no consensus session.
     """
     found = list(sessions_of(results))
     if not found:
-        raise MeasurementError(
-            f"{results.name} has no session that looks for a consensus (interaction kind consensus) and has begun"
-        )
+        raise MeasurementError(f"{results.name} has no consensus session (interaction kind consensus) that has begun")
     yield from found
 
 
@@ -47,12 +45,12 @@ def statements(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per statement that can be used. Columns: group (run id), cell, round (0: the opinion round; -1: of the
-        position statement, rated before opinions are stated, where it does not stand), candidate (turn; ``position``
+        One row per usable statement. Columns: group (run id), cell, round (0: the opinion round; -1: the position
+        statement, rated before opinions are stated, if it does not stand for election), candidate (turn; ``position``
         for the position statement), policy (the drafter's label or style, ``position``, ``own opinion`` or
-        ``control``), left_out (citizen whose opinion the drafter did not read; missing where it read all), stands
-        (whether it stood for election), winner (of its round), rank (mean over stated ballots, 1 for the best; NaN
-        without), statement (the text), turn, evidence.
+        ``control``), left_out (citizen whose opinion the drafter did not read; missing if it read all), stands (whether
+        it stood for election), winner (of its round), rank (mean over stated ballots, 1 for the best; NaN without any),
+        statement (the text), turn, evidence.
 
     Raises
     ------
@@ -92,7 +90,7 @@ def statements(results: Results) -> pd.DataFrame:
 
 
 def asked(run: Mapping[Any, Any]) -> str:
-    """What citizens are asked in a run: the question of its topic, its task, or else the claim."""
+    """The question that citizens answer in a run: its topic's question, its task, or else the claim."""
     given = [run[name] for name in ("question", "task") if isinstance(run[name], str) and run[name]]
     return str([*given, run["claim"]][0])
 
@@ -106,26 +104,27 @@ def _policy(interaction: ConsensusInteraction, row: Mapping[str, Any]) -> str:
 
 
 def ratings(results: Results, *, winner: bool = False) -> pd.DataFrame:
-    """The ratings of statements by citizens, one row each, as functions of evaluation take them.
+    """Collect citizens' ratings of statements, one row each, in the format for the evaluation functions.
 
-    A run that cells share, since they differ in the voting rule or the instruments, counts once, as that of the first.
-    Sessions from which somebody withdrew, and those that somebody only tried, are left out.
+    Cells that differ only in the voting rule or the instruments share runs. Such a run counts once, for the first cell.
+    Sessions are left out if a person withdrew or only tried them.
 
     Parameters
     ----------
     results : Results
         A store's results.
     winner : bool
-        Whether those of the winner of the last round, once it was known; default those in passes.
+        Whether to return ratings of the winner of the last round, given once it was known; by default, the ratings in
+        passes.
 
     Returns
     -------
     DataFrame
-        Columns: group, candidate, policy, left_out, evidence as :func:`statements` has them; round, as there, and -1
-        for the position statement as rated before opinions were stated; citizen (agent number), pass (1, 2, ...),
-        agreement and quality (1 to 7; NaN where missing), predicted_agreement (by role or instrument; NaN without),
-        rank and predicted_rank (by the citizen in this round, and predicted; NaN without),
-        question, opinion (the citizen's own, as text) and statement.
+        Columns: group, candidate, policy, left_out, evidence as in :func:`statements`; round, as there, and -1 for the
+        position statement if rated before opinions were stated; citizen (agent number), pass (1, 2, ...), agreement and
+        quality (1 to 7; NaN where missing), predicted_agreement (by role or instrument; NaN without one), rank and
+        predicted_rank (by the citizen in this round, and predicted; NaN without one), question, opinion (the citizen's
+        own, as text) and statement.
 
     Raises
     ------
@@ -173,7 +172,7 @@ def ratings(results: Results, *, winner: bool = False) -> pd.DataFrame:
 
 
 def other_rules(results: Results) -> pd.DataFrame:
-    """What each voting rule would have chosen from the ballots of each election.
+    """Compute what each voting rule would have chosen from the ballots of each election.
 
     Parameters
     ----------
@@ -184,9 +183,9 @@ def other_rules(results: Results) -> pd.DataFrame:
     -------
     DataFrame
         One row per election and rule that its ballots allow. Columns: group, cell, round, ballots, rule, winner (turn;
-        of those tied the one that won, under the session's own rule, and else the first), first (turns of all at the
-        first place), tied (whether there are several), same (whether the statement that the session's own rule chose is
-        among them), evidence.
+        for ties, the session's winner under its own rule, otherwise the first), first (turns of all statements in first
+        place), tied (whether there are several), same (whether they include the statement that the session's own rule
+        chose), evidence.
     """
     # Whether rules that need no option count scores; these must be positive, for they are power means.
     rules = {name: each.scores for name, each in RULES.items() if set(each.options) <= {"transform"}}

@@ -1,4 +1,4 @@
-"""Splits of questions that hold whole topics out."""
+"""Splits of questions that hold out whole topics."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def split_questions(
     draws: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Questions to train on, to test on, and of topics that are held out (D2).
+    """Split questions into training questions, test questions, and questions of held-out topics (D2).
 
-    A draw takes topics in random order until they have `held_out` questions. Of all draws the one counts in which the
-    mean distance between topics inside it is most like that between the others. A topic's place is the mean vector of
-    its questions.
+    Each draw takes topics in random order until they have `held_out` questions. The function chooses the draw whose
+    mean distance between held-out topics is closest to the mean distance between the others. The position of a topic is
+    the mean vector of its questions.
 
     Parameters
     ----------
     questions : sequence of str, length n
         The questions, all different.
     topics : sequence, length n
-        The topic of each, such as the labels of :func:`cluster_questions`.
+        The topic of each question, such as the labels of :func:`cluster_questions`.
     vectors : array_like (n, d), optional
-        What stands for each, such as the vectors of :func:`cluster_questions`; default TF-IDF.
+        Vector of each question, such as those of :func:`cluster_questions`; default TF-IDF.
     held_out : int
-        Least number of questions of topics held out, >= 1.
+        Minimum number of questions in held-out topics, >= 1.
     test : float
-        Share of the other questions that are tested on, in [0, 1); one question of each topic is always trained on.
+        Share of the other questions to test on, in [0, 1); one question of each topic is always for training.
     draws : int
         Number of draws, >= 1.
     seed : int
@@ -62,7 +62,7 @@ def split_questions(
     Raises
     ------
     SpecError
-        If an argument is not valid, a question is there twice, or no draw has two topics on either side.
+        If an argument is not valid, a question occurs twice, or no draw has two topics on each side.
     """
     least, n_draws = whole_number("held_out", held_out, 1, SpecError), whole_number("draws", draws, 1, SpecError)
     if not 0 <= test < 1:
@@ -70,7 +70,7 @@ def split_questions(
     places = question_vectors(questions) if vectors is None else np.asarray(vectors, dtype=float)
     if not len(questions) == len(topics) == len(places) or places.ndim != 2:
         raise SpecError(
-            "split: needs a question, a topic and a vector for each; got "
+            "split: needs one topic and one vector per question; got "
             f"{len(questions)} questions, {len(topics)} topics and vectors of shape {places.shape}"
         )
     table = pd.DataFrame({"question": list(questions), "topic": list(topics), "split": TRAIN})
@@ -101,18 +101,18 @@ def _held_out(places: np.ndarray, topic: np.ndarray, least: int, draws: int, rng
             if abs(inside - outside) < best:
                 best, found = abs(inside - outside), order[:n]
     if found is None:
-        raise SpecError(f"held_out: {least} of {len(topic)} leave a side fewer than two of {len(sizes)} topics")
+        raise SpecError(f"held_out: {least} of {len(topic)} leave one side with fewer than two of {len(sizes)} topics")
     return found
 
 
 def check_split(table: pd.DataFrame, whole: Collection[str] = (HELD_OUT,)) -> None:
-    """Refuse a split with a question, or a topic that is to be whole, on two sides.
+    """Refuse a split with a question, or a topic that must stay whole, on two sides.
 
     Parameters
     ----------
     table : DataFrame
-        ``question`` and ``split``, and ``topic`` where topics are to be whole: rows of any kind, such as ratings.
-        Questions, and topics, that differ in case and spaces alone are one.
+        Rows of any kind, such as ratings, with columns ``question`` and ``split``, and ``topic`` if topics must stay
+        whole. Questions, and topics, that differ only in case and spaces count as one.
     whole : collection of str
         Values of ``split`` that share no topic with any other; default ``ood_test``.
 
@@ -131,4 +131,4 @@ def check_split(table: pd.DataFrame, whole: Collection[str] = (HELD_OUT,)) -> No
         several = (sides if column == "question" else of_topics).groupby(units.to_numpy(), sort=False).nunique()
         for unit in several.index[several > 1]:
             found = " and ".join(sides[(units == unit).to_numpy()].unique())
-            raise SpecError(f"split: the {column} {unit!r:.80} is on the sides {found}; keep it on one")
+            raise SpecError(f"split: the {column} {unit!r:.80} is on the sides {found}; keep it on one side")

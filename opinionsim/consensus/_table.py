@@ -1,4 +1,4 @@
-"""Tables of elections: what won the last round of each session, and what other rules would have chosen."""
+"""Tables of elections: winners of the last round of each session, and the choices of other rules."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NAMED, _SHOWN = 4, 8
 
 @part("table", name="winners")
 def winner_table(results: Results) -> Table | None:
-    """The table of what won the last round of each session.
+    """Table of the winners of the last round of each session.
 
     Returns
     -------
     Table or None
         Round, turn and policy of the winner, mean agreement and consent of its ratings in that round, its mean rank,
-        the rule that elected it and the turns that this left tied. Notes quote the winners. Of many sessions the first
-        are shown; the frame has all, with the statements. None for results without an election.
+        the rule that elected it and the turns that the rule left tied. Notes quote the winners. The table shows the
+        first of many sessions; the frame has all, with the statements. None for results without an election.
     """
     from opinionsim.consensus import sessions, statements
 
@@ -50,7 +50,7 @@ def winner_table(results: Results) -> Table | None:
     shown = found.head(_SHOWN)
     told: dict[str, Any] = {"more": len(found) - _SHOWN, "shown": rows_of(shown)}
     told |= {"held": held, "sessions": list(sessions(results))}
-    made = noted("What won the last round", shown.drop(columns="statement"), ["session", *axes], "winners", **told)
+    made = noted("Winners of the last round", shown.drop(columns="statement"), ["session", *axes], "winners", **told)
     return replace(made, frame=found)
 
 
@@ -61,14 +61,13 @@ def _equal(turns: tuple[int, ...]) -> str:
 
 @part("table", name="elections")
 def election_table(results: Results) -> Table | None:
-    """The table of rules by condition and kind of ballots.
+    """Table of rules by condition and kind of ballots.
 
     Returns
     -------
     Table or None
-        For each rule the number of elections, the share in which it puts first, alone, the statement that won, and the
-        shares in which that stands first with others and something else does; for few elections also what it would have
-        chosen. None for results without an election.
+        For each rule, the number of elections and the shares in which it puts the winning statement first alone, first
+        with others, or not first; for few elections, also its choices. None for results without an election.
     """
     from opinionsim.consensus import other_rules, sessions
 
@@ -85,5 +84,5 @@ def election_table(results: Results) -> Table | None:
         shares = {name: own.mean() for name, own in kinds.items()}
         told = {**dict(zip(labels, key, strict=True)), "elections": len(each), **shares, "would choose": named}
         records.append({**told, "evidence": evidence_of(each["evidence"])})
-    made, heading = pd.DataFrame(records), "What each rule would have chosen"
+    made, heading = pd.DataFrame(records), "Winners by rule"
     return noted(heading, made, labels, "elections", held=held, sessions=list(sessions(results)))

@@ -97,7 +97,7 @@ class Agent(Speaker):
         }
         given = [name for name, value in who.items() if value is not None]
         if len(given) > 1:
-            raise SpecError(f"{given[0]} and {given[1]} both say who the agent is; give one of {', '.join(who)}")
+            raise SpecError(f"{given[0]} and {given[1]} both describe the agent; give one of {', '.join(who)}")
         super().__init__(task, combination_instructions, model, kwargs)
         self.ideology, self.query_str, self._system = ideology, query_str, system_instructions
         self.num_responses, self.response_selector = num_responses, response_selector
@@ -169,9 +169,7 @@ class Agent(Speaker):
         shown = [previous_responses] if isinstance(previous_responses, str) else list(previous_responses)
         shown = [text for text in shown if text]
         if shown and self.combination_instructions is None:
-            raise SpecError(
-                "previous_responses are shown with combination_instructions, and the agent has none; give it some"
-            )
+            raise SpecError("previous_responses need combination_instructions, but the agent has none; give it some")
         # Both have one history.
         asking = self._like(task=asked)
         deliberation = Deliberation("agent", {"kind": "ensemble", "messages": shown}, asked, [asking], (None,))

@@ -72,11 +72,11 @@ class Interview:
         **kwargs: Any,
     ) -> None:
         if seed is None:
-            raise SpecError("seed must say who is interviewed; got None")
+            raise SpecError("seed must describe the interviewed person; got None")
         named = texts().interview(_DEFAULT if not isinstance(questions, str) or questions == "default" else questions)
         own = not isinstance(questions, str)
         if voice is not None and "seed" not in placeholders(voice):
-            raise SpecError(f"voice must hold ${{seed}} where the person is to stand; got {voice!r:.80}")
+            raise SpecError(f"voice must contain ${{seed}}, which stands for the person; got {voice!r:.80}")
         self.seed = seed
         self.questions = list(questions if own else named.questions)
         self.voice = named.voice if voice is None else voice

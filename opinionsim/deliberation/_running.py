@@ -146,7 +146,7 @@ class Deliberation:
     def _check_kept(self, run: str | None) -> None:
         """Refuse a run in a store that nobody could resume: without a name, or with a function nobody else has."""
         if not run:
-            raise SpecError("a store keeps runs by name: give run=NAME, under which process() goes on from here later")
+            raise SpecError("a store needs a name for the run: give run=NAME, with which process() can resume later")
         for agent, each in enumerate(self.members):
             name = getattr(each, "selector_name", None)
             if name is not None and only_here(name):

@@ -76,7 +76,7 @@ class Speaker(ABC):
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to change what it was made with."""
         if name in vars(self):
-            raise AttributeError(f"{name} of {type(self).__name__} can only be read; make another one")
+            raise AttributeError(f"{name} of {type(self).__name__} is read-only; create another one")
         super().__setattr__(name, value)
 
     def _like(self, **changed: Any) -> Self:
@@ -169,9 +169,7 @@ def _checked_kwargs(kwargs: Mapping[str, Any] | None, model: object) -> dict[str
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
         raise SpecError(f"kwargs must be a mapping of settings by name, such as {{'temperature': 1}}; got {kwargs!r}")
     if kwargs and isinstance(model, BaseChatModel):
-        raise SpecError(
-            "kwargs have no effect on a chat model given as an object; give it its settings when it is made"
-        )
+        raise SpecError("kwargs have no effect on a chat model given as an object; set them when you create it")
     return dict(kwargs)
 
 
@@ -192,7 +190,7 @@ def _checked_name(model: object) -> str:
     else:
         begins = [provider for beginning, provider in _PROVIDERS.items() if model.startswith(beginning)]
         meant = f"write {begins[0] + ':' + model!r}" if begins else "write 'PROVIDER:MODEL', as in 'openai:gpt-4o'"
-    raise SpecError(f"model {model!r} names no provider: {meant}, or 'scripted' for the model that needs no key")
+    raise SpecError(f"model {model!r} has no provider: {meant}, or 'scripted' for the model without a key")
 
 
 def selector_name(selector: str | Callable[[Sequence[str]], Any] | None) -> str | None:

@@ -377,7 +377,7 @@ class Graph(AbstractStructure):
     ) -> None:
         if not isinstance(edges, Sequence):
             raise SpecError(
-                f"edges must be a list of pairs (from, to), whose order orders responses; got {type(edges).__name__}"
+                f"edges must be a list of pairs (from, to) in the order of responses; got {type(edges).__name__}"
             )
         self.edges = edges
         super().__init__(agents, task, combination_instructions=combination_instructions, **settings)

@@ -64,8 +64,8 @@ def drawn_persona(argument: str, ideology: str | None, query: str | None) -> Per
     """
     if not _USED:
         raise SurveyError(
-            f"{argument} draws a person from a survey, and none is named; "
-            "call opinionsim.deliberation.use_survey(FILE, mapping='anes2024') first"
+            f"{argument} draws a person from a survey, but no survey is set; call "
+            "opinionsim.deliberation.use_survey(FILE, mapping='anes2024') first"
         )
     survey, rng = _USED[0]
     asked = survey.group(ideology) if ideology is not None else query

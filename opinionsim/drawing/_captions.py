@@ -70,5 +70,5 @@ def root(figure: Figure | Axes) -> Figure:
     """The whole figure of axes, also if they lie on a subfigure."""
     whole = figure if isinstance(figure, Figure) else figure.get_figure(root=True)
     if whole is None:
-        raise SpecError("these axes lie on no figure, so there is nothing to save")
+        raise SpecError("these axes belong to no figure, so there is nothing to save")
     return whole

@@ -64,7 +64,7 @@ def outdated(runs: Sequence[pd.Series]) -> str:
     if not n:
         return ""
     answer = "answers" if n == 1 else "answer"
-    fault = "an earlier wording of the prompts than there is now, or could not be coded"
+    fault = "an earlier wording of the prompts than the current one, or could not be coded"
     return f"{n} of the runs drawn {answer} {fault}; see runs.error"
 
 

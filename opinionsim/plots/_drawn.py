@@ -26,7 +26,7 @@ def source_of(figure: Part, results: Results) -> Results | pd.DataFrame:
         return results
     if not figure.declared.get("points"):
         fit = ", ".join(name for name, each in built_in("figure").items() if each.declared.get("points"))
-        raise SpecError(f"{results.name} is a classic sweep, which keeps measures alone; valid figures: {fit}")
+        raise SpecError(f"{results.name} is a classic sweep, which stores only measures; valid figures: {fit}")
     return results.points[results.points["error"] == ""]
 
 

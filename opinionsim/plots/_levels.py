@@ -122,7 +122,7 @@ def check_scale(scale: Mapping[str, str] | None, known: Iterable[str]) -> dict[s
         raise SpecError(f"scale must map columns to 'linear' or 'log', as in {{'n': 'log'}}; got {scale!r}")
     for column, each in (scale or {}).items():
         if column not in names:
-            raise SpecError(f"scale: {column!r} is not drawn; drawn are {', '.join(names)}")
+            raise SpecError(f"scale: {column!r} is not in the figure; valid: {', '.join(names)}")
         if each not in ("linear", "log"):
             raise SpecError(f"scale of {column} must be 'linear' or 'log'; got {each!r}")
     return dict(scale or {})

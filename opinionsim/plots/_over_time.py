@@ -301,7 +301,7 @@ def _of_models(source: Any) -> TrajectorySet:
                 "dataclasses.replace(found, opinions=found.opinions[..., 0])"
             )
     if len({each.scheme.get("order") == "given" for each in simulations}) > 1:
-        raise SpecError("some simulations take steps of one given pair, others of one update an agent; draw them apart")
+        raise SpecError("some simulations take steps of one given pair, others one update per agent; draw them apart")
     names = [str(key) for key in source] if keyed else _names(simulations)
     cells = {name: _replicates(each, name) for name, each in zip(names[:_MOST_CELLS], simulations, strict=False)}
     notes = _describe_models(simulations)

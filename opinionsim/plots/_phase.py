@@ -112,7 +112,7 @@ def phase_diagram(
         raise SpecError(f"ax holds one panel, and {len(panels)} are asked for; leave ax out, or draw one measure")
     for measure in data.labels if show != "mean" else ():
         if data.of(measure)["spread"].isna().all():
-            raise SpecError(f"the spread of {measure} needs at least two runs at a point, and no point has them")
+            raise SpecError(f"the spread of {measure} needs at least two runs at a point, but no point has them")
     drawing = _Drawing(data, scale, contours, theory)
     title = [data.evidence, *data.notes, drawing.band if "mean" in _QUANTITIES[show] else ""]
     title += ["spread: standard deviation over runs"] if show != "mean" else []

@@ -234,7 +234,7 @@ def _sweep_of(source: HasFrames | pd.DataFrame) -> pd.DataFrame | None:
 def _asked(x: str, y: str | None, lines: str | None, value: str | Sequence[str]) -> tuple[list[str], list[str]]:
     """The swept columns and the measures."""
     if y is not None and lines is not None:
-        raise SpecError(f"give y, for a map, or lines, for a line each, not both; got {y!r} and {lines!r}")
+        raise SpecError(f"give either y (for a map) or lines (one line per level), not both; got {y!r} and {lines!r}")
     axes = [name for name in (x, y, lines) if name is not None]
     if len(set(axes)) < len(axes):
         raise SpecError(f"x and {'y' if y else 'lines'} must be two different columns; got {x!r} twice")
@@ -358,7 +358,7 @@ def _of_frame(
     held = ", ".join(f"{parameter_name(column)}: {level_text(level)}" for column, level in where.items())
     told = [_simulated(chosen, (*axes, *where)), held]
     if "delta" in chosen.attrs and metrics.takes_delta(values):
-        told.append(f"clusters told apart by gaps beyond {chosen.attrs['delta']}")
+        told.append(f"clusters separated by gaps above {chosen.attrs['delta']}")
     return table, [text for text in (*told, _censoring(table, values, chosen.attrs)) if text]
 
 

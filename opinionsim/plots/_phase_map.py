@@ -125,7 +125,7 @@ def check_contours(data: PhaseData, contours: Sequence[float], x: Levels, y: Lev
     for level in levels:
         if not any(mean.min() < level < mean.max() for mean in means.values()):
             spans = ", ".join(f"{name} from {mean.min():.4g} to {mean.max():.4g}" for name, mean in means.items())
-            raise SpecError(f"no mean passes the contour {level:g}; means: {spans}")
+            raise SpecError(f"no mean crosses the contour {level:g}; means: {spans}")
     return levels
 
 

@@ -81,7 +81,7 @@ def transition_data(
     cells = {name: (runs, bins_of(runs, drawn, bins)) for name, runs in drawn.cells.items()}
     frame = pd.concat([_counts(name, *cell) for name, cell in cells.items()], ignore_index=True)
     if not frame["count"].any():
-        raise SpecError("no agent has two opinions one after the other, so there is no transition to draw")
+        raise SpecError("no agent has two consecutive opinions, so there is no transition to draw")
     names = {name: own.names for name, (_, own) in cells.items()}
     return TransitionData(frame, drawn.evidence, (*drawn.notes, _what(drawn)), names, facets(drawn.factors))
 

@@ -66,12 +66,12 @@ def freeze(experiment: Experiment) -> dict[str, Any]:
         )
     specs = [cell.spec for each in (experiment, *experiment.variants.values()) for cell in each.cells]
     if len({spec.seed for spec in specs}) > 1:
-        raise SpecError("sweep: seed cannot be frozen, for it is drawn from what is frozen; sweep replicates instead")
+        raise SpecError("sweep: seed cannot be frozen, because the frozen design sets it; sweep replicates instead")
     if all(spec.interaction.recorded for spec in specs):
-        raise SpecError("interaction: what people have said is on record, and leaves nothing to freeze")
+        raise SpecError("interaction: people's texts are already recorded, so there is nothing to freeze")
     consent = consent_of(experiment)
     if consent is None and any(spec.seats for spec in specs):
-        raise SpecError("ethics.consent is missing: what people at seats are told and asked is a part of the study")
+        raise SpecError("ethics.consent is missing: the consent form for people at seats is part of the study")
     made = kept(manifest(experiment))
     wordings = {wording for spec in specs for _, wording in (wording_of(spec, experiment.resources),) if wording}
     frozen = Frozen.of(
@@ -207,7 +207,7 @@ class _Designs:
 
 
 #: What no store can tell.
-_UNKNOWN = "What was tried in other stores, under other names, or removed from this one cannot be known."
+_UNKNOWN = "This history does not cover other stores, other names, or what was removed from this store."
 
 
 def _counts(held: _Designs) -> tuple[str, ...]:
@@ -236,9 +236,9 @@ def _deviations(results: Results, frozen: Frozen, held: _Designs) -> Iterator[st
     for row in held.designs:
         other = row.manifest.get("frozen", {})
         if row.design != results.design and other.get("hash") == frozen.hash and other["changed"]:
-            yield f"Design {row.design} was run from the same freeze, with a change of {', '.join(other['changed'])}."
+            yield f"Design {row.design} was run from the same freeze with changes in {', '.join(other['changed'])}."
         if not other and row.spec.get("seed") == frozen.seed and row.design_id not in held.variants:
-            yield f"Design {row.design} has the seed of the freeze, and was run from a file that is not frozen."
+            yield f"Design {row.design} has the seed of the freeze but was run from a file that is not frozen."
     environment = results.manifest["environment"]
     codes = {name: told["code"] for name, told in environment["parts"].items()}
     for name, now in {_PACKAGE: environment["opinionsim"], **codes}.items():
@@ -274,9 +274,9 @@ def _reach(results: Results, held: _Designs) -> Iterator[str]:
     families = {found[1].lower() for model in names if (found := _FAMILY.match(model))}
     wordings = {run.wording for run in runs if run.wording}
     if len(families) == 1:
-        yield f"One model family ({families.pop()}): what is found is of this family; others were not asked."
+        yield f"One model family ({families.pop()}): results apply to this family; others were not tested."
     if len(wordings) == 1:
-        yield f"One wording of the prompts ({wordings.pop()}): what is found may hang on it; others were not tried."
+        yield f"One wording of the prompts ({wordings.pop()}): results may depend on it; others were not tried."
 
 
 def _models(label: str | None) -> list[str]:

@@ -146,7 +146,7 @@ def _tables(results: Results) -> tuple[list[Table], list[str]]:
     try:
         made += tables_of(results)
     except (SpecError, MeasurementError) as error:
-        lacking.append(f"There is no table of results: {error}.")
+        lacking.append(f"No table of results: {error}.")
     if not results.swept:
         from opinionsim.audit import correction_tables, sample_of, score_tables
 
@@ -163,7 +163,7 @@ def _tables(results: Results) -> tuple[list[Table], list[str]]:
 def _stamps(results: Results) -> Iterator[str]:
     """What must stand in every title."""
     if results.under_way:
-        yield f"UNDER WAY: {results.under_way} of {len(results.run_ids)} runs were being carried out"
+        yield f"UNDER WAY: {results.under_way} of {len(results.run_ids)} runs were in progress"
     if results.swept:
         return
     runs = results.runs.drop_duplicates("run_id")

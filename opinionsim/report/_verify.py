@@ -80,9 +80,7 @@ def verify(path: str | Path) -> Verification:
         with tempfile.TemporaryDirectory() as scratch:
             return _verified(_unpacked(place, Path(scratch)))
     if not place.is_dir():
-        raise SpecError(
-            f"{place} is no folder with an archive, and no zip file; `opinionsim export --archive` makes one"
-        )
+        raise SpecError(f"{place} is not an archive folder or zip file; to make one, run `opinionsim export --archive`")
     return _verified(place)
 
 
@@ -105,7 +103,7 @@ def _check_entries(file: Path, entries: Iterable[zipfile.ZipInfo]) -> None:
     for entry in entries:
         name, size = PurePosixPath(entry.filename.replace("\\", "/")), size + entry.file_size
         if stat.S_ISLNK(entry.external_attr >> 16) or _leads_outside(entry.filename):
-            raise SpecError(f"{file}: {entry.filename!r} leads outside of the archive; do not unpack it")
+            raise SpecError(f"{file}: {entry.filename!r} points outside the archive; do not unpack it")
         if name in names:
             raise SpecError(f"{file} has two files named {entry.filename!r}; which one is unpacked depends on the tool")
         names.add(name)
@@ -129,7 +127,7 @@ def _verified(place: Path) -> Verification:
             name = link.relative_to(place).as_posix()
             raise SpecError(f"{place}: {name!r} is a link or no plain file; an archive holds files alone")
     if not (place / SUMS).is_file():
-        raise SpecError(f"{place} has no {SUMS}: it is no archive, or this file is missing")
+        raise SpecError(f"{place} has no {SUMS}: it is not an archive, or this file is missing")
     identity = checksum(place / SUMS)
     problems = list(_of_files(place, identity))
     try:
@@ -162,7 +160,7 @@ def _of_files(place: Path, identity: str) -> Iterator[str]:
         if not found:
             yield f"{SUMS} was changed: {name[:80]!r} is no checksum with the name of a file"
         elif _leads_outside(name):
-            raise SpecError(f"{place / SUMS}: {name!r} leads outside of the archive")
+            raise SpecError(f"{place / SUMS}: {name!r} points outside the archive")
         elif name in listed:
             yield f"{SUMS} was changed: it has two lines for {name}"
         else:
@@ -206,7 +204,7 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
         spec = yaml.safe_load((place / "specification.yaml").read_text("utf-8"))
         manifest = json.loads((place / "manifest.json").read_text("utf-8"))
         if spec != manifest.get("spec", spec):
-            raise ValueError("the first two state different experiments")
+            raise ValueError("the first two describe different experiments")
         if spec.get("robustness"):
             # Variants are other designs, whose runs are in no frame of this one.
             spec |= {"robustness": [], "analysis": {**(spec.get("analysis") or {}), "choices": None}}
@@ -225,7 +223,7 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
     if not results.swept:
         (metrics,) = read_frames(place / "frames", about["empty"], ["metrics"]).values()
         if not _alike(*(str(write_csv(frame)) for frame in (metrics, results.metrics))):
-            yield "problem", "frames/metrics is not what the frames give that it is computed from"
+            yield "problem", "frames/metrics differs from what the other frames give"
     try:
         made = tables_of(results)
     except (SpecError, MeasurementError):
@@ -236,7 +234,7 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
     for told in sorted(about["tables"], key=lambda each: "own" in each):
         title, stem = told["title"], f"tables/{told['file']}"
         if _leads_outside(stem):
-            raise SpecError(f"{place / 'archive.json'}: {stem!r} leads outside of the archive")
+            raise SpecError(f"{place / 'archive.json'}: {stem!r} points outside the archive")
         table = next((each for each in made if each.title == title), None)
         if table is not None:
             made.remove(table)
@@ -251,7 +249,7 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
             f"{stem}.{suffix}" for suffix, text in forms(table).items() if not _same(place / f"{stem}.{suffix}", text)
         ]
         if wrong:
-            yield "problem", f"{title}: {', '.join(wrong)} is not what the frames give"
+            yield "problem", f"{title}: {', '.join(wrong)} differs from what the frames give"
         else:
             yield "rebuilt", title
     archived = [place / f"tables/{told['file']}.csv" for told in about["tables"]]

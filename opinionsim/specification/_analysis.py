@@ -97,4 +97,4 @@ def _require_pairs(
         if not chosen:
             raise SpecError(f"no cell has {ContrastSpec(of=side).words}")
     if any(each != compared[0] for each in compared):
-        raise SpecError(f"its conditions differ in {', '.join(others)} too; use the same levels for both")
+        raise SpecError(f"its conditions also differ in {', '.join(others)}; use the same levels for both")

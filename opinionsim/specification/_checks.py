@@ -247,8 +247,7 @@ class Checks:
             if population.initial_opinions == "personas" and without:
                 yield (
                     ("population", "initial_opinions"),
-                    f"'personas' needs an opinion for each persona; {without} of "
-                    f"{len(personas.personas)} have none",
+                    f"'personas' needs an opinion for each persona; {without} of {len(personas.personas)} have none",
                 )
                 return
         survey = None if spec.survey is None else spec.survey.model_dump(mode="json")

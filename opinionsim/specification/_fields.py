@@ -513,8 +513,7 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if spec.population.continuous:
         yield (
             ("population", "initial_opinions"),
-            f"{spec.population.initial_opinions!r} is only for classic models; chat models have opinions on the "
-            "scale",
+            f"{spec.population.initial_opinions!r} is only for classic models; chat models have opinions on the scale",
         )
 
 

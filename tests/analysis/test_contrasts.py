@@ -245,7 +245,7 @@ def test_a_scripted_stand_in_has_no_p_value_and_no_finding(evidence: str) -> Non
     assert made.frame[["p", "p_reported", "p_sign_flip", "d_z"]].isna().all(axis=None)
     assert not made.frame["finding"].any()
     assert made.header[0] == ("contrast", "role", "difference [95 % CI]")
-    assert any(note.startswith("No p-value and no finding: the scripted stand-in") for note in made.notes)
+    assert any(note.startswith("No p-value and no finding: scripted results") for note in made.notes)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_contrasts_of_unknown_conditions_are_refused(condition: dict[str, str], 
 def test_conditions_that_differ_in_more_than_is_named_are_refused() -> None:
     units = unit_frame(*_frames())
     ragged = units[(units["framing"] == "truth") | (units["confirmation_bias"] == "none")]
-    with pytest.raises(SpecError, match="differ in confirmation_bias too"):
+    with pytest.raises(SpecError, match="also differ in confirmation_bias"):
         differences(ragged, BY, ContrastSpec(of="truth - falsehood"))
 
 
@@ -325,12 +325,12 @@ def test_conditions_carried_out_on_other_days_or_answered_by_other_models_are_na
     by_framing = ContrastSpec(of="truth - falsehood")
     analysis = AnalysisSpec(contrasts={"D rises": RISES, "truth": by_framing})
     (made,) = contrast_tables(runs, metrics, analysis, results=answered)  # type: ignore[arg-type]
-    (note,) = (each for each in made.notes if "its conditions differ in" in each)
+    (note,) = (each for each in made.notes if "its conditions also differ in" in each)
     days, models = "(2023-11-15 against 2023-11-14)", "(m-0613 against m-0301)"
     told = f"the days on which their runs were begun {days} and the models that answered {models}"
-    assert note.startswith(f"D rises: its conditions differ in {told} too")
+    assert note.startswith(f"D rises: its conditions also differ in {told},")
     (made,) = contrast_tables(runs.assign(evidence="scripted"), metrics.assign(evidence="scripted"), analysis)
-    assert not any("its conditions differ in" in each for each in made.notes)
+    assert not any("its conditions also differ in" in each for each in made.notes)
 
 
 def test_a_fork_is_compared_with_its_source_and_a_control_beside_it(tmp_path: Path) -> None:

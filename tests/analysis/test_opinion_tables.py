@@ -20,7 +20,7 @@ from tests.support.instruments import assert_same, beside, measured, moderated, 
 from tests.support.running import SMALL, carry_out, changed
 
 #: What is said of runs that carry an error although they are complete.
-OUTDATED = "an earlier wording of the prompts than there is now, or could not be coded; see runs.error"
+OUTDATED = "an earlier wording of the prompts than the current one, or could not be coded; see runs.error"
 
 PACK = Path(prompts.__file__).parent / "default"
 FRAMINGS = ("falsehood", "truth")
@@ -119,7 +119,7 @@ def test_notes_say_what_the_numbers_rest_on() -> None:
     for part in (
         "ddof 0",
         "population SD/\N{SQUARE ROOT}n over topics (n = 2 to 3)",
-        "Runs used: 33 complete. Excluded as not complete: 2 incomplete, 1 pending.",
+        "Runs used: 33 complete. Excluded (not complete): 2 incomplete, 1 pending.",
         "Agents never measured: 5 of 330. Texts without an opinion: 40 of 1,320 (40 off scale).",
         "texts of kind report, coded by lexicon",
     ):
@@ -453,7 +453,7 @@ def test_a_table_does_not_average_two_wordings(maker: Callable[..., Table]) -> N
     for each, replicate in ((made, 1), (other, 0)):
         alone = frames.runs["replicate"] == replicate
         assert_same(each.frame, maker(frames.runs[alone].drop(columns="wording"), metrics).frame)
-        assert "Runs used: 2 complete. Excluded as not complete: none." in each.notes
+        assert "Runs used: 2 complete. Excluded (not complete): none." in each.notes
     assert made.notes[-1] == LEFT_OUT
     assert other.notes[-1] == (
         f"Runs of another wording of the prompts, left out: 2 ({NEW}: 2); --wording takes them instead."
@@ -481,7 +481,7 @@ def test_runs_that_are_not_complete_are_excluded_as_such_whatever_their_wording(
     frames.runs.loc[0, "status"] = "incomplete"
     frames.runs.loc[1, "error"] = "edited since"
     notes = table1(frames.runs, _metrics(frames)).notes
-    assert "Runs used: 2 complete. Excluded as not complete: 1 incomplete." in notes
+    assert "Runs used: 2 complete. Excluded (not complete): 1 incomplete." in notes
     assert notes[-1] == LEFT_OUT.replace("out: 2", "out: 1").replace(": 2)", ": 1)")
     # Of runs that are left out it does not matter that they answer an earlier wording.
     assert f"1 of the runs used answers {OUTDATED}." in notes
@@ -526,7 +526,7 @@ def test_cells_without_an_instrument_of_stance_are_counted_and_make_no_condition
     frames.runs.loc[2, ["instrument_id", "classifier"]] = None
     (made,) = tables(frames.runs, _metrics(frames))
     assert _cells(made, "framing") == ["falsehood", "truth"]
-    assert "Runs used: 2 complete. Excluded as not complete: none." in made.notes
+    assert "Runs used: 2 complete. Excluded (not complete): none." in made.notes
     assert "Complete runs left out because they have no text of kind report: 1." in made.notes
     general = table(frames.runs, _metrics(frames))
     assert general.n_labels == 1

@@ -88,8 +88,8 @@ def test_variants_are_compared_by_block_and_scripted_ones_have_no_finding(study:
     usual = frame["difference"].iloc[0]
     np.testing.assert_allclose(variants["shift"], variants["difference"] - usual)
     notes = " ".join(robustness_table(study).notes)
-    assert "each at 98.75 % (Bonferroni)" in notes
-    assert "Share of prompts.variant in the variance over its 5 levels and 3 topics" in notes
+    assert "each 98.75 % (Bonferroni)" in notes
+    assert "Share of prompts.variant in the variance across its 5 levels and 3 topics" in notes
     assert "Not varied: model, memory, temperature, order, network, classifiers." in notes
 
 
@@ -122,7 +122,7 @@ def test_a_variant_that_was_not_carried_out_is_left_out(study: Results, tmp_path
         pass
     frame = robustness_frame(osim.load(f"sqlite:///{tmp_path}/s.sqlite"))
     assert set(frame["of"]) == {"analysis"}
-    assert "Declared, and not carried out: second, third, fourth, fifth." in frame.attrs["notes"]
+    assert "Declared but not run: second, third, fourth, fifth." in frame.attrs["notes"]
 
 
 def test_a_part_of_the_variants_is_compared_at_the_level_of_all_and_about_the_same(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ def test_a_part_of_the_variants_is_compared_at_the_level_of_all_and_about_the_sa
     assert row["shift_no_interval"] == "too few independent units (2 topics), at least 3 are needed"
     assert row["difference_no_interval"] == row["shift_no_interval"]
     said = " ".join(frame.attrs["notes"])
-    assert f"No interval of second: {row['shift_no_interval']}." in said
-    assert "Declared, and not carried out: third, fourth, fifth." in said
+    assert f"No interval for second: {row['shift_no_interval']}." in said
+    assert "Declared but not run: third, fourth, fifth." in said
 
 
 def _effect(values: pd.DataFrame) -> Effect:

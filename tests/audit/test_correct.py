@@ -230,7 +230,7 @@ def test_labels_alone_say_how_the_instrument_errs() -> None:
 
 
 def test_diversity_needs_labels_and_equal_distances() -> None:
-    with pytest.raises(MeasurementError, match="one label at least"):
+    with pytest.raises(MeasurementError, match="at least one label"):
         correct_diversity([0, 1], [0, 0], [np.nan, np.nan], SCALE, "free")
     with pytest.raises(MeasurementError, match="equal distances"):
         correct_diversity([0, 1], [0, 0], [0, 1], [0, 1, 5], "free")

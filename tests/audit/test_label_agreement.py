@@ -94,7 +94,7 @@ def test_intervals_over_texts_hold_the_value_and_shrink_with_the_number_of_texts
 
 
 def test_labels_off_the_scale_and_odd_weights_are_refused() -> None:
-    with pytest.raises(MeasurementError, match="the label 3 is none of the points"):
+    with pytest.raises(MeasurementError, match="the label 3 is not one of the points"):
         confusion([3], [1], SCALE)
     with pytest.raises(MeasurementError, match="weights must be 2 finite numbers"):
         confusion([1, 1], [1, 1], SCALE, [1])

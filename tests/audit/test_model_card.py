@@ -84,7 +84,7 @@ def test_a_model_that_answers_nothing_has_counts_and_no_figures(tmp_path: Path) 
 
 
 def test_results_of_something_else_make_no_card(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="is no check of a model"):
+    with pytest.raises(SpecError, match="is not a check of a model"):
         model_card(osim.run(load_experiment(SMALL), str(tmp_path / "s.sqlite")))
 
 

@@ -151,7 +151,7 @@ def test_means_of_fewer_runs_are_marked(invoke: Invoke) -> None:
     invoke(*common, "--over", "n=[10]", "--replicates", 4, "--metric", "median")
     result = invoke(*common, "--over", "n=[10,20]", "--replicates", 2, "--metric", "diversity")
     assert result.exit_code == 0, result.stderr
-    assert "At most 4 replicates at a point, of some fewer: in brackets" in result.stdout
+    assert "At most 4 replicates at a point, fewer at some points: see the numbers in brackets" in result.stdout
     ten, twenty = (line.split("  ") for line in result.stdout.splitlines() if line.startswith(("10 ", "20 ")))
     assert [cell[-3:] for cell in ten if "(" in cell] == ["(4)", "(2)"]
     assert [cell[-3:] for cell in twenty if "(" in cell] == ["(0)", "(2)"]
@@ -235,7 +235,7 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
     measured_at = {name: name.replace("_", "@") for name in saved.columns if name[-1].isdigit()}
     pd.testing.assert_frame_equal(saved.rename(columns=measured_at), pd.read_csv(tmp_path / "a.csv"))
     refused = invoke("plot", "ribbons", store)
-    assert "keeps measures alone" in refused.stderr
+    assert "stores only measures" in refused.stderr
 
 
 def test_a_sweep_in_a_file_goes_to_a_store_of_its_name(

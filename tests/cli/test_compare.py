@@ -74,7 +74,7 @@ def test_the_command_gives_the_same_on_several_threads(
     assert max(map(len, text.splitlines())) <= 100
     assert text.count("SCRIPTED STAND-IN, not evidence about people or models | ") == 3
     whole = " ".join(text.split())
-    assert "there are 3 blocks, and a finding takes 8" in whole
+    assert "there are 3 blocks, and a finding needs 8" in whole
     assert "Not applicable: axelrod (its opinions are traits" in whole
     assert "An error that persists for an agent is not noise" in whole
     assert "{kind: placebo, steps: 12}" in " ".join(done.stderr.split())
@@ -123,7 +123,7 @@ def test_progress_tells_the_stages_of_a_condition(found: Comparison, told: list[
     ("options", "said"),
     [
         (("--models", "degrot"), "degrot"),
-        (("--models", ","), "models must name one model"),
+        (("--models", ","), "models must name at least one model"),
         (("--noise", "much"), "RATE,LOW,HIGH"),
         (("--noise", "1.5"), "noise must be a rate"),
         (("--margin", "0"), "margin"),

@@ -106,5 +106,5 @@ def test_other_fields_of_twins_are_refused(invoke: Invoke) -> None:
     Path("agents.yaml").write_text("name: mine\nsweep: {}\n", encoding="utf-8")
     done = invoke("import", "table.csv", "mapping.yaml", "--twins", "agents.yaml")
     assert done.exit_code == 2
-    assert "'sweep' of twins is that of the record of people" in done.stderr
+    assert "'sweep' of twins comes from the record of people" in done.stderr
     assert not Path("mine.yaml").exists()

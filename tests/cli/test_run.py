@@ -70,7 +70,7 @@ def test_a_failed_run_is_reported_and_the_others_finish(invoke: Invoke, spec: Pa
     for output in (invoke("status", "s.sqlite").stdout, result.stderr):
         assert any(line in output for line in told)
     table = invoke("table", "s.sqlite")
-    assert (table.exit_code, "Excluded as not complete: 2 incomplete" in table.stdout) == (0, True)
+    assert (table.exit_code, "Excluded (not complete): 2 incomplete" in table.stdout) == (0, True)
 
 
 def test_many_reasons_are_counted_and_not_listed(capsys: pytest.CaptureFixture[str]) -> None:

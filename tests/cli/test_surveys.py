@@ -67,7 +67,7 @@ def test_items_whose_runs_are_not_complete_are_left_out(invoke: Invoke) -> None:
     assert invoke(*ASKED, "--items", "climate").exit_code == 0
     result = invoke(*ASKED, "--items", "climate,taxes", "--set", "execution.budget.calls=85")
     assert result.exit_code == 3
-    assert "Left out, for their runs are not complete: taxes." in result.stdout
+    assert "Left out because their runs are not complete: taxes." in result.stdout
     assert "1 item\n" in result.stdout
 
 

@@ -73,7 +73,7 @@ def test_show_of_a_run_that_has_not_begun_or_has_failed(invoke: Invoke) -> None:
 def test_tables_figures_and_files_of_what_is_complete_say_so(invoke: Invoke, half: Path) -> None:
     printed = invoke("table", half)
     assert (printed.exit_code, bool(NOTE.fullmatch(printed.stderr))) == (0, True)
-    assert "Runs used: 2 complete. Excluded as not complete: 2 running." in printed.stdout
+    assert "Runs used: 2 complete. Excluded (not complete): 2 running." in printed.stdout
     assert all(json.loads(invoke(command, half, "--json").stdout) for command in ("table", "replay"))
     for options in ((), ("trajectories", "--run", "none/1"), ("ribbons",)):
         drawn = invoke("plot", *options, half, "--out", "figures")

@@ -58,15 +58,15 @@ def _told(found: Explained) -> tuple[str, str]:
 def test_influence_is_found(influenced: Explained) -> None:
     finding, statement = _told(influenced)
     assert finding == "influence"
-    assert statement.startswith("Agents change by what they read (+")
-    assert statement.endswith("voter says how.")
+    assert statement.startswith("Agents respond to what they read (+")
+    assert statement.endswith("the best model is voter.")
     assert influenced.trust.recovered >= 0.8
 
 
 def test_pull_to_a_point_needs_no_interaction() -> None:
     finding, statement = _told(_found(rated(meetings(8, 6, 60, 2), None, {"pull": 0.1, "towards": 1.0}, _NOISE, 2)))
     assert finding == "no interaction needed"
-    assert statement.startswith("No interaction is needed: attractor says as much")
+    assert statement.startswith("No interaction is needed: attractor predicts updates as well")
 
 
 def test_agents_that_never_change_are_persistent() -> None:
@@ -80,7 +80,7 @@ def test_agents_with_points_of_their_own_need_no_interaction() -> None:
     found = _found(rated(meetings(8, 6, 60, 2), BASELINES[3], {"back": 0.6, "anchored": 0.7, "jump": 0.2}, _NOISE, 2))
     finding, statement = _told(found)
     assert finding == "no interaction needed"
-    assert statement.startswith("No interaction is needed: anchored says as much")
+    assert statement.startswith("No interaction is needed: anchored predicts updates as well")
     values = found.fits[found.best].values
     assert (values["anchored"], values["back"]) == (pytest.approx(0.7, abs=0.1), pytest.approx(0.6, abs=0.1))
 
@@ -109,9 +109,9 @@ def test_few_blocks_give_no_verdict() -> None:
     found = _found(rated(meetings(4, 5, 20, 6), None, {}, 0.0, 6))
     finding, statement = _told(found)
     assert finding == "withheld"
-    assert "there are 4 blocks, and a finding takes 8" in statement
+    assert "there are 4 blocks, and a finding needs 8" in statement
     script = replace(found, study=replace(found.study, evidence="scripted"))
-    assert _told(script)[1].endswith("This is about the script.")
+    assert _told(script)[1].endswith("This result describes the script.")
 
 
 def test_results_are_the_same_on_any_number_of_threads(influenced: Explained) -> None:
@@ -168,8 +168,8 @@ def test_a_gap_below_zero_may_be_more_than_chance_makes() -> None:
         ("abc", "or 'audit'; got 'abc'"),
         ([0.1, None], "noise must be a rate of errors"),
         (np.eye(4), "a matrix of 5 by 5 shares"),
-        (np.full((5, 5), 0.3), "each row of a matrix of misclassification"),
-        (np.full((5, 5), np.nan), "each row of a matrix of misclassification"),
+        (np.full((5, 5), 0.3), "each row of a misclassification matrix"),
+        (np.full((5, 5), np.nan), "each row of a misclassification matrix"),
     ],
 )
 def test_noise_that_is_none_is_refused(noise: Any, message: str) -> None:

@@ -90,7 +90,7 @@ def test_a_search_that_ends_below_a_special_case_is_an_error() -> None:
     problem = Problem(rated(meetings(4, 5, 20, 6), "voter", {}, 0.1, 6))
     smaller = fit(problem, BASELINES[2])
     better = Fit(smaller.candidate, smaller.values, smaller.objective + 1000.0)
-    with pytest.raises(SpecError, match="search for the optimum of voter has failed: it fits worse than attractor"):
+    with pytest.raises(SpecError, match="optimiser failed for voter: it fits worse than attractor"):
         fit(problem, named("voter")[0], [better])
 
 
@@ -149,14 +149,14 @@ def test_candidates_are_scored_on_updates_that_all_can_predict(
     assert found.updated.sum() == (2 if exact else one if single else every)
     reasons = [each.unfit(found) for each in named(models)]
     assert any(reasons) is (share == 0.8 and len(models) > 1)
-    assert reasons[-1] in ("", f"it takes all messages of an update at once, and {one} of {every} updates follow one")
+    assert reasons[-1] in ("", f"it reads all messages of an update at once, and {one} of {every} updates follow one")
 
 
 @pytest.mark.parametrize(
     ("models", "message"),
     [
         (["nonsense"], "nonsense"),
-        ([], "models must name one model at least"),
+        ([], "models must name at least one model"),
         (["voter", "voter"], "'voter' is given twice"),
         ({"deffuant": {"size": 3}}, "deffuant has no parameter 'size'; valid: "),
     ],

@@ -185,8 +185,8 @@ def test_a_twin_answers_after_each_wave_and_remembers_those_before() -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ({"scale": {"points": [0, 1]}}, "'scale' of twins is that of the record of people"),
-        ({"model": {"name": "scripted"}}, "give the mapping claims.plain.for"),
+        ({"scale": {"points": [0, 1]}}, "'scale' of twins comes from the record of people"),
+        ({"model": {"name": "scripted"}}, "in the mapping, give claims.plain.for"),
     ],
 )
 def test_twins_without_a_statement_or_with_another_record_are_refused(spec: dict[str, Any], problem: str) -> None:
@@ -197,7 +197,7 @@ def test_twins_without_a_statement_or_with_another_record_are_refused(spec: dict
 def test_only_records_of_people_have_twins() -> None:
     spec = {"name": "other", "topic": {"name": "palms"}, "interaction": {"kind": "dyadic", "steps": 1}}
     spec["topic"] = {"name": "global-warming"}
-    with pytest.raises(SpecError, match="is no record of people"):
+    with pytest.raises(SpecError, match="is not a record of people"):
         twins_experiment(osim.run(osim.load_experiment(spec), "other.sqlite"), {})
 
 
@@ -218,7 +218,7 @@ def _with(place: int, **cells: Any) -> list[dict[str, Any]]:
         ),
         ([ROWS[2], ROWS[0]], {}, "^row 2: wave 1 of 'A' comes after wave 2; sort the table by wave"),
         (_with(1, rating=7), {}, r"^row 2: 'rating' is 7, which is not on the scale; valid: -2, -1, 0, 1, 2"),
-        (_with(1, rating="high"), {}, "^row 2: 'rating' is 'high', which is no number"),
+        (_with(1, rating="high"), {}, "^row 2: 'rating' is 'high', which is not a number"),
         (_with(0, who=None), {}, "^row 1: 'who' is empty; every row needs one"),
         (_with(0, wave=None), {}, "^row 1: 'wave' is empty; every row needs one"),
         (ROWS, {"person": "name"}, "names 'name', which the table must have once; it has who, wave, rating, text"),
@@ -267,7 +267,7 @@ def test_missing_cells_of_pandas_are_empty_and_ids_keep_their_digits() -> None:
     rows = pd.DataFrame(cells, dtype=object)
     results = import_panel(rows, PLAIN, store="people.sqlite")
     assert set(results.agents["name"]) == {"11", "12"}
-    with pytest.raises(SpecError, match="1234567890123456768 has lost digits; give the table with its column as text"):
+    with pytest.raises(SpecError, match="1234567890123456768 has lost digits; store its column as text"):
         _imported([{**ROWS[0], "who": 1234567890123456789.0}])
 
 
@@ -306,7 +306,7 @@ def test_a_group_of_debate_keeps_its_order_opinions_and_readers(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("spoil", "problem"),
     [
-        (lambda folder: None, "no .csv file of a group below it"),
+        (lambda folder: None, "contains no .csv files of groups"),
         (lambda folder: (folder / "a.csv").write_text("text\nhello\n"), "lacks 'event_order'"),
     ],
 )
@@ -332,7 +332,7 @@ def test_the_table_has_people_models_and_equations_with_intervals() -> None:
     assert changed.at["people", "low"] < changed.at["people", "value"] < changed.at["people", "high"]
     assert "2026-03-01" in table.rows[0]
     assert "may be in the training data of parrot" in table.to_text()
-    assert "no ceiling is known" in table.to_text()
+    assert "the ceiling is unknown" in table.to_text()
     assert people_table(results).to_form("csv") == table.to_form("csv")
     assert len(people_figure(table).axes) == 5
 
@@ -415,23 +415,23 @@ def test_ratings_between_points_are_compared_as_numbers() -> None:
     # Nothing is on record before B's first number, so that it is no update.
     assert study.value[study.updated].tolist() == [40, 60.5]
     first = _slid(talk[talk["wave"] == 1], name="once", **columns)
-    with pytest.raises(MeasurementError, match="with it and the opinion just before on record: none"):
+    with pytest.raises(MeasurementError, match="with a recorded opinion just before; there are none"):
         osim.compare(first, "degroot")
 
 
 def test_what_compares_points_refuses_ratings_between_them() -> None:
     results = _slid()
-    with pytest.raises(MeasurementError, match="people rated between points, and this table counts points"):
+    with pytest.raises(MeasurementError, match="people rated between points, but this table counts points"):
         people_table(results)
-    with pytest.raises(SpecError, match="people rated between points, and twins state points"):
+    with pytest.raises(SpecError, match="people rated between points, but twins state points"):
         twins_experiment(results, {"model": {"name": "scripted"}})
-    with pytest.raises(SpecError, match="the opinions are numbers between points; labels, kappa and alpha"):
+    with pytest.raises(SpecError, match="opinions are numbers between points, but labels, kappa and alpha"):
         draw(_slid(SLIDERS.assign(said="Buses are cheap."), name="texts", text="said"), 3)
     why = refused("measure", "sliders.sqlite", "--experiment", "sliders", "--classifier", "lexicon")
     assert "people rated between points, and instruments code points" in why
     lexicon = [{"variable": "tone", "classifier": "lexicon"}]
     mapping = PanelMapping(name="x", person="who", rating=("before", "after"), points={"from": 0, "to": 100})
-    with pytest.raises(SpecError, match="instruments code points, and ratings are numbers between two ends"):
+    with pytest.raises(SpecError, match="instruments code points, but ratings are numbers between two ends"):
         import_panel(SLIDERS, mapping, store="x.sqlite", instruments=lexicon)
 
 

@@ -53,12 +53,14 @@ def _dyads(**more: Any) -> osim.Results:
 
 
 def test_a_table_of_people_takes_a_record_of_people() -> None:
-    with pytest.raises(MeasurementError, match="no record of people"):
+    with pytest.raises(MeasurementError, match="not a record of people"):
         people_table(_dyads())
 
 
 def test_models_that_can_have_produced_nothing_are_refused_before_anything_is_fitted() -> None:
-    with pytest.raises(MeasurementError, match=r"dyads: no model of those named can have .* \(axelrod: its opinions"):
+    with pytest.raises(
+        MeasurementError, match=r"dyads: none of the given models can produce .* \(axelrod: its opinions"
+    ):
         osim.compare(_dyads(), "axelrod")
 
 
@@ -66,7 +68,7 @@ def test_models_that_can_have_produced_nothing_are_refused_before_anything_is_fi
     ("options", "message"),
     [
         ({"models": {"voter": None}}, r"models\['voter'\] must be a mapping of parameters"),
-        ({"models": [MODELS["voter"]]}, "models must be names, .* got an object of the class ClassicModel"),
+        ({"models": [MODELS["voter"]]}, "models must be names, .* got an object of class ClassicModel"),
         ({"noise": "abc"}, "or 'audit'; got 'abc'"),
         ({"margin": "abc"}, "margin must be between 0 and 1"),
         ({"cells": "elsewhere"}, "there is no condition 'elsewhere'"),
@@ -109,7 +111,7 @@ def test_a_condition_that_is_not_asked_for_is_not_looked_at() -> None:
     results = _dyads(sweep={"interaction.steps": [5, 6]})
     mixed = results.runs["cell"] == "interaction.steps=5"
     results.runs.loc[mixed, "evidence"] = "mixed"
-    with pytest.raises(MeasurementError, match="no model"):
+    with pytest.raises(MeasurementError, match="none of the given models"):
         osim.compare(results, "axelrod", cells=["interaction.steps=6"])
     with pytest.raises(MeasurementError, match="mixes evidence"):
         osim.compare(results, "axelrod")

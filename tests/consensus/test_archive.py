@@ -19,7 +19,7 @@ def test_a_session_is_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     spec = yaml.safe_load((data_folder("experiments") / "consensus_quickstart.yaml").read_text(encoding="utf-8"))
     check_archived(carried_out(spec, tmp_path), tmp_path / "archive")
     tables = (path.read_text(encoding="utf-8") for path in (tmp_path / "archive" / "tables").glob("*.txt"))
-    assert any("What each rule would have chosen" in table for table in tables)
+    assert any("Winners by rule" in table for table in tables)
 
 
 def test_numbers_of_people_are_passed_on_and_nothing_of_what_others_say_is_withheld(tmp_path: Path) -> None:

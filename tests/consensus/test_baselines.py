@@ -114,7 +114,7 @@ def test_blank_texts_have_no_score_and_a_missing_opinion_is_an_error() -> None:
     [
         ({"method": "rouge"}, r"method: unknown 'rouge' \(did you mean rouge"),
         ({"method": ["bleu"]}, "method: unknown"),
-        ({"method": "bleu", "seed": 1}, "seed: the method 'bleu' draws nothing"),
+        ({"method": "bleu", "seed": 1}, "seed: the method 'bleu' makes no draws"),
         ({"method": "random", "seed": -1}, "seed must be a whole number of at least 0"),
         ({}, "method"),
     ],

@@ -18,7 +18,7 @@ from tests.support.running import SMALL
 def test_an_experiment_that_looks_for_no_consensus_is_refused(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(yaml.safe_dump(SMALL), encoding="utf-8")
     said = refused("consensus", tmp_path / "spec.yaml", "--store", tmp_path / "none.sqlite")
-    assert "looks for no consensus" in said
+    assert "seeks no consensus" in said
     assert "deliberate" in said
     assert not (tmp_path / "none.sqlite").exists()
 
@@ -40,8 +40,8 @@ def test_what_a_run_says_next_can_be_done_and_a_session_tells_how_it_was_won(tmp
     told = consensus.session_text(results)
     (won,) = consensus.statements(results).query("winner")["turn"]
     means = consensus.ratings(results, winner=True)[["agreement", "quality"]].mean()
-    assert f"Rated once it had won: agreement {means['agreement']:.2f}, quality {means['quality']:.2f}" in told
+    assert f"Rated after it won: agreement {means['agreement']:.2f}, quality {means['quality']:.2f}" in told
     assert f"WINNER, turn {won} (" in told
     assert told.count("Rated before opinions were stated:") == 1
     tied = len(consensus.selections(results)["tied"].iloc[0]) > 0
-    assert ("left tied, and the winner found by chance" in told) == tied
+    assert ("tied; the winner was decided by chance" in told) == tied

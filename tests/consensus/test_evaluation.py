@@ -339,7 +339,7 @@ def test_exact_predictions_have_the_advantage_and_reversed_ones_the_opposite() -
     assert (gain["advantage"], gain["low"], gain["high"], gain["n"]) == (1, 1, 1, 3)
     assert row(found, criterion="egalitarian", other="utilitarian")["advantage"] == 3
     assert row(found, criterion="nash", other="egalitarian")["advantage"] == pytest.approx(75 ** (1 / 3) - 4)
-    assert "advantage of utilitarian over nash" in advantage_statement(found)
+    assert "advantage: utilitarian over nash" in advantage_statement(found)
 
 
 def test_useless_predictions_show_no_advantage() -> None:
@@ -360,7 +360,7 @@ def test_an_advantage_against_the_criterion_is_told() -> None:
     })  # fmt: skip
     said = advantage_statement(table)
     assert "No welfare function" in said
-    assert "one of utilitarian over egalitarian" in said
+    assert "by the other's criterion: utilitarian over egalitarian" in said
 
 
 def test_rewards_below_zero_need_a_transform() -> None:
@@ -370,7 +370,7 @@ def test_rewards_below_zero_need_a_transform() -> None:
     rules = [{"kind": name, "transform": "exp"} for name in ("utilitarian", "egalitarian")]
     found = welfare_advantage(ratings, rules)
     assert found["advantage"].tolist() == [0, 0]
-    with pytest.raises(MeasurementError, match="another column"):
+    with pytest.raises(MeasurementError, match="must differ from the column"):
         welfare_advantage(ratings, predicted="agreement")
 
 
@@ -403,7 +403,7 @@ def test_ratings_are_written_for_a_mixed_model(tmp_path: Any) -> None:
         (lambda table: many(table, table), "twice in pass 1 of round 0"),
         (lambda table: table.assign(policy=["p", None]), "need policy in each row; row 2 has none"),
         (lambda table: table.assign(citizen=[None, 1.0]), "need citizen in each row; row 1 has none"),
-        (lambda table: table.assign(agreement=["7", "seven"]), "agreement holds what is no number"),
+        (lambda table: table.assign(agreement=["7", "seven"]), "agreement contains a value that is not a number"),
         (lambda table: table[[*table.columns, "policy"]], "a column twice: policy"),
     ],
 )

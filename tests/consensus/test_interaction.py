@@ -267,7 +267,7 @@ def test_statements_that_do_not_stand_are_rated_by_predictors_too() -> None:
     beside = [turn.index for turn in [*of(turns, "draft"), *of(turns, "put")]]
     predicted = Counter(turn.reads for turn in of(turns, "predict-rating"))
     assert predicted == {(own, each): 1 for own in (0, 1, 2) for each in beside}
-    with pytest.raises(SpecError, match="leave_one_out: needs statements that are rated"):
+    with pytest.raises(SpecError, match="leave_one_out: needs rated statements"):
         played(session(3, **fields))
 
 
@@ -344,7 +344,7 @@ def test_few_shot_drafts_are_shown_examples_of_three_sizes_and_never_of_their_ow
         assert turn.reads[:3] == tuple(shown), "before the opinions"
         seen.add(tuple(places))
     assert len(seen) > 6
-    with pytest.raises(SpecError, match="drafters: examples of 'few-shot': none of another question has 3 to 5"):
+    with pytest.raises(SpecError, match="drafters: examples of 'few-shot': no session on another question has 3 to 5"):
         played(session(3, drafters=[{"count": 2, "style": "few-shot", "examples": given}]))
 
 

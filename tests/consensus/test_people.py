@@ -219,7 +219,7 @@ def test_models_rate_the_winner_too_and_each_election_is_held_again(fields: dict
     assert {each.run_id for each in others.runs} != set(results.runs["run_id"])
     (*_, shown) = beyond(results)["blocks"]
     (line,) = shown["blocks"][0]["lines"]
-    assert (shown["title"], line["turn"]) == ("The winner, rated once it was known", winner)
+    assert (shown["title"], line["turn"]) == ("Ratings of the winner after the result was known", winner)
     assert line["note"] == f"agreement {told['agreement'].mean():g}, quality {told['quality'].mean():g}"
     names = {table.name for table in tables_of(results)}
     assert names & {"ratings", "ratings-winner"} == {
@@ -244,9 +244,9 @@ def test_own_opinions_that_stand_are_rated_and_people_are_told_so() -> None:
 @pytest.mark.parametrize(
     ("act", "why"),
     [
-        ("state", "0 citizens have stated an opinion; a group needs 2"),
-        ("rate", "round 0: nobody has voted on all statements that stand, so that none is elected"),
-        ("criticise", "round 1: no critique can be used, so that there is nothing to revise by"),
+        ("state", "0 citizens have stated an opinion; a group needs at least 2"),
+        ("rate", "round 0: no citizen has voted on all candidates, so no statement is elected"),
+        ("criticise", "round 1: no critique is usable, so drafters have nothing to revise by"),
         ("rate-winner", ""),
     ],
 )

@@ -141,11 +141,11 @@ def test_turns_that_came_to_nothing_are_made_up_for(decisions: list[str | None],
     ("fields", "said"),
     [
         ({"count": 0}, "count: must be at least 1"),
-        ({"count": 5, "most": 4}, "most: must be at least count, which is 5; got 4"),
+        ({"count": 5, "most": 4}, "most: must be at least count, here 5; got 4"),
         ({"count": 5, "messages": ["Should it be?", " "]}, r"messages\[1\]: must not be blank"),
         ({"count": 5, "messages": ["Should it be?"]}, "1 examples; shown = 10 in each turn needs as many"),
         ({"count": 5, "messages": "nowhere.txt"}, r"nowhere\.txt"),
-        ({"count": 5, "population": {"size": 2}}, "one agent write"),
+        ({"count": 5, "population": {"size": 2}}, "needs exactly one agent"),
     ],
 )
 def test_bad_specifications(fields: dict[str, Any], said: str) -> None:

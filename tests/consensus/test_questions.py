@@ -88,7 +88,7 @@ def _set(row: int, column: int, text: str) -> Callable[[list[list[str]]], None]:
     ("edit", "said"),
     [
         (_set(2, 1, "maybe"), "row 2, nonsensical: must be yes, x, 1, no, 0 or empty; got 'maybe'"),
-        (_set(3, 8, " "), "row 3, decided_by: nobody has decided; give a name"),
+        (_set(3, 8, " "), "row 3, decided_by: lacks the name of the person who decided; give a name"),
         (_set(1, 0, " "), "row 1, question: must not be blank"),
         (_set(3, 0, "should BELLS  ring at night?"), "row 3, question: is there twice"),
         (
@@ -107,10 +107,10 @@ def test_a_file_that_says_something_else(tmp_path: Path, edit: Callable[[list[li
 
 def test_files_that_are_there_or_not(tmp_path: Path) -> None:
     write_curation(ASKED, tmp_path / "q.csv")
-    with pytest.raises(SpecError, match="exists, and may hold decisions"):
+    with pytest.raises(SpecError, match="exists and may contain decisions"):
         write_curation(ASKED, tmp_path / "q.csv")
     with pytest.raises(SpecError, match="cannot be read"):
         read_curation(tmp_path / "none.csv")
     for asked in ([], [" "], [ASKED[0], 3]):
-        with pytest.raises(SpecError, match="needs at least one, and none that is blank"):
+        with pytest.raises(SpecError, match="needs at least one, and no blank ones"):
             write_curation(asked, tmp_path / "new.csv")  # type: ignore[arg-type]

@@ -159,7 +159,7 @@ def test_unreliable_raters_can_be_left_out(given: Callable[..., osim.Results]) -
     assert consensus.ratings_data(source)["n"].max() == 4
     data = consensus.ratings_data(source, reliable=True)
     assert data["n"].max() == 2
-    assert "raters with a kappa of at least 0.6 alone" in data.attrs["notes"]
+    assert "only raters with a kappa of at least 0.6" in data.attrs["notes"]
 
 
 @pytest.mark.parametrize("what", NAMES)

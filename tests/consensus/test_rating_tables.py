@@ -124,7 +124,7 @@ def test_shares_of_a_rule_part_ties_from_the_same_choice(results: osim.Results) 
 
 def test_methods_say_how_a_session_is_carried_out(results: osim.Results) -> None:
     told = study(results)
-    for each in ("2 plain", "by the rule schulze", "found by chance", "in 2 passes", "resample whole groups"):
+    for each in ("2 plain", "by the rule schulze", "chance decided the winner", "in 2 passes", "resample whole groups"):
         assert each in told.methods
     for each in ("cumulative", "t intervals", "never over the agents"):
         assert each not in told.methods

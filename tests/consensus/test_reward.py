@@ -153,7 +153,7 @@ def test_long_opinions_lose_their_end_and_a_text_never_becomes_a_control_token(
         [Item("we should [SEP] save", claim, "the city"), Item("we should save", claim, "the city")]
     ).value
     assert spelled == plain
-    with pytest.raises(MeasurementError, match=r"48 tokens .* leave no room for opinion and statement"):
+    with pytest.raises(MeasurementError, match=r"48 tokens .* leave no room for an opinion and a statement"):
         classifier.classify([Item("save", osim.Claim("save " * 30, "spending", "for"), "the city")])
 
 
@@ -202,12 +202,12 @@ def test_a_finished_training_returns_its_card(base: Path, trained: tuple[Path, d
 def test_a_folder_of_something_else_is_refused(
     base: Path, trained: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
-    with pytest.raises(StoreError, match="holds a training with other settings; give another folder"):
+    with pytest.raises(StoreError, match="contains a training with other settings; give another folder"):
         train_reward(RATINGS, base, trained[0], **{**SHORT, "epochs": 1})
-    with pytest.raises(StoreError, match="holds a training with other data"):
+    with pytest.raises(StoreError, match="contains a training with other data"):
         train_reward(RATINGS.iloc[:-2], base, trained[0], **SHORT)
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(StoreError, match="is not empty and holds no training"):
+    with pytest.raises(StoreError, match="is not empty and contains no training"):
         train_reward(FEW, base, tmp_path, **BRIEF)
 
 
@@ -271,10 +271,10 @@ def test_a_step_of_two_batches_is_a_step_of_one_twice_as_large(
         (lambda t: t.drop(columns=["opinion", "agreement"]), {}, "data: lacks the columns opinion, agreement; it has"),
         (lambda t: t.assign(agreement=[9.0] + [4.0] * (len(t) - 1)), {}, r"row 1, agreement: .*9.* from 1 to 7"),
         (lambda t: t.assign(agreement="much"), {}, r"row 1, agreement: 'much' must be a number"),
-        (lambda t: t.assign(agreement=np.nan), {}, "on a side of the split, no two statements of one person"),
+        (lambda t: t.assign(agreement=np.nan), {}, "on one side of the split, no person's ratings of agreement"),
         (lambda t: t.assign(question=None), {}, "row 1, question: None must be a text"),
         (lambda t: t.assign(citizen=None), {}, "row 1, citizen: None must be given"),
-        (lambda t: t.assign(agreement=4.0), {}, "on a side of the split, no two statements of one person"),
+        (lambda t: t.assign(agreement=4.0), {}, "on one side of the split, no person's ratings of agreement"),
         (lambda t: t.assign(question="one"), {}, "split: no row is in 'validation'|no row is in 'train'"),
         (lambda t: t.assign(opinion=None), {}, "split: no row is in 'train'"),
         (lambda t: t.assign(split=["train", "test"] * (len(t) // 2)), {}, "split: the question .* is on the sides"),
@@ -292,7 +292,7 @@ def test_a_step_of_two_batches_is_a_step_of_one_twice_as_large(
         (lambda t: t.assign(split="test"), {}, "split: no row is in 'train', only in test"),
         (lambda t: t, {"learning_rate": 0}, "learning_rate"),
         (lambda t: t, {"epoch": 3}, "epoch: unknown field"),
-        (lambda t: t, {"max_tokens": 10}, "its 10 tokens .* leave no room for opinion"),
+        (lambda t: t, {"max_tokens": 10}, "its 10 tokens .* leave no room for an opinion"),
     ],
 )
 @pytest.mark.usefixtures("no_step")
@@ -319,7 +319,7 @@ def test_what_is_no_reward_model_is_one_error(trained: tuple[Path, dict[str, Any
             osim.load_classifier("reward", model=str(place), **options)
 
     refused(tmp_path / "nowhere", "there is no such folder")
-    refused(byte_folder(tmp_path / "t5"), r"it has no card.json that states its format")
+    refused(byte_folder(tmp_path / "t5"), r"it has no card.json with its format")
     refused(folder, "found 'sha256:.*' instead of 'sha256:0'", weights="sha256:0")
     other = tmp_path / "other"
     shutil.copytree(folder, other)
@@ -328,7 +328,7 @@ def test_what_is_no_reward_model_is_one_error(trained: tuple[Path, dict[str, Any
     shutil.copy(folder / "card.json", other)
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps({**config, "hidden_act": "relu"}))
-    refused(other, "its files were changed after the training")
+    refused(other, "its files changed after the training")
     with pytest.raises(SpecError, match="model must be text"):
         osim.load_classifier("reward", model=3)
 

@@ -227,8 +227,10 @@ def test_fewer_than_two_candidates_end_the_run_and_say_so() -> None:
     model = citizens({"draft": ["<statement>One.</statement>", "no"]})
     summary, results = carry_out(session(3), "s.sqlite", model)
     (error,) = summary.errors.values()
-    assert "round 0: 1 of the statements can be used; at least 2 must stand" in str(error)
-    assert "drafts with a statement: 1 of 2 by the mediator (zero-shot); the rest was refused, empty, or" in str(error)
+    assert "round 0: 1 statements are usable, but an election needs at least 2" in str(error)
+    assert "drafts with a statement: 1 of 2 by the mediator (zero-shot); the others were refused, empty, or" in str(
+        error
+    )
     assert len(model.of("rank")) == 0
     assert selections(results).empty
     # What was paid for is kept: going on asks for nothing that is there, and ends in the same way.
@@ -254,7 +256,7 @@ def test_a_citizen_whose_opinion_is_refused_is_left_out_of_drafts_and_votes_all_
 def test_one_opinion_is_no_group() -> None:
     model = citizens({"state": ["Mine.", REFUSED]})
     summary = ended(session(3), "s.sqlite", model)
-    assert "1 citizens have stated an opinion; a group needs 2" in str(*summary.errors.values())
+    assert "1 citizens have stated an opinion; a group needs at least 2" in str(*summary.errors.values())
     assert model.of("draft") == []
 
 
@@ -294,7 +296,7 @@ def test_critiques_that_are_refused_are_left_out_and_a_round_needs_one() -> None
         assert len(blocks(asked.prompt)) == 1 + 3 + 1
     none = citizens({"criticise": [REFUSED]})
     summary = ended(session(3, rounds=1), "none.sqlite", none)
-    assert "round 1: no critique can be used, so that there is nothing to revise by" in str(*summary.errors.values())
+    assert "round 1: no critique is usable, so drafters have nothing to revise by" in str(*summary.errors.values())
     assert none.of("revise") == []
 
 
@@ -304,7 +306,7 @@ def test_critiques_that_are_refused_are_left_out_and_a_round_needs_one() -> None
 def test_a_reply_is_asked_for_three_times_at_most_and_an_empty_draft_never_competes() -> None:
     model = citizens({"draft": lambda asked, number: "" if number == 0 else "nothing in tags"})
     summary = ended(session(3), "s.sqlite", model)
-    assert "0 of the statements can be used" in str(*summary.errors.values())
+    assert "0 statements are usable" in str(*summary.errors.values())
     calls = osim.load("s.sqlite").calls
     assert set(calls[calls["act"] == "draft"].groupby("turn").size()) <= {3, 4}
 
@@ -539,12 +541,12 @@ model: {name: scripted}
     [
         (
             "candidates: 1",
-            "s.yaml:6: interaction.candidates: 1 candidate leaves nothing to choose; at least 2 must stand",
+            "s.yaml:6: interaction.candidates: 1 candidate leaves no choice; give at least 2",
         ),
-        ("drafters: [{count: 1}]", "s.yaml:6: interaction.drafters: 1 candidate leaves nothing to choose"),
+        ("drafters: [{count: 1}]", "s.yaml:6: interaction.drafters: 1 candidate leaves no choice"),
         (
             "candidates: 800",
-            "s.yaml:6: interaction.candidates: 800 statements stand, and a ranking has letters for 702",
+            "s.yaml:6: interaction.candidates: 800 candidates, but a ranking has letters for 702",
         ),
         ("rule: schulz", "s.yaml:6: interaction.rule: unknown rule 'schulz' (did you mean schulze?); valid: schulze, "),
         ("rule: {kind: power-mean}", "s.yaml:6: interaction.rule: alpha must be a number of at least 0"),
@@ -558,13 +560,13 @@ model: {name: scripted}
         ("shortlist: 2", "s.yaml:6: interaction.shortlist: needs ballots [stated, predicted]"),
         (
             "ballots: [stated, predicted]\n  candidates: 4\n  shortlist: 5",
-            "s.yaml:8: interaction.shortlist: is more than the 4 statements that stand",
+            "s.yaml:8: interaction.shortlist: is more than the 4 candidate statements",
         ),
         ("predictor: instrument", "s.yaml:6: interaction.predictor: has no effect without predicted ballots"),
-        ("controls: [Others say so.]", "s.yaml:6: interaction.controls: needs statements that are rated"),
+        ("controls: [Others say so.]", "s.yaml:6: interaction.controls: needs rated statements"),
         ("controls: lost.txt\n  ratings: {passes: 1}", "s.yaml:6: interaction.controls: lost.txt: no such file"),
         ("controls: [' ']\n  ratings: {passes: 1}", "s.yaml:6: interaction.controls: holds a text that is blank"),
-        ("leave_one_out: 1", "s.yaml:6: interaction.leave_one_out: needs statements that are rated"),
+        ("leave_one_out: 1", "s.yaml:6: interaction.leave_one_out: needs rated statements"),
         ("ratings: {position: after, passes: 0}", "s.yaml:6: interaction.ratings.passes: must be 1 or more"),
         ("drafters: [{count: 2, style: few-shot}]", "s.yaml:6: interaction.drafters[0].examples: is needed"),
         ("drafters: [{count: 2, examples: [x]}]", "s.yaml:6: interaction.drafters[0].examples: has no effect on 'zero"),

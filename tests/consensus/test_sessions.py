@@ -77,7 +77,7 @@ def test_a_welfare_function_of_scores_by_an_instrument_needs_a_transform() -> No
     listed = {"variable": "predicted_agreement", "classifier": longest, "texts": ["statement"], "about": "reads"}
     fields = {"kind": "consensus", "rounds": 0, "ballots": ["predicted"], "predictor": "instrument"}
     spec = {**SPEC, "measurement": {"instruments": [listed]}}
-    with pytest.raises(SpecError, match=r"'nash' counts positive scores.*transform: exp"):
+    with pytest.raises(SpecError, match=r"'nash' needs positive scores.*transform: exp"):
         osim.load_experiment({**spec, "interaction": {**fields, "rule": "nash"}})
     assert osim.load_experiment({**spec, "interaction": {**fields, "rule": {"kind": "nash", "transform": "exp"}}})
 
@@ -122,7 +122,7 @@ def test_a_session_that_has_no_statement_is_an_empty_table(tmp_path: Path) -> No
     assert consensus.statements(found).empty
     assert "winner" in consensus.statements(found)
     assert "incomplete" in consensus.session_text(found)
-    with pytest.raises(MeasurementError, match="run 5 is no session"):
+    with pytest.raises(MeasurementError, match="run 5 is not a session"):
         consensus.session_text(found, 5)
 
 
@@ -136,7 +136,7 @@ def test_a_session_in_python_takes_a_chat_model_and_its_name(tmp_path: Path) -> 
 
 def test_a_group_is_a_list_of_citizens() -> None:
     for citizens in ("abc", ["a", None]):
-        with pytest.raises(SpecError, match="citizens: a list of texts"):
+        with pytest.raises(SpecError, match="citizens: must be a list of texts"):
             consensus.Mediation(citizens, "Should it?")  # type: ignore[arg-type]
 
 

@@ -81,7 +81,7 @@ def test_a_folder_of_a_model_is_an_encoder(tmp_path: Path) -> None:
         ids = tokenizer(QUESTIONS[4], return_tensors="pt")["input_ids"]
         expected = model(input_ids=ids).last_hidden_state[0].mean(0).float().numpy()
     np.testing.assert_allclose(found.vectors[4], expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(SpecError, match="is no folder"):
+    with pytest.raises(SpecError, match="is not a folder"):
         cluster_questions(QUESTIONS, encoder=tmp_path / "none")
     (tmp_path / "empty").mkdir()
     with pytest.raises(SpecError, match=r"empty' cannot be used: \w"):
@@ -91,10 +91,10 @@ def test_a_folder_of_a_model_is_an_encoder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"questions": "Should it?"}, "must be texts"),
-        ({"questions": [*QUESTIONS, " "]}, "none of which is blank"),
+        ({"questions": "Should it?"}, "must be non-blank texts"),
+        ({"questions": [*QUESTIONS, " "]}, "must be non-blank texts"),
         ({"questions": QUESTIONS[:2]}, "ks: from 2 to 1 is valid, as 2 questions differ; got none"),
-        ({"questions": ["Should we?"] * 9, "without": ["should we"]}, "no word is left"),
+        ({"questions": ["Should we?"] * 9, "without": ["should we"]}, "contain no usable words"),
         ({"ks": [3, 9]}, "ks: from 2 to 8 is valid, as 9 questions differ; got 9"),
         ({"ks": [1]}, "ks: .*; got 1"),
         ({"ks": [2.5]}, "ks must be a whole number"),
@@ -189,7 +189,7 @@ def test_a_split_keeps_its_promises(sizes: list[int], test: float, held_out: int
         ({"vectors": [1.0] * 9}, r"vectors of shape \(9,\)"),
         ({"topics": [None, *range(8)]}, "needs the column topic, with a value in each row"),
         ({"questions": [*QUESTIONS[:-1], QUESTIONS[0].upper()]}, "'SHOULD BUSES RUN AT NIGHT.' is there twice"),
-        ({"held_out": 9}, "held_out: 9 of 9 leave a side fewer than two of 9 topics"),
+        ({"held_out": 9}, "held_out: 9 of 9 leave one side with fewer than two of 9 topics"),
         ({"topics": [1] * 9}, "fewer than two of 1 topics"),
     ],
 )

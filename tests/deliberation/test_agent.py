@@ -23,8 +23,8 @@ def echo(prompt: list[osim.messages.ChatMessage]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"persona": "a", "system_instructions": "b"}, "persona and system_instructions both say who the agent is"),
-        ({"ideology": "liberal", "query_str": "age < 40"}, "ideology and query_str both say who"),
+        ({"persona": "a", "system_instructions": "b"}, "persona and system_instructions both describe the agent"),
+        ({"ideology": "liberal", "query_str": "age < 40"}, "ideology and query_str both describe the agent"),
         ({"persona": " "}, "persona: must have a character in it"),
         ({"task": ""}, "task: must have a character in it"),
         ({"persona_template": "default"}, r"cast\[0\].template: has no effect without a persona, query or group"),

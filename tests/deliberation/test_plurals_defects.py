@@ -169,7 +169,7 @@ def test_10_a_failure_is_an_error_that_names_agent_and_turn(
 
 def test_11_previous_responses_are_shown_or_refused() -> None:
     # Plurals drops them silently without instructions, and inserts the name of a template as it stands.
-    with pytest.raises(osim.SpecError, match="previous_responses are shown with combination_instructions"):
+    with pytest.raises(osim.SpecError, match="previous_responses need combination_instructions"):
         Agent(TASK).process(previous_responses="By the river.")
     agent = Agent(TASK, combination_instructions="chain")
     agent.process(previous_responses="By the river.")

@@ -150,11 +150,11 @@ def test_the_voice_holds_the_person_and_nothing_in_it_is_expanded() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Interview(None), "seed must say who is interviewed"),
+        (lambda: Interview(None), "seed must describe the interviewed person"),
         (lambda: Interview("a baker", questions=[]), "questions: must have at least 1 entry"),
         (lambda: Interview("a baker", questions=["Where?", " "]), r"questions\[1\]: must not be blank"),
         (lambda: Interview("a baker", questions="american_voice"), "did you mean american_voices"),
-        (lambda: Interview("a baker", voice="You are a baker."), r"voice must hold \$\{seed\}"),
+        (lambda: Interview("a baker", voice="You are a baker."), r"voice must contain \$\{seed\}"),
         (lambda: Interview("a baker", words=0), "words: must be at least 1; got 0"),
         (lambda: Interview("a baker", "gpt-4o"), "write 'openai:gpt-4o'"),
     ],

@@ -13,7 +13,7 @@ from opinionsim.plots import Frames, final_data, model_colours, opinion_colours,
 from tests.support.frames import final, make, one_run, opinion_rows, run_row, study
 
 #: What is said of runs that carry an error although they are complete.
-OUTDATED = "an earlier wording of the prompts than there is now, or could not be coded; see runs.error"
+OUTDATED = "an earlier wording of the prompts than the current one, or could not be coded; see runs.error"
 
 FRAMINGS = ("falsehood", "truth")
 BIASES = ("none", "weak", "strong")

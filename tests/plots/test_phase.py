@@ -162,7 +162,7 @@ def test_contours_are_those_of_the_mean_where_it_passes_them() -> None:
         (drawn,) = [each for each in ax.collections if isinstance(each, QuadContourSet)]
         assert drawn.levels.tolist() == [0.5]
         np.testing.assert_allclose(drawn.get_paths()[0].vertices[:, 0], 0.5)
-    with pytest.raises(SpecError, match=r"no mean passes the contour 7; means: m from 0 to 2"):
+    with pytest.raises(SpecError, match=r"no mean crosses the contour 7; means: m from 0 to 2"):
         plots.phase_diagram(table, "epsilon", "mu", "m", contours=[7])
 
 
@@ -416,7 +416,7 @@ WORDS = swept(lambda kind, e, r: e, **{"network.kind": ["a", "b"], "epsilon": [1
         (lambda f: f(GRID, "epsilon", "mu", "mu"), "a measure cannot be a swept column too; got mu"),
         (lambda f: f(GRID.assign(m=NAN), "epsilon", "mu", "m"), "no run has a number of 'm'"),
         (lambda f: f(GRID, "epsilon", "mu", "m", show="sd"), "show must be 'mean', 'spread' or 'both'; got 'sd'"),
-        (lambda f: f(GRID, "epsilon", "mu", "m", scale={"n": "log"}), "'n' is not drawn; drawn are epsilon, mu, m"),
+        (lambda f: f(GRID, "epsilon", "mu", "m", scale={"n": "log"}), "'n' is not in the figure; valid: epsilon, mu"),
         (lambda f: f(GRID, "epsilon", "mu", "m", scale={"mu": "ln"}), "scale of mu must be 'linear' or 'log'"),
         (lambda f: f(GRID, "epsilon", "mu", "m", scale="log"), "scale must map columns"),
         (lambda f: f(GRID.assign(mu=GRID["mu"] - 1), "epsilon", "mu", "m", scale={"mu": "log"}), "it has -0.9"),

@@ -265,7 +265,7 @@ def test_truth_values_of_a_frame_are_read_back(small_archive: Path, tmp_path: Pa
     copy = Path(shutil.copytree(small_archive, tmp_path / "archive"))
     opinions = copy / "frames" / "opinions.csv"
     opinions.write_text(opinions.read_text().replace(",FALSE,", ",TRUE,"))
-    assert "frames/metrics is not what the frames give that it is computed from" in verify(copy).problems
+    assert "frames/metrics differs from what the other frames give" in verify(copy).problems
 
 
 @pytest.mark.usefixtures("without_figures")

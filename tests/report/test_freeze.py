@@ -152,12 +152,12 @@ def test_history_tells_pilot_confirmatory_runs_and_every_deviation() -> None:
     assert as_frozen.frozen is not None
     assert (as_frozen.frozen["hash"], as_frozen.deviations) == (frozen["frozen"]["hash"], ())
     assert "1 pilot design (1), 1 confirmatory design (2)" in as_frozen.counts[0]
-    assert "cannot be known" in as_frozen.counts[-1]
+    assert "does not cover" in as_frozen.counts[-1]
     assert [label.split(" (")[0] for label in as_frozen.reach] == ["One model family", "One wording of the prompts"]
 
     more = history(osim.run(load_experiment(frozen, {"replicates": 2}), url))
     assert "replicates: 2 in the place of 1, which was frozen." in more.deviations
-    assert "4 runs are on record, and 2 were frozen." in more.deviations
+    assert "The store has 4 runs, but the frozen design has 2." in more.deviations
 
     worded = history(osim.run(load_experiment(frozen, {"prompts": {"variant": "second"}}), url))
     assert any(each.startswith("2 runs had the wording") for each in worded.deviations)
@@ -171,7 +171,7 @@ def test_history_tells_pilot_confirmatory_runs_and_every_deviation() -> None:
 def test_runs_that_are_missing_and_instruments_added_are_deviations() -> None:
     experiment = load_experiment(_frozen(changed(STUDY, replicates=2)))
     partly = osim.run(experiment, "part.sqlite", only=experiment.pilot)
-    assert "2 of the 4 runs that were frozen are complete (2 pending)." in history(partly).deviations
+    assert "2 of the 4 runs in the frozen design are complete (2 pending)." in history(partly).deviations
     added = {"measurement.instruments": [{"variable": "tone", "classifier": "lexicon"}]}
     again = history(osim.run(load_experiment(partly.manifest, added), "part.sqlite"))
     (told,) = [each for each in again.deviations if each.startswith("measurement.instruments: ")]
@@ -213,13 +213,13 @@ def test_runs_made_beside_the_freeze_are_deviations(monkeypatch: pytest.MonkeyPa
     unmarked = {name: value for name, value in frozen.items() if name != "frozen"}
     osim.run(load_experiment(unmarked, {"interaction.steps": 4}), url)
     told = history(osim.run(load_experiment(frozen), url)).deviations
-    assert told == ("Design 1 has the seed of the freeze, and was run from a file that is not frozen.",)
+    assert told == ("Design 1 has the seed of the freeze but was run from a file that is not frozen.",)
 
     results = osim.load(url)
     entry = validate(Frozen, frozen["frozen"])
     later = entry.model_copy(update={"at": "2999-01-01T00:00:00+00:00"}).model_dump(mode="json")
     row = replace(results.design_row, manifest={**results.manifest, "frozen": later})
-    assert "2 runs were begun before the freeze." in history(Results(url, row)).deviations
+    assert "2 runs began before the freeze." in history(Results(url, row)).deviations
 
 
 def test_a_copy_without_the_mark_does_not_undo_the_freeze() -> None:

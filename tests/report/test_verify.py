@@ -138,7 +138,7 @@ def test_a_number_changed_together_with_its_checksum_is_found(name: str, old: st
     sealed(archive)
     found = verify(archive)
     assert len(found.problems) >= 1
-    assert all("is not what the frames give" in problem for problem in found.problems)
+    assert all("differs from what the" in problem for problem in found.problems)
 
 
 def test_a_table_that_no_frame_gives_is_told(archive: Path) -> None:
@@ -225,9 +225,9 @@ def _listed(name: str) -> Callable[[Path], None]:
         (_link, "'odd.md' is a link or no plain file"),
         (_linked_folder, "'figures' is a link or no plain file"),
         (lambda archive: os.mkfifo(archive / "tables" / "pipe.csv"), "'tables/pipe.csv' is a link or no plain file"),
-        (_listed("../outside.csv"), "'../outside.csv' leads outside"),
-        (_listed("/etc/passwd"), "'/etc/passwd' leads outside"),
-        (_listed("C:\\windows"), "leads outside"),
+        (_listed("../outside.csv"), "'../outside.csv' points outside"),
+        (_listed("/etc/passwd"), "'/etc/passwd' points outside"),
+        (_listed("C:\\windows"), "points outside"),
         (lambda archive: (archive / SUMS).unlink(), "has no SHA256SUMS"),
     ],
 )
@@ -267,7 +267,7 @@ def test_a_small_zip_that_unfolds_to_much_is_not_unpacked(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("entries", "told"),
     [
-        *(([entry], "leads outside of the archive") for entry in OUTSIDE),
+        *(([entry], "points outside the archive") for entry in OUTSIDE),
         *((["a/odd.md", name], "has two files named") for name in ("a/odd.md", "a/./odd.md", "a//odd.md")),
     ],
 )
@@ -293,7 +293,7 @@ def test_a_zip_file_whose_content_is_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["nothing", "file.txt"])
 def test_what_is_no_archive(path: str, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("x")
-    with pytest.raises(SpecError, match="no folder with an archive, and no zip file"):
+    with pytest.raises(SpecError, match="is not an archive folder or zip file"):
         verify(tmp_path / path)
 
 

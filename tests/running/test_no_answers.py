@@ -117,7 +117,7 @@ def test_all_models_of_a_cast_are_named() -> None:
     assert set(results.runs["model"]) == {"openai:a + openai:b"}
     assert set(results.agents["model"]) == {"openai:a", "openai:b"}
     assert any("Agents played by openai:a + openai:b." in note for note in tables_of(results)[0].notes)
-    assert "openai:a + openai:b" in study(results).methods
+    assert dict(study(results).design)["Answered by"] == "openai:a + openai:b"
 
 
 def test_a_run_that_fails_of_a_cut_off_reply_goes_on_when_the_rule_is_changed() -> None:

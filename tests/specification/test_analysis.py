@@ -45,7 +45,7 @@ def test_conditions_that_differ_in_more_than_is_named_are_refused_before_the_run
     ]
     lists = [{path: value if isinstance(value, list) else [value] for path, value in grid.items()} for grid in grids]
     analysis = {"contrasts": {"x": {"of": [STRONG, NONE]}}}
-    with pytest.raises(SpecError, match=r"differ in population\.size too; use the same levels"):
+    with pytest.raises(SpecError, match=r"differ in population\.size; use the same levels"):
         load_experiment({**SPEC, "sweep": lists, "analysis": analysis})
     analysis["contrasts"]["x"] = {"of": [{**side, "population.size": 4} for side in (STRONG, NONE)]}
     assert load_experiment({**SPEC, "sweep": lists, "analysis": analysis}).spec.analysis.contrasts

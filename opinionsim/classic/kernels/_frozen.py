@@ -64,8 +64,7 @@ def require_approach(setup: Setup) -> None:
     both = setup.scheme.get("sides", "two") == "two"
     if both and np.all(np.asarray(setup.p.mu) >= 1):
         raise SpecError(
-            "until: frozen cannot come where mu is 1 and both change: agents exchange opinions, and clusters stay as "
-            "they are"
+            "until: frozen cannot be reached if mu is 1 and both change: agents exchange opinions, and clusters persist"
         )
 
 

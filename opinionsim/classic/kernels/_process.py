@@ -172,7 +172,7 @@ def set_up(
     check_names(model, settings)
     span = model.span(span, settings)
     if met and (given := [name for name in settings if name in model.schemes]):
-        raise SpecError(f"{given[0]} has no effect on pairs that are given; leave it out")
+        raise SpecError(f"{given[0]} has no effect on given pairs; leave it out")
     if met:
         check_untrusted(model, network)
     scheme = _scheme(model, settings, network)
@@ -224,12 +224,12 @@ def _check_until(setup: Setup, *, met: bool) -> None:
     if event is None:
         return
     if met:
-        raise SpecError("until has no effect on pairs that are given; leave it out")
+        raise SpecError("until has no effect on given pairs; leave it out")
     if event.event == "frozen":
         require_frozen(setup)
     if event.event == "change" and (model.update is not None or model.states == "traits"):
         raise SpecError(
-            f"until: change is no sign of rest where random pairs meet, as in {model.name}: a step may move nobody and "
+            f"until: change does not show rest if random pairs meet, as in {model.name}: a step may move no agent and "
             f"the next one many; valid: {'frozen, ' if model.frozen else ''}consensus"
         )
 
@@ -240,7 +240,7 @@ def _check_reachable(setup: Setup, initial: np.ndarray) -> None:
     if event is None or event.event == "change":
         return
     if event.event == "frozen" and initial.ndim == 3 and setup.model.states != "traits":
-        raise SpecError(f"until: frozen is known of single numbers alone; opinions of {model} have {initial.shape[2]}")
+        raise SpecError(f"until: frozen needs one number per opinion; opinions of {model} have {initial.shape[2]}")
     zealots = np.flatnonzero(np.broadcast_to(getattr(setup.p, "zealot", 0), setup.network.n))
     if not zealots.size:
         return
@@ -249,7 +249,7 @@ def _check_reachable(setup: Setup, initial: np.ndarray) -> None:
     if apart.any():
         other = zealots[np.argmax(apart.reshape(len(initial), zealots.size, -1).any(axis=(0, 2)))]
         why = f"agents {zealots[0]} and {other} never change, and differ at the start"
-        looked_for = "is not looked for" if event.event == "frozen" and setup.model.shrinks else "cannot come"
+        looked_for = "is not looked for" if event.event == "frozen" and setup.model.shrinks else "cannot be reached"
         raise SpecError(f"until: {event.event} {looked_for}: {why}")
 
 
@@ -263,12 +263,12 @@ def require_frozen(setup: Setup) -> Stop:
     """
     for name in ("noise", "media"):
         if setup.variant().option(name):
-            raise SpecError(f"until: frozen cannot come with {setup.model.name} where {name} is above 0: nothing rests")
+            raise SpecError(f"until: frozen cannot be reached with {setup.model.name} if {name} is above 0")
     if setup.model.frozen is None:
         why = setup.model.at_rest or "no exact criterion is known by which it has come to rest"
-        raise SpecError(f"until: frozen cannot come with {setup.model.name}: {why}")
+        raise SpecError(f"until: frozen cannot be reached with {setup.model.name}: {why}")
     if not setup.model.shrinks and setup.until != FROZEN:
-        raise SpecError(f"until: frozen takes no width with {setup.model.name}: at rest nothing moves")
+        raise SpecError(f"until: frozen has no width with {setup.model.name}: at rest nothing moves")
     return setup.model.frozen(setup)
 
 
@@ -324,7 +324,7 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
     if model.ties is not None and (why := unmovable(network)):
         raise SpecError(f"{model.name} moves ties: {why}")
     if not network.complete and network.listeners.size == 0:
-        raise SpecError(f"{model.name} needs a network with an edge; got {network.n} agents without any")
+        raise SpecError(f"{model.name} needs a network with at least one edge; got {network.n} agents without any")
     weights = network.weights
     if weights is not None and "signs" not in model.needs and (weights < 0).any():
         place = int(np.argmax(weights < 0))
@@ -338,7 +338,7 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
         heard = np.bincount(network.listeners, weights=weights, minlength=network.n)
         silent = np.bincount(network.listeners, minlength=network.n).astype(bool) & (heard <= 0)
         if silent.any():
-            raise SpecError(f"the weights of all that agent {int(np.argmax(silent))} hears are 0")
+            raise SpecError(f"the weights of everything that agent {int(np.argmax(silent))} hears are 0")
     if isolates == "error" and "partners" in model.needs and contacts.firsts.size < network.n:
         alone = np.setdiff1d(np.arange(network.n), contacts.firsts)
         verb = "is heard by nobody" if contacts.pick == SPEAKER else "hears nobody"
@@ -375,7 +375,7 @@ def check_opinions(
             f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}"
         )
     if values.ndim == 2 and model.vector is None:
-        raise SpecError(f"{model.name} takes one number an agent as its opinion; got {values.shape[1]}")
+        raise SpecError(f"{model.name} needs one number per agent as its opinion; got {values.shape[1]}")
     if model.states == "traits" and values.shape[1:] != (features,):
         raise SpecError(
             f"initial must give {features} traits for each of the {n} agents, as features says; got an array of shape "
@@ -450,7 +450,7 @@ class Batch:
         self._pairs = pairs
         maker = setup.model.kernel if self._states.ndim == 2 else setup.model.vector
         if self._states.ndim == 3 and setup.variant(given=pairs is not None).option("media"):
-            raise SpecError(f"{setup.model.name}: media speak of one dimension; opinions have {self._states.shape[2]}")
+            raise SpecError(f"{setup.model.name}: media have one dimension, but opinions have {self._states.shape[2]}")
         if maker is None:
             raise SpecError(f"{setup.model.name} takes no vectors of opinions")
         self._maker, self._machine = maker, machine
@@ -520,7 +520,7 @@ class Batch:
             raise CancelledError("the simulation was ended from outside")
         self.steps += steps
         if not np.isfinite(self._decoded(self._states)).all():
-            raise SpecError(f"{setup.model.name}: opinions have grown beyond all numbers; its parameters let them")
+            raise SpecError(f"{setup.model.name}: opinions have grown to infinity, which its parameters allow")
         if setup.model.units is not OPINIONS and noted.size:
             record[...] = self._decoded(record)
         return ended

@@ -254,7 +254,7 @@ def _accelerating(meetings: Callable[..., int], drift: Callable[..., None], stag
 def _transition(received: Received, p: Parameters) -> np.ndarray:
     """Messages are the opinions that reach an agent in a step, taken to stay as they are meanwhile."""
     if p.inertia:
-        raise SpecError("inertia: where an opinion goes depends on its velocity, which is not given; set it to false")
+        raise SpecError("inertia: the next opinion depends on a velocity that is not given; set inertia to false")
     alpha = np.broadcast_to(p.alpha, received.own.shape)[:, None]
     pull = p.K * (received.weights * np.tanh(alpha * received.said)).sum(axis=1)
     # Towards a constant pull, integration of order k goes by the first k terms of exp(-dt).

@@ -139,7 +139,7 @@ _ALL_AT_REST = Stop(_all_at_rest, _first_holders)
 
 def _frozen(setup: Setup) -> Stop:
     if np.any(np.asarray(setup.p.noise) > 0):
-        raise SpecError("until: frozen cannot come with noise, which changes traits for ever; set noise to 0")
+        raise SpecError("until: frozen cannot be reached with noise, which keeps changing traits; set noise to 0")
     variant = setup.variant()
     return _ALL_AT_REST if variant.complete else _ties_at_rest(variant.weighted)
 

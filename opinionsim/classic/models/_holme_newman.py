@@ -116,7 +116,7 @@ def _none_differ(opinions, previous, ties, p, timing, memory):
 def _frozen(setup: Setup) -> Stop:
     if setup.parameters["target"] == "random" and setup.parameters["ties"] == "any" and np.max(setup.p.rewire) > 0:
         raise SpecError(
-            "until: frozen cannot come with holme-newman where ties between agents of one opinion may move to others; "
+            "until: frozen cannot be reached in holme-newman if ties of agents with one opinion may move to others; "
             "set target: similar, or ties: discordant"
         )
     return Stop(_none_differ, one_number)

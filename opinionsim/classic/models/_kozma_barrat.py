@@ -247,8 +247,8 @@ def _frozen_meeting(setup: Setup) -> Stop:
     rewire = np.asarray(setup.p.rewire)
     if not ((rewire > 0) & (rewire < 1)).all():
         raise SpecError(
-            "until: frozen cannot come with kozma-barrat where rewire is 0 or 1: either ties never move, or opinions "
-            "never do; for fixed ties take deffuant"
+            "until: frozen cannot be reached in kozma-barrat if rewire is 0 or 1: either ties never move, or "
+            "opinions never do; for fixed ties use deffuant"
         )
     require_approach(setup)
     return _BY_EPSILON
@@ -257,7 +257,7 @@ def _frozen_meeting(setup: Setup) -> Stop:
 def _frozen_adaptive(setup: Setup) -> Stop:
     if setup.p.rewire == 0:
         raise SpecError(
-            "until: frozen cannot come with kan-feng-porter where rewire is 0; for fixed ties take deffuant"
+            "until: frozen cannot be reached in kan-feng-porter if rewire is 0; for fixed ties use deffuant"
         )
     require_approach(setup)
     return _BY_TOLERANCE

@@ -242,7 +242,8 @@ def _check_anchored(shares: Any, open_to: np.ndarray) -> None:
     lost = np.flatnonzero((closed & ~anchored)[part])
     if lost.size:
         raise SpecError(
-            f"agent {lost[0]} hears of no initial opinion: it and all it hears, directly or not, have susceptibility 1"
+            f"agent {lost[0]} depends on no initial opinion: it and every agent that it hears, directly or not, have "
+            "susceptibility 1"
         )
 
 

@@ -113,7 +113,7 @@ def _flips(agent, high, known, n_high, p):
 
 def _frozen(setup: Setup) -> Stop:
     if setup.variant().option("zealot"):
-        raise SpecError("until: frozen cannot come with majority where there are zealots: no exact criterion is known")
+        raise SpecError("until: frozen cannot be detected in majority with zealots: no exact criterion is known")
     return by_agents(setup.variant(), _flips)
 
 

@@ -108,7 +108,7 @@ def _frozen(setup: Setup) -> Stop:
     variant, p = setup.variant(), setup.p
     for name in ("independence", "anticonformity"):
         if np.any(np.asarray(getattr(p, name)) > 0):
-            raise SpecError(f"until: frozen cannot come with {name} above 0 in q-voter: agents change for ever")
+            raise SpecError(f"until: frozen cannot be reached in q-voter if {name} is above 0: agents keep changing")
     if p.repetition or np.any(np.asarray(p.epsilon) > 0):
         return no_discord(setup)
 

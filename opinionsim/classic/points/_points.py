@@ -193,7 +193,7 @@ def points_of(
     at, initial = moments_of(at, steps), given_opinions(initial)
     _check_axes(found, over, settings, network, initial)
     if twice := [name for name in metrics if name in over]:
-        raise SpecError(f"{twice[0]} is a measure, and a parameter that varies: both need the column of that name")
+        raise SpecError(f"{twice[0]} is both a measure and a varied parameter, which need the same column")
     axes = {name: values_of(name, given, whole=_is_whole(found, name, network)) for name, given in over.items()}
     count = math.prod(len(values) for values in axes.values())
     if count * replicates > _MOST_RUNS:
@@ -261,7 +261,7 @@ def _check_axes(
     parts = [name for name in over if name.startswith(_OF_FIELDS)]
     check_names(model, [*(name for name in over if name not in (*AXES, *parts)), *settings])
     if both := sorted(set(over) & set(settings)):
-        raise SpecError(f"{both[0]} is given twice: as a value, and as one that varies")
+        raise SpecError(f"{both[0]} is given twice: as a value and as a varied parameter")
     for part in parts:
         whole = part.partition(".")[0]
         if whole in over:

@@ -64,7 +64,7 @@ def values_of(name: str, given: Any, *, whole: bool = False) -> list[Any]:
             # An object, such as a network, is like none but itself.
             spelled = f"object {id(value)}"
         if spelled in seen:
-            raise SpecError(f"{name} repeats a value; replicates are given by replicates; got {given!r:.60}")
+            raise SpecError(f"{name} repeats a value; for replicates, set replicates; got {given!r:.60}")
         seen.add(spelled)
     return values
 

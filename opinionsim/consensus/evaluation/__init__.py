@@ -1,1 +1,1 @@
-"""What ratings of statements show: measures, their tables, choices by rules, and predictions of agreement."""
+"""Evaluation of ratings of statements: measures, tables, choices by rules, and predictions of agreement."""

@@ -1,4 +1,4 @@
-"""Baselines of predicted agreement: numbers that need no model of anybody's opinion."""
+"""Baselines of predicted agreement, which need no model of opinions."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _WORD = re.compile(r"[^\W_]+")
 
 @part("classifier", name="baseline")
 class BaselineClassifier(PairClassifier):
-    """Predicts how far the author of an opinion agrees with a statement, by a rule that knows neither.
+    """Predicts how far the author of an opinion agrees with a statement, by a simple rule.
 
-    The text of an item is the statement, the second text (`about`) the opinion. What a trained model or a language
-    model predicts has to be better than this.
+    The text of an item is the statement, and the second text (`about`) is the opinion. A trained model or language
+    model should predict better than these baselines.
 
     Parameters
     ----------
     scale : OpinionScale, optional
-        The scale; default -2 to 2. Scores are real numbers of their own range and not points of it, so there is no
-        distribution over points: probabilities are NaN.
+        The scale; default -2 to 2. Scores are real numbers with their own range, not points of the scale, so
+        probabilities of points are NaN.
     method : {"tfidf", "longest", "rouge1", "rouge2", "rougeL", "bleu", "random"}
-        What the score is:
+        The score:
 
-        - ``tfidf``: cosine of the words' tf-idf weights, in [0, 1]. The inverse document frequency is that of these
-          two texts alone, smoothed: 1 for words of both, 1 + log 1.5 for words of one. So a score depends on nothing
-          but its pair.
+        - ``tfidf``: cosine of the words' tf-idf weights, in [0, 1]. The inverse document frequency uses only these two
+          texts and is smoothed: 1 for words of both, 1 + log 1.5 for words of one. A score therefore depends only on
+          its pair.
         - ``longest``: number of characters of the statement.
         - ``rouge1``, ``rouge2``, ``rougeL``: F1 of the words, pairs of words or longest common subsequence of words
           that both texts have, in [0, 1].
         - ``bleu``: BLEU of the statement with the opinion as its reference, in [0, 1]: one sentence, tokens of 13a,
-          exponential smoothing, orders that the statement is too short for left out.
+          exponential smoothing, without orders for which the statement is too short.
         - ``random``: uniform in [0, 1), drawn from the two texts and `seed`.
 
     seed : int
@@ -66,7 +66,7 @@ class BaselineClassifier(PairClassifier):
             raise SpecError(f"method: unknown {method!r}{meant(method, _METHODS)}; valid: {', '.join(_METHODS)}")
         whole_number("seed", seed, 0)
         if seed and method != "random":
-            raise SpecError(f"seed: the method {method!r} draws nothing; leave out seed, or take method random")
+            raise SpecError(f"seed: the method {method!r} makes no draws; leave out seed, or use method random")
         super().__init__(scale)
         self._options = {"method": method, **({"seed": seed} if method == "random" else {})}
         self._method = _METHODS[method](method, seed)

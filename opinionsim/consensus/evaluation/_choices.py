@@ -1,7 +1,7 @@
-"""What rules choose from ratings, how that rests on single citizens and on predictions, and whether it is better.
+"""Choices of rules from ratings: sensitivity to single citizens, quality of predictions, and welfare advantage.
 
-The ratings are those of :mod:`opinionsim.consensus.evaluation._measures`; candidates of one group and round stand for
-election together, without the position statement, also where it stood for election in its session.
+The ratings are those of :mod:`opinionsim.consensus.evaluation._measures`; Candidates of one group and round stand for
+election together, without the position statement, even if it stood for election in its session.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _elections(ratings: pd.DataFrame, *columns: str, least: int = 1) -> list[tup
         place = drafts[twice].iloc[0]
         raise MeasurementError(
             f"candidate {place['candidate']} of round {place['round']} in group {place['group']} is of two policies; "
-            "statements that stand for election together need names of their own"
+            "candidates of one election need different names"
         )
     means = own.groupby(["group", "round", "citizen", "candidate"], sort=False, observed=True)[list(columns)].mean()
     found = []
@@ -65,7 +65,7 @@ def _elections(ratings: pd.DataFrame, *columns: str, least: int = 1) -> list[tup
 def sensitivity(
     ratings: pd.DataFrame, rule: AnyRule = "schulze", value: str = "agreement", **options: Any
 ) -> pd.DataFrame:
-    """Whether the set of winners changes when one citizen's ballot is left out.
+    """Test whether the set of winners changes when one citizen's ballot is left out.
 
     Parameters
     ----------
@@ -74,15 +74,15 @@ def sensitivity(
     rule, **options
         As :func:`opinionsim.consensus.voting.elect` takes them.
     value : str
-        The column that makes ballots; ``rank`` holds ranks, any other one scores.
+        Column that provides ballots; ``rank`` contains ranks, any other column scores.
 
     Returns
     -------
     DataFrame
         One row per citizen with a complete ballot, in groups and rounds with at least two of them: group, round,
-        citizen; winners and winners_without, the candidates at the first place with and without its ballot, more than
-        one where the rule leaves them tied; and changed, whether its ballot changed the set of winners, which (9, 11)
-        without 11 is too.
+        citizen; winners and winners_without, the candidates in first place with and without the citizen's ballot
+        (several if tied); and changed, whether the ballot changed the set of winners, including a change from a tie (9,
+        11) to 9 alone.
     """
     chosen, rows = Rule.of(rule, **options), []
     for key, (ballots,) in _elections(checked(ratings, value), value, least=2):
@@ -107,7 +107,7 @@ def _rank_correlation(pairs: pd.DataFrame) -> float:
 
 
 def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") -> pd.DataFrame:
-    """How well predicted agreement tells stated agreement; to be shown before any claim about a rule.
+    """Measure how well predicted agreement matches stated agreement; report this before any claim about a rule.
 
     Parameters
     ----------
@@ -119,10 +119,10 @@ def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") ->
     Returns
     -------
     DataFrame
-        One row per group with both: group; n ratings of citizens and statements; rank_correlation over all of them
-        (Spearman); within_citizens, the mean over citizens of the rank correlation over their own, on which elections
-        rest; and mean_absolute_error, NaN where a prediction lies off the scale of agreement. NaN where one side is
-        constant. Means over groups with intervals are those of :func:`estimate`.
+        One row per group that has both: group; n ratings of citizens and statements; rank_correlation over all of them
+        (Spearman); within_citizens, the mean over citizens of the rank correlation over their own ratings, which
+        matters for elections; and mean_absolute_error, NaN if a prediction lies off the scale of agreement.
+        Correlations are NaN if one side is constant. For means over groups with intervals, use :func:`estimate`.
     """
     rows = []
     known = by_citizen(checked(ratings, predicted), "agreement", predicted)
@@ -137,7 +137,7 @@ def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") ->
 
 
 def picked(ratings: pd.DataFrame, rules: Iterable[AnyRule], predicted: str = "predicted_agreement") -> pd.DataFrame:
-    """The ratings of what each rule picks by predicted agreement, with the rule in the place of the policy (D6).
+    """Ratings of the statements that each rule picks by predicted agreement, with the rule as policy (D6).
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def picked(ratings: pd.DataFrame, rules: Iterable[AnyRule], predicted: str = "pr
     Returns
     -------
     DataFrame
-        Rows of the ratings, those of a statement once for each rule that picks it; where a rule leaves several
-        statements tied, those of all of them.
+        Rows of the ratings. A statement's rows appear once for each rule that picks it; if a rule leaves several
+        statements tied, the rows of all of them appear.
     """
     found: list[pd.DataFrame] = []
     for (group, number), (guess,) in _elections(checked(ratings, predicted), predicted):
@@ -170,28 +170,28 @@ def welfare_advantage(
     level: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Whether statements that a welfare function picks by predictions are better by its own criterion (D6).
+    """Test whether statements that a welfare function picks by predictions are better by its own criterion (D6).
 
     Parameters
     ----------
     ratings : DataFrame
         With a column of predictions.
     rules : iterable
-        Welfare functions, each of which picks by predicted agreement and is a criterion of stated agreement.
+        Welfare functions. Each picks by predicted agreement and serves as a criterion of stated agreement.
     predicted : str
-        The column of predictions. Picking by stated agreement itself would show an advantage by construction.
+        The column of predictions. Picking by stated agreement would show an advantage by construction.
     level, seed
         As :func:`estimate` takes them.
 
     Returns
     -------
     DataFrame
-        One row per ordered pair of functions: criterion; other; advantage, by the criterion, of what its own function
-        picks over what the other one picks, in points of agreement; its low and high; n elections of n_groups groups.
-        Where predictions leave candidates tied, their mean welfare counts.
+        One row per ordered pair of functions: criterion; other; advantage, by the criterion, of its own function's
+        picks over the other's, in points of agreement; its low and high; n elections of n_groups groups. If predictions
+        leave candidates tied, their mean welfare counts.
     """
     if predicted == "agreement":
-        raise MeasurementError("predicted must be another column than agreement, by which advantages are judged")
+        raise MeasurementError("predicted must differ from the column agreement, which measures advantages")
     chosen, welfare, groups = [Rule.of(each) for each in rules], [], []
     for (group, _), (guess, stated) in _elections(checked(ratings, predicted), predicted, "agreement"):
         groups.append(group)
@@ -207,14 +207,14 @@ def welfare_advantage(
 
 
 def advantage_statement(advantages: pd.DataFrame) -> str:
-    """What a table of :func:`welfare_advantage` shows, in a sentence for below it."""
+    """Summarise a table of :func:`welfare_advantage` in a sentence to print below it."""
     over = advantages["criterion"] + " over " + advantages["other"]
     under = advantages["other"] + " over " + advantages["criterion"]
     shown, against = over[advantages["low"] > 0].tolist(), under[advantages["high"] < 0].tolist()
     if not shown:
-        found = "No welfare function has the predicted advantage by its own criterion: no interval lies above 0"
+        found = "No welfare function has the predicted advantage by its own criterion: no interval is above 0"
     else:
-        found = f"By its own criterion there is an advantage of {', '.join(shown)}, and of no other"
+        found = f"By their own criteria, only these have an advantage: {', '.join(shown)}"
     if against:
-        found += f"; by the other's criterion there is one of {', '.join(against)}"
-    return f"{found}. Bakker et al. 2022 found none among the utilitarian, Nash and egalitarian one."
+        found += f"; by the other's criterion: {', '.join(against)}"
+    return f"{found}. Bakker et al. 2022 found none among the utilitarian, Nash and egalitarian functions."

@@ -55,7 +55,7 @@ def _numbers(results: Results, by: _By, reliable: bool, of: Callable[..., Any], 
         frame["panel"] = frame["panel"].mask(own & several, frame["panel"] + ", " + frame["condition"])
         frame["series"] = frame["series"].where(own, frame["condition"])
         notes.append("bars: 95 % interval over resampled groups")
-    notes += [f"raters with a kappa of at least {measures.RELIABLE} alone"] if reliable else []
+    notes += [f"only raters with a kappa of at least {measures.RELIABLE}"] if reliable else []
     frame.attrs["notes"] = list(filter(None, [said, *notes, wording_statement(others["wording"])]))
     return frame
 
@@ -141,8 +141,8 @@ def wins_data(
         found["at"], found["panel"] = found["policy"] + " over " + found["other"], "by " + found["aggregate"]
         return found.rename(columns={"win_rate": "value"}).assign(series="", measure="win rate")
 
-    first = "what the first rule picks by predicted agreement" if rules else "statements of the first drafter"
-    return _numbers(results, by, reliable, of, f"share of groups that agree more with {first}, ties left out")
+    first = "winners of the first rule by predicted agreement" if rules else "statements of the first drafter"
+    return _numbers(results, by, reliable, of, f"share of groups that agree more with {first} (without ties)")
 
 
 def ratings_data(results: Results, by: _By = None, reliable: bool = False) -> pd.DataFrame:
@@ -246,7 +246,7 @@ def accuracy_data(results: Results, by: _By = None, reliable: bool = False) -> p
             if len(pairs):
                 yield _mark(pairs, pairs["right"], "share of pairs in order", "statements rated apart", name)
 
-    return _numbers(results, by, reliable, of, "predictions that prefer what a citizen prefers; equal ones count half")
+    return _numbers(results, by, reliable, of, "predictions that agree with a citizen's preference; ties count half")
 
 
 def _lines(data: pd.DataFrame) -> list[str]:
@@ -334,7 +334,7 @@ def kappas_figure(data: pd.DataFrame) -> Figure:
     return figure
 
 
-_PICKS = Shown("wins-welfare", "The same of what welfare functions pick.", {"aggregate": _WELFARE, "rules": _RULES})
+_PICKS = Shown("wins-welfare", "The same for winners by welfare function.", {"aggregate": _WELFARE, "rules": _RULES})
 
 
 @_figure("wins", wins_data, _PICKS)

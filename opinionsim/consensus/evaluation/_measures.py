@@ -73,7 +73,7 @@ def checked(ratings: pd.DataFrame, *further: str) -> pd.DataFrame:
         try:
             ratings = ratings.assign(**{name: ratings[name].astype(float)})
         except (TypeError, ValueError) as error:
-            raise MeasurementError(f"{name} holds what is no number: {error}") from None
+            raise MeasurementError(f"{name} contains a value that is not a number: {error}") from None
         off = ratings[name].notna() & ~ratings[name].between(LOWEST, HIGHEST)
         if off.any():
             place = ratings.loc[off].iloc[0]

@@ -67,8 +67,8 @@ class RewardModel:
         room = self.max_tokens - len(before) - len(after) - len(parts[0])
         if room < self.max_tokens // 2:
             raise MeasurementError(
-                f"reward model: its {self.max_tokens} tokens (max_tokens of its training) leave no room for opinion "
-                f"and statement beside the question {question[:80]!r}"
+                f"reward model: its {self.max_tokens} tokens (max_tokens of its training) leave no room for an opinion "
+                f"and a statement after the question {question[:80]!r}"
             )
         self.n_cut += len(parts[1]) + len(parts[2]) > room
         opinion_ids = parts[1][: max(room // 2, room - len(parts[2]))]
@@ -152,13 +152,13 @@ def _load(folder: str | Path, device: str, expected: str | None = None) -> tuple
         card = json.loads((place / CARD).read_bytes())
         stated = card["format"]
     except (OSError, ValueError, KeyError, TypeError):
-        reason = f"it has no {CARD} that states its format" if place.is_dir() else "there is no such folder"
+        reason = f"it has no {CARD} with its format" if place.is_dir() else "there is no such folder"
         raise _unusable(place, reason) from None
     fingerprint = digest_of_weights(place)
     checks = {
         "its format is another": (stated, RewardModel.FORMAT),
-        "its files were changed after the training": (fingerprint, card.get("fingerprint")),
-        "its weights are not those of the option weights": (fingerprint, expected or fingerprint),
+        "its files changed after the training": (fingerprint, card.get("fingerprint")),
+        "its weights differ from the option weights": (fingerprint, expected or fingerprint),
     }
     for problem, (found, wanted) in checks.items():
         if found != wanted:

@@ -160,12 +160,12 @@ def begin(
         stored = json.loads((folder / PLAN).read_bytes())
         card = json.loads((folder / CARD).read_bytes()) if (folder / CARD).exists() else {}
     except (OSError, ValueError):
-        raise StoreError(f"out: {folder} is not empty and holds no training; give another folder") from None
+        raise StoreError(f"out: {folder} is not empty and contains no training; give another folder") from None
     if stored != plan:
         differing = ", ".join(key for key in plan if stored.get(key) != plan[key])
-        raise StoreError(f"out: {folder} holds a training with other {differing}; give another folder")
+        raise StoreError(f"out: {folder} contains a training with other {differing}; give another folder")
     if card and card["fingerprint"] != digest_of_weights(folder):
-        raise StoreError(f"out: the files of {folder} were changed after the training; give another folder")
+        raise StoreError(f"out: the files of {folder} changed after the training; give another folder")
     return folder, card or plan, bool(card)
 
 

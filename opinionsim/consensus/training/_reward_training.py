@@ -78,8 +78,8 @@ def train_reward(
     train, held_out = (preference_pairs(rows, chosen.min_difference) for rows in sides)
     if not (train and held_out):
         raise SpecError(
-            "data: on a side of the split, no two statements of one person and question have ratings of agreement more "
-            f"than {chosen.min_difference:g} apart; give more ratings, or another split or min_difference"
+            "data: on one side of the split, no person's ratings of agreement on a question are more than "
+            f"{chosen.min_difference:g} apart; give more ratings, or another split or min_difference"
         )
     found = load_base(
         base, "AutoModelForSequenceClassification", chosen, num_labels=1, ignore_mismatched_sizes=True, dtype="float32"
@@ -110,7 +110,7 @@ def train_reward(
     score = cache(reward.score)
     rewards = np.array([[score(*pair[:2], each) for each in pair[2:]] for pair in held_out])
     if not np.isfinite(rewards).all():
-        raise MeasurementError("train_reward: the training diverged, its rewards are no numbers; lower learning_rate")
+        raise MeasurementError("train_reward: the training diverged: its rewards are not numbers; lower learning_rate")
     return finish(folder, card, accuracy=float((rewards[:, 0] > rewards[:, 1]).mean()))
 
 

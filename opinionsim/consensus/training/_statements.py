@@ -174,7 +174,7 @@ def train_statements(
     held_out = _above(chosen.validate_above, statement_examples(sides[1]), prompt, "validation")
     found = load_base(base, "AutoModelForCausalLM", chosen, dtype=chosen.dtype)
     if found.tokenizer.eos_token_id is None:
-        raise SpecError(f"base: the tokenizer of {str(base)!r} has no token that ends a text; take another base")
+        raise SpecError(f"base: the tokenizer of {str(base)!r} has no end-of-text token; use another base")
     encoded = [_Examples(each, found, prompt, chosen.seed) for each in (train, held_out)]
     others = {
         "prompt": digest(prompt("QUESTION", ("OPINION A", "OPINION B"))),

@@ -68,7 +68,7 @@ def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", 
         rating is no number or off its scale.
     """
     if not isinstance(source, pd.DataFrame | str | Path):
-        raise SpecError(f"data: a table of ratings, or the path of one, is needed; got {source!r:.60}")
+        raise SpecError(f"data: must be a table of ratings or its path; got {source!r:.60}")
     name = "data" if isinstance(source, pd.DataFrame) else str(source)
     table = source if isinstance(source, pd.DataFrame) else _file(Path(source))
     needed = ["question", "opinion", "statement", "citizen", rated, *(["group"] if rated == "quality" else [])]
@@ -158,7 +158,7 @@ def split_ratings(
         case or white space alone are one question.
     """
     if by not in table:
-        raise SpecError(f"split_by: {by!r} needs a column {by}, and the data have none; valid: question")
+        raise SpecError(f"split_by: {by!r} needs a column {by}, which the data lack; valid: question")
     units = table[by].map(same_question) if by == "question" else table[by]
     sides = table["split"].astype(str) if "split" in table else units.map(lambda _: _TRAIN)
     if not (sides == _VALIDATION).any():
@@ -174,7 +174,7 @@ def split_ratings(
         if not (sides == side).any():
             raise SpecError(
                 f"split: no row is in {side!r}, only in {', '.join(sorted(sides.unique()))}; a split needs two or more "
-                f"{by}s that stand on either side"
+                f"{by}s, with at least one on each side"
             )
     return [table[sides == side] for side in (_TRAIN, _VALIDATION)]
 

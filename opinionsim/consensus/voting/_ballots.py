@@ -104,15 +104,15 @@ def read_ballots(ballots: ArrayLike, scores: bool) -> np.ndarray:
         values = np.empty(0)
     if values.ndim not in (2, 3) or values.shape[-1] < 2 or not values.size:
         raise MeasurementError(
-            "ballots are numbers in an array (voters, candidates) or (elections, voters, candidates), of at least one "
-            f"voter and two candidates, NaN where a ballot is missing; got the shape {np.shape(values)}"
+            "ballots must be an array (voters, candidates) or (elections, voters, candidates) with at least one voter "
+            f"and two candidates, and NaN for missing ballots; got the shape {np.shape(values)}"
         )
     single, values = values.ndim == 2, values.reshape(-1, *values.shape[-2:])
     for first in range(0, len(values), step := max(1, _PAIRS // values[0].size)):
         part = values[first : first + step]
         missing = np.isnan(part).all(axis=2)
         problems = {
-            "no ballot is there, but an election needs one": missing & missing.all(axis=1, keepdims=True),
+            "there is no ballot, but an election needs one": missing & missing.all(axis=1, keepdims=True),
             "a ballot covers all candidates or, all NaN, is missing": np.isnan(part).any(axis=2) & ~missing,
             "ballots hold finite numbers": np.isinf(part).any(axis=2),
         }

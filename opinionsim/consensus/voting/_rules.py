@@ -87,7 +87,7 @@ class Rule:
         if self.transform not in (None, *TRANSFORMS):
             raise SpecError(f"transform must be one of {', '.join(TRANSFORMS)}; got {self.transform!r:.60}")
         if self.kind == "approval" and len(self.options) != 1:
-            raise SpecError("the rule approval needs either threshold, above which a score approves, or top, a rank")
+            raise SpecError("the rule approval needs either threshold (scores above it approve) or top (a rank)")
         if self.top is not None:
             whole_number("top", self.top, 1)
         if self.threshold is not None:
@@ -107,7 +107,7 @@ class Rule:
         given = {**rule, **options} if isinstance(rule, Mapping) else {"kind": rule, **options}
         names = [each.name for each in fields(cls)]
         if not isinstance(given.get("kind"), str) or not given.keys() <= set(names):
-            raise SpecError(f"a rule has the key kind, and options among {', '.join(names[1:])}; got {given!r:.80}")
+            raise SpecError(f"a rule has the key kind and options from {', '.join(names[1:])}; got {given!r:.80}")
         return cls(**given)
 
     @property

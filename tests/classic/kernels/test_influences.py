@@ -141,7 +141,7 @@ def test_actors_on_schedules_know_noise_zealots_and_media() -> None:
 
 
 def test_media_speak_of_one_dimension() -> None:
-    with pytest.raises(SpecError, match="media speak of one dimension"):
+    with pytest.raises(SpecError, match="media have one dimension"):
         simulate("deffuant", 4, np.full((4, 2), 0.5), media=0.1, media_opinions=0.5)
 
 

@@ -104,7 +104,7 @@ def test_reluctance_and_zealots_in_the_transition() -> None:
     found = transition("activity-driven", [0.5, 0.5, 0.5], [[0.8], [0.8], [0.8]], **options).values[:, 0]
     drift = 2.0 * np.tanh(1.3 * 0.8) - 0.5
     np.testing.assert_allclose(found, [0.5 + 0.1 * drift, 0.5 + 0.05 * drift, 0.5], rtol=0, atol=1e-15)
-    with pytest.raises(SpecError, match="where an opinion goes depends on its velocity"):
+    with pytest.raises(SpecError, match="the next opinion depends on a velocity"):
         transition("activity-driven", [0.5], [[0.8]], inertia=True)
 
 

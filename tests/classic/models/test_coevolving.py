@@ -82,7 +82,7 @@ def test_what_never_comes_to_rest_is_refused() -> None:
         ("kozma-barrat", {"rewire": 1.0}, "rewire is 0 or 1"),
         ("kan-feng-porter", {"rewire": 0.0}, "rewire is 0"),
     ):
-        with pytest.raises(SpecError, match=f"until: frozen cannot come with {name} .*{why}"):
+        with pytest.raises(SpecError, match=f"until: frozen cannot be reached .*{name} .*{why}"):
             simulate(name, "ring", n=20, until="frozen", **settings)
 
 

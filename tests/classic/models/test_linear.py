@@ -76,7 +76,7 @@ def test_the_equilibrium_is_where_the_simulation_ends() -> None:
 def test_an_equilibrium_without_anchor_is_refused() -> None:
     # 0 and 1 hear each other alone; 2 hears them and is stubborn.
     heard = np.array([[0.0, 1, 0], [1, 0, 0], [1, 1, 0]])
-    with pytest.raises(SpecError, match="agent 0 hears of no initial opinion"):
+    with pytest.raises(SpecError, match="agent 0 depends on no initial opinion"):
         friedkin_johnsen_equilibrium(heard, [0, 1, 0.5], [1, 1, 0.5])
     assert friedkin_johnsen_equilibrium(heard, [0, 1, 0.5], [0.5, 1, 1]).tolist() == pytest.approx([0, 0, 0])
     with pytest.raises(SpecError, match="susceptibility must be a number"):

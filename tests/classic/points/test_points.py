@@ -70,7 +70,10 @@ def test_what_cannot_be_is_refused_before_the_first_run_by_the_name_of_its_point
     ("options", "message"),
     [
         ({"metrics": ["nonsense"]}, "there is no metric 'nonsense'"),
-        ({"metrics": ["bias"], "model": "voter", "over": {"bias": [0.1, 0.2]}}, "bias is a measure, and a parameter"),
+        (
+            {"metrics": ["bias"], "model": "voter", "over": {"bias": [0.1, 0.2]}},
+            "bias is both a measure and a varied parameter",
+        ),
         ({"metrics": ["group_divergence"], "initial": "normal", "model": "activity-driven"}, "range"),
         ({"until": "later"}, "until: must name the event"),
         ({"until": {"change": 0}}, "until"),
