@@ -200,7 +200,7 @@ def _interaction(factors: Sequence[str], axes: Mapping[str, Sequence[str]]) -> A
         if len(axes[each]) > 2:
             told = json.dumps([" - ".join(" & ".join(map("=".join, side.items())) for side in pair) for pair in of])
             count = f"{len(axes[each])} levels ({', '.join(axes[each])})"
-            raise SpecError(f"{each} has {count} but interaction needs two; set of, as in {told}")
+            raise SpecError(f"{each} has {count} but interaction needs two; choose two, as in of: {told}")
     return of
 
 

@@ -319,7 +319,7 @@ def _find(source: str | Path) -> Path:
     if path.is_dir():
         return path
     names = sorted(file.relative_to(folder).with_suffix("").as_posix() for file in folder.rglob("*.yaml"))
-    raise SpecError(f"{source}: there is no file or experiment of this name; valid names: {', '.join(names) or 'none'}")
+    raise SpecError(f"{source}: no such file or experiment; valid names: {', '.join(names) or 'none'}")
 
 
 def _build(document: Document, resources: Resources) -> Experiment:

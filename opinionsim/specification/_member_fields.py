@@ -53,7 +53,7 @@ def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
     """Problem of a seat with fields beside it that tell a model what to do."""
     others = [name for name in type(member).model_fields if name not in ("name", "seat")]
     if stated := [name for name in others if getattr(member, name) != type(member).model_fields[name].default]:
-        yield ("seat",), f"cannot be combined with {', '.join(stated)}, which is for models; set only seat and name"
+        yield ("seat",), f"cannot be combined with {', '.join(stated)}; set only seat and name"
     seat: SeatSpec = member.seat  # type: ignore[attr-defined]
     if seat.min_words is not None and seat.min_words > (seat.words or seat.min_words):
         yield ("seat", "min_words"), f"must not exceed words, which is {seat.words}"

@@ -59,8 +59,7 @@ def own_part_error(spec: ExperimentSpec, error: BaseException) -> SpecError | No
     said, found, parts = raised(error, placed=False), part_at(error), own_parts_of(spec)
     if found is not None:
         return SpecError(f"{found[0].name} failed in {found[1]} with {said}")
-    which = "is" if len(parts) == 1 else "are"
-    return SpecError(f"a run failed with {said}; your own parts in it: {which} {', '.join(parts)}") if parts else None
+    return SpecError(f"a run failed with {said}; your own parts in it: {', '.join(parts)}") if parts else None
 
 
 def own_parts_code(spec: ExperimentSpec) -> dict[str, str]:

@@ -216,11 +216,11 @@ def test_parameters_are_swept_and_told_apart() -> None:
          "interaction.kind: 'similarity' needs agents that meet in pairs"),
         ({"model": {"classic": "q-voter"}, "population__initial_opinions": "uniform"},
          "has two opinions, but the scale has 5 points"),
-        ({"model": {"classic": "q-voter"}, "scale": {"points": [-1, 1]}}, "'continuous' draws any between"),
-        ({"model": {"name": "scripted"}, "topic": {"name": "t-rex"}}, "interaction.kind: 'native' is for classic"),
+        ({"model": {"classic": "q-voter"}, "scale": {"points": [-1, 1]}}, "'continuous' draws any value between"),
+        ({"model": {"name": "scripted"}, "topic": {"name": "t-rex"}}, "interaction.kind: 'native' needs a classic"),
         ({"model": {"name": "scripted"}, "interaction": {"kind": "dyadic", "steps": 3}}, "topic: is required"),
         ({"model": {"name": "scripted"}, "interaction": {"kind": "dyadic", "steps": 3}, "topic": {"name": "t-rex"}},
-         "'continuous' is for classic models"),
+         "'continuous' is only for classic models"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_carried_out_is_said_before_anything_is(change: dict[str, Any], message: str) -> None:

@@ -132,7 +132,9 @@ def test_who_neither_reports_nor_is_asked_has_nothing_to_do(kind: str) -> None:
 
 def test_classic_models_start_with_opinions() -> None:
     spec = changed(SMALL, model={"classic": "deffuant"}, population={"size": 4, "initial_opinions": "none"})
-    with pytest.raises(SpecError, match="initial_opinions: 'none' is for chat models; 'deffuant' starts with some"):
+    with pytest.raises(
+        SpecError, match="initial_opinions: 'none' is only for chat models; 'deffuant' needs initial opinions"
+    ):
         load_experiment(spec)
 
 
@@ -205,7 +207,7 @@ def test_paths_of_overrides_start_from_the_current_folder(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"survey": None}, "survey: is required and missing: population.personas: survey draws from it"),
+        ({"survey": None}, "survey: is required, because population.personas: survey draws from it"),
         ({"survey__mapping": "gallup"}, "survey: unknown survey mapping 'gallup'"),
         ({"survey__file": "gallup"}, "survey: unknown survey 'gallup'"),
         ({"survey__file": "gone.csv"}, r"survey: gone.csv: no such file"),
@@ -218,7 +220,10 @@ def test_paths_of_overrides_start_from_the_current_folder(tmp_path: Path, monkey
         ({"population__query": "ideology == 'lefty'"}, "population.query: .*'ideology' never is 'lefty'"),
         ({"population__personas": "chuang2024"}, "population.query: needs population.personas: survey"),
         ({"population__size": 1501, "population__query": None}, "population.size: there are 1500 respondents"),
-        ({"population__initial_opinions": "personas"}, "initial_opinions: 'personas' needs an opinion for everybody"),
+        (
+            {"population__initial_opinions": "personas"},
+            "initial_opinions: 'personas' needs an opinion for each persona",
+        ),
         (
             {"interaction__network": {"edges": [["Respondent 1", "Respondent 5"]]}},
             "interaction.network: 'Respondent 1', 'Respondent 5' are neither .*; nodes are the numbers 0 to 3$",

@@ -199,7 +199,7 @@ def test_an_experiment_of_the_package_goes_by_its_name() -> None:
     assert load_experiment("chuang2024/figure4").spec == load_experiment("chuang2024/figure4.yaml").spec == inner
     with pytest.raises(
         SpecError,
-        match=r"third: no such file, and no experiment of that name; .*: bakker2022/.*, chuang2024/.*, quickstart,",
+        match=r"third: no such file or experiment; .*: bakker2022/.*, chuang2024/.*, quickstart,",
     ):
         load_experiment("third")
 
@@ -275,7 +275,7 @@ def test_overrides_replace_values(overrides: Any) -> None:
         (["=3"], "--set '=3': must have the form a.b=value"),
         (["seed=[1"], "--set seed:1: not valid YAML"),
         (["seed.x=1"], "--set seed.x: there is no field 'x' in 7"),
-        (["a..b=1"], "--set a..b: 'a..b' is no dotted path"),
+        (["a..b=1"], "--set a..b: 'a..b' is not a dotted path"),
         (
             ["topic.framing=truth"],
             "topic.framing is set by the sweep axis topic.framing; set sweep.topic.framing=[...]",
@@ -285,7 +285,7 @@ def test_overrides_replace_values(overrides: Any) -> None:
             "interaction.steps is set by the sweep axis interaction; set sweep.interaction=[...]",
         ),
         (["sweep.topic.framing=truth"], "--set sweep.topic.framing: must be a list"),
-        ("seed=3", "overrides must be a mapping or a list of texts"),
+        ("seed=3", "overrides must be a mapping or a list of strings"),
     ],
 )
 def test_bad_overrides(overrides: Any, message: str) -> None:
@@ -625,7 +625,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     overrides = {"seed": np.int64(3), "model.temperature": np.float32(0.5), "scale.points": np.arange(-1, 2)}
     found = load_experiment(BASE, overrides).spec
     assert (found.seed, found.model.temperature, found.scale.points) == (3, 0.5, (-1, 0, 1))
-    with pytest.raises(SpecError, match=r"^override seed: holds something that is no plain value"):
+    with pytest.raises(SpecError, match=r"^override seed: contains something other than plain values"):
         load_experiment(BASE, {"seed": object()})
 
 
@@ -642,5 +642,5 @@ def test_only_an_experiment_can_be_planned() -> None:
     for function in (plan, preview):
         with pytest.raises(SpecError, match=r"experiment must be an Experiment, from .*load_experiment; got a dict"):
             function({})  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match="from a path, a name or a mapping; got an object of type int"):
+    with pytest.raises(SpecError, match="an experiment must be a path, a name or a mapping; got an object of type int"):
         load_experiment(3)  # type: ignore[arg-type]

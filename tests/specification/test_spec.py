@@ -300,7 +300,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("sweep", {"model.temperature": [float("nan")]}, "must be a finite number"),
         ("sweep", {"execution.timeout_s": [1]}, "cannot be swept; valid are fields under seed, population"),
         ("sweep", {"replicates": [1]}, "cannot be swept"),
-        ("sweep", {"a..b": [1]}, "'a..b' is no dotted path"),
+        ("sweep", {"a..b": [1]}, "'a..b' is not a dotted path"),
         ("sweep", {"seed.x": [1]}, "seed: must be a whole number"),
         ("sweep", 3, "sweep: must be a mapping of axes to lists of values"),
         ("sweep", [3], "sweep[0]: must be a mapping of axes to lists of values"),
