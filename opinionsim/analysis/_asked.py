@@ -12,6 +12,7 @@ import pandas as pd
 
 from opinionsim.analysis._means import Estimand
 from opinionsim.analysis._printed_table import Table
+from opinionsim.analysis._units import MEASURES
 from opinionsim.metrics import cut, named_metrics, run_metrics, scale_of, variable_means
 from opinionsim.registry import KINDS, Part, blamed
 from opinionsim.specification import AnalysisSpec, analysis_of
@@ -79,7 +80,9 @@ class Asked:
     @cached_property
     def values(self) -> pd.DataFrame | None:
         """Further metrics, and means of variables beside stance; None without any."""
-        beside, further = variable_means(self._runs, self.opinions), self.results.named_metrics
+        # Bias and diversity are among the metrics that every run has.
+        further = [name for name in self.results.named_metrics if name not in MEASURES]
+        beside = variable_means(self._runs, self.opinions)
         if not (further or len(beside)):
             return None
         found = named_metrics(self._runs, self.opinions, further, scale_of(cut(self.opinions)), self.turns)

@@ -112,7 +112,8 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150, *, caption: bo
     dpi : int
         Dots per inch of a PNG.
     caption : bool
-        Whether to write the caption, too, if there is one: beside the figure, as ``NAME.txt``.
+        Whether to write the caption, too, if there is one: beside the figure, as ``NAME.txt``. Otherwise, an unedited
+        caption of the figure that this one replaces is removed.
 
     Returns
     -------
@@ -132,7 +133,8 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150, *, caption: bo
         # Names of conditions and models are data: a "$" in them must start no formula.
         if "$" in text.get_text():
             text.set_parse_math(False)
-    told = caption_of(whole)
+    told, beside = caption_of(whole), target.with_suffix(".txt")
+    stale = beside.is_file() and is_caption(beside)
     metadata = _metadata(told, target.suffix.lower())
 
     def write(part: Path) -> None:
@@ -152,7 +154,9 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150, *, caption: bo
     with mpl.rc_context({"svg.hashsalt": "opinionsim", "pdf.fonttype": 42}):
         put(target, write)
     if caption and told:
-        put(target.with_suffix(".txt"), partial(Path.write_text, data=f"{told}\n", encoding="utf-8", newline=""))
+        put(beside, partial(Path.write_text, data=f"{told}\n", encoding="utf-8", newline=""))
+    elif stale:
+        beside.unlink()
     return target
 
 

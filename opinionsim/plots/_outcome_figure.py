@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from opinionsim.analysis import Outcome, outcome_data, p_text
 from opinionsim.drawing import BAR, INK, heading, is_narrow, legend_below, line_height, new_figure, page, pt, tidy
+from opinionsim.foundation.templates import sentences
 from opinionsim.metrics import WITHOUT_FINDING, axis_name
 from opinionsim.plots._inputs import drawn_from
 from opinionsim.plots._shown import Shown
@@ -184,21 +185,31 @@ def _verdict(row: Mapping[Any, Any]) -> str:
     return row["finding"] or f"p = {p_text(row['p_reported'])}".replace("= <", "<")
 
 
+def _marks(data: Outcome) -> dict[str, Any]:
+    """Which marks occur, as legend and caption name them."""
+    every = data.frame.reindex(columns=[f"{data.measure}_ci_low", "difference_ci_low", "smallest"])
+    known, frame = every.iloc[:, :2].notna().to_numpy().any(), data.conditions
+    return {
+        "measure": _worded(data.measure),
+        "level": f"{100 * frame['level'].iloc[0]:.4g}" if known else "",
+        "units": len(data.units) > len(frame),
+        "contrasts": len(data.effects),
+        "smallest": [f"{size:g}" for size in every["smallest"].dropna().unique()],
+        "change": frame["n_both"].any(),
+        "bounds": frame["n_both"].any() and frame["n_not_both"].any(),
+    }
+
+
 def _legend(data: Outcome) -> Iterator[Any]:
     """Entries for the marks that occur."""
-    frame, every = (
-        data.conditions,
-        data.frame.reindex(columns=[f"{data.measure}_ci_low", "difference_ci_low", "smallest"]),
-    )
-    known = every.iloc[:, :2].notna().to_numpy().any()
-    level = f" with {100 * frame['level'].iloc[0]:.4g} % interval" if known else ""
-    yield Line2D([], [], **_MEAN, label=f"mean{level}")
-    if len(data.units) > len(frame):
+    told = _marks(data)
+    yield Line2D([], [], **_MEAN, label=f"mean with {told['level']} % interval" if told["level"] else "mean")
+    if told["units"]:
         several = data.units["topic"].nunique() > 1 and "topic" not in data.axes
         yield Line2D([], [], **_UNIT, label="one block of a topic" if several else "one block")
-    if sizes := [f"{size:g}" for size in every["smallest"].dropna().unique()]:
-        yield Patch(color=_BAND, label=f"less than the smallest effect of interest ({' or '.join(sizes)})")
-    if frame["n_both"].any() and frame["n_not_both"].any():
+    if told["smallest"]:
+        yield Patch(color=_BAND, label=f"less than the smallest effect of interest ({' or '.join(told['smallest'])})")
+    if told["bounds"]:
         yield Line2D([], [], **_BOUNDS, label="what the change could be for all agents")
 
 
@@ -217,7 +228,7 @@ def _placed(figure: Figure, columns: list[list[_Panel]], below: list[_Panel]) ->
 
 
 def _shown(results: Results) -> Iterator[Shown]:
-    yield Shown("outcome", "What the study asks: the outcome of each condition, contrasts, and how agents changed.")
+    yield Shown("outcome")
 
 
 @part("figure", name="outcome", numbers=outcome_data, shown=_shown, metrics=True)
@@ -258,14 +269,15 @@ def outcome(data: Outcome) -> Figure:
     if frame["n_both"].any():
         counts = zip(frame["n_both"], frame["n_both"] + frame["n_not_both"], strict=True)
         both = [f"{n} of {of}" if of else "none" for n, of in counts]
-        axis = "change, end less start (right: agents with both, of all)"
+        axis = "change in mean opinion, end minus start (right: agents with both)"
         drawn, named = partial(draw_change, frame, rows), stacked or not together
         left.append(_Panel(rows, both, axis, evidence, drawn, named))
     columns, below = ([[each] for each in left], right) if together else ([left, right], [])
     if stacked:
         columns, below = [[*left[:1], *right, *left[1:]]], []
     height = max(sum(each.height for each in column) for column in columns) + sum(each.height for each in below)
-    figure = new_figure([data.evidence, *data.notes], inches, height)
+    shown = sentences("opinionsim.plots", "outcome.txt", **_marks(data))
+    figure = new_figure([data.evidence, *shown, *data.notes], inches, height)
     for each, ax in _placed(figure, columns, below):
         each.finish(ax, (1.7 if each in left else 2) * room)
     figure.axes[0].set_ylabel(varied, fontsize=pt(8))

@@ -22,7 +22,7 @@ from opinionsim.planning import card_of
 from opinionsim.registry import described, find, names
 from opinionsim.report._page_templates import WORDS, filled, sentences
 from opinionsim.report._released import nodes
-from opinionsim.specification import axes_of
+from opinionsim.specification import analysis_of, axes_of
 from opinionsim.store import Results
 
 #: Most levels that are listed one by one, and most conditions that a sentence is made of.
@@ -126,6 +126,9 @@ def design(results: Results) -> dict[str, str]:
         if node is not None and not told.get(label):
             is_part = isinstance(node, Mapping) and "kind" in node
             told[label] = _with(node["kind"], label.lower(), details) if is_part else spell(node)
+    analysis = analysis_of(spec, results.left_out)
+    if (deciding := analysis.contrasts.get(analysis.primary or "")) is not None:
+        told["Primary contrast"] = f"{analysis.primary} ({deciding.quantity.replace('_', ' ')}: {deciding.words})"
     return {label: what for label, what in told.items() if what}
 
 
