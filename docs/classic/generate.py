@@ -407,7 +407,7 @@ def figure_of(model: ClassicModel) -> bytes:
 
 def _draw_opinions(found: Trajectories, ax: Axes) -> None:
     """How many agents of one simulation have which opinion, and the lines of three of them; of few agents all lines."""
-    from opinionsim.plots import SHARES
+    from opinionsim.drawing import SHARES
 
     opinions, ends = found.opinions[0], _ends(found)
     number = opinions.shape[1]
@@ -457,7 +457,7 @@ def _draw_end(found: Trajectories, ax: Axes, network: Any) -> None:
     side = round(found.network.n**0.5)
     # Of a lattice without stated sides, rows and columns are as equal as they can be.
     if kind == "lattice" and side * side == found.network.n:
-        from opinionsim.plots import opinion_map
+        from opinionsim.drawing import opinion_map
 
         # Discrete models come to rest; what leads there is seen before.
         place = len(found.times) // 4 if discrete else -1

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import opinionsim as osim
+from opinionsim.drawing import SHARES
 
 #: Models with the settings that show what is typical of each, in units of a range from -1 to 1.
 MODELS: dict[str, dict[str, Any]] = {
@@ -37,7 +38,7 @@ def main() -> None:
         opinions, times = found.opinions[0], found.times
         shares = np.array([np.histogram(each, PARTS, (-1, 1))[0] / AGENTS for each in opinions])
         # The darkest shade is a tenth of all agents, and more.
-        shades = {"cmap": osim.plots.SHARES, "vmin": 0, "vmax": 0.1, "rasterized": True}
+        shades = {"cmap": SHARES, "vmin": 0, "vmax": 0.1, "rasterized": True}
         ax.pcolormesh(times, np.linspace(-1, 1, PARTS + 1), shares[:-1].T, **shades)
         for agent in np.argsort(start)[[AGENTS // 8, AGENTS // 2, -AGENTS // 8]]:
             ax.plot(times, opinions[:, agent], color=LINE, linewidth=1.0)
@@ -46,7 +47,7 @@ def main() -> None:
         ax.tick_params(labelsize=7)
         ax.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("opinion", fontsize=8)
-    marks = [Patch(color=osim.plots.SHARES(0.5), label="agents (darkest: 10% or more at one opinion)")]
+    marks = [Patch(color=SHARES(0.5), label="agents (darkest: 10% or more at one opinion)")]
     marks += [Line2D([], [], color=LINE, linewidth=1.0, label="three of the agents")]
     figure.legend(handles=marks, loc="outside lower left", ncols=2, frameon=False, fontsize=7.5)
     said = f"Equation-based models: {AGENTS:,} agents, the same start, the same small-world network"

@@ -14,21 +14,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from opinionsim.consensus._selections import rows_of
+from opinionsim.drawing import INK, SHARES, colour_bar, is_narrow, legend_below, new_figure, pt, tidy, write_numbers
 from opinionsim.errors import SpecError
 from opinionsim.metrics import evidence_statement, provenance
-from opinionsim.plots import (
-    INK,
-    SHARES,
-    colour_bar,
-    drawn_from,
-    is_narrow,
-    legend_below,
-    new_figure,
-    pick_run,
-    pt,
-    tidy,
-    write_numbers,
-)
+from opinionsim.plots import drawn_from, pick_run
 from opinionsim.registry import part
 from opinionsim.store import Results
 

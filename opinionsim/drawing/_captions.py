@@ -64,11 +64,8 @@ def keep_caption(figure: Figure | Axes, lines: Iterable[str]) -> list[str]:
 def sentence(text: str) -> str:
     """A note as a sentence: it begins with a capital, save after a name and a colon, and ends with a full stop."""
     said = text.strip()
-    return (
-        (said[:1] if re.match(r"[^\s:]+: ", said) else said[:1].upper())
-        + said[1:]
-        + ("" if said.endswith((".", "!", "?")) else ".")
-    )
+    first = said[:1] if re.match(r"[^\s:]+: ", said) else said[:1].upper()
+    return first + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
 
 
 def root(figure: Figure | Axes) -> Figure:

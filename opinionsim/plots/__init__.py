@@ -8,25 +8,11 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.drawing import (
-        INK as INK,
-        SHARES as SHARES,
         caption_of as caption_of,
         check_suffix as check_suffix,
-        colour_bar as colour_bar,
-        is_figure as is_figure,
-        is_narrow as is_narrow,
-        legend_below as legend_below,
-        model_colours as model_colours,
-        new_figure as new_figure,
-        new_panels as new_panels,
-        opinion_colours as opinion_colours,
-        opinion_map as opinion_map,
         paper as paper,
-        pt as pt,
         require_figure as require_figure,
         save as save,
-        tidy as tidy,
-        write_numbers as write_numbers,
     )
     from opinionsim.plots._before_after import (
         BeforeAfterData as BeforeAfterData,

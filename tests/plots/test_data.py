@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from opinionsim.drawing import line_style
+from opinionsim.drawing import line_style, model_colours, opinion_colours
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE, NOT_VALIDATED
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots import Frames, final_data, model_colours, opinion_colours, panels_data, trajectory_data
+from opinionsim.plots import Frames, final_data, panels_data, trajectory_data
 from tests.support.frames import final, make, one_run, opinion_rows, run_row, study
 
 #: What is said of runs that carry an error although they are complete.

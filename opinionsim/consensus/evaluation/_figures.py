@@ -17,9 +17,10 @@ from opinionsim.classifiers import Item
 from opinionsim.consensus.evaluation import _measures as measures
 from opinionsim.consensus.evaluation._baselines import BaselineClassifier
 from opinionsim.consensus.evaluation._choices import picked
+from opinionsim.drawing import INK, legend_below, model_colours, new_panels, pt, tidy
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import evidence_of, evidence_statement, named_conditions, one_wording, wording_statement
-from opinionsim.plots import INK, Shown, drawn_from, legend_below, model_colours, new_panels, pt, tidy
+from opinionsim.plots import Shown, drawn_from
 from opinionsim.registry import find, part, summary
 from opinionsim.store import Results
 
