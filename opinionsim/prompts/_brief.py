@@ -176,7 +176,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
     The full stop behind a placeholder is left out where the value ends a sentence itself.
     """
     if not values[_TASK].strip() and f"${{{_TASK}}}" in template:
-        raise SpecError(f"task: is required but missing, because the text {show_value(template)} holds ${{{_TASK}}}")
+        raise SpecError(f"task: is required, because the text {show_value(template)} contains ${{{_TASK}}}")
     ended = {name for name, value in values.items() if value.rstrip().endswith((".", "!", "?"))}
     return fill(_STOPPED.sub(lambda found: found[1] if found[2] in ended else found[0], template), values)
 

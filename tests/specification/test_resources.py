@@ -159,7 +159,7 @@ def test_one_network_file_serves_populations_of_several_sizes(folder: Path) -> N
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "holds no message; one a line is expected"),
+        ("", "contains no messages; write one per line"),
         (b"\xff\xfe", "not a text file; expected UTF-8"),
     ],
 )

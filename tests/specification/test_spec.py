@@ -167,8 +167,8 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("measurement.texts", ["post", "post"], "measurement.texts: entries must be distinct; 'post' is given twice"),
         ("scale.points", [1], "scale.points: must have at least 2 entries"),
         ("scale.points", [1, 0], "scale: points must be strictly increasing"),
-        ("scale.labels", ["no", "yes"], "scale: labels must give one label for each of the 5 points"),
-        ("scale.points", [0, 1, 2, 3, 4, 5], "scale: labels must be given for 6 points"),
+        ("scale.labels", ["no", "yes"], "scale: labels must have one entry for each of the 5 points"),
+        ("scale.points", [0, 1, 2, 3, 4, 5], "scale: labels are required for 6 points"),
         ("model.options", {"headers": {"api_key": "x"}}, "api_key: a specification must not contain credentials"),
         # impossible sizes
         ("population.size", 0, "population.size: must be at least 1; got 0"),
