@@ -145,7 +145,7 @@ class Checks:
             pack.for_agent(told)
             task = spec.task if direction.task is None else direction.task
             if role == MODERATOR and (automatic or spec.interaction.needs_task) and claim is None and not task.strip():
-                raise SpecError("is needed and missing: a moderator answers a task; give it one, or to all", "task")
+                raise SpecError("is required but missing: a moderator answers a task; give it one, or to all", "task")
 
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)

@@ -44,11 +44,11 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "roles": {"moderator": {"persona": "default"}}},
-        "moderator: task: is needed and missing",
+        "moderator: task: is required but missing",
     ),
     (
         {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "roles": {"moderator": {"automatic": True}}},
-        "moderator: task: is needed and missing",
+        "moderator: task: is required but missing",
     ),
     ({"prompts": "default"}, "prompts: prompt pack default: no task template 'respond'"),
     (

@@ -68,7 +68,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: Chain([Agent(task="A?")], moderator=Moderator()),
-        "moderator: task: is needed and missing: a moderator answ",
+        "moderator: task: is required but missing: a moderator answ",
     ),
     (lambda: Ensemble(TWO, TASK, last_n=2), "last_n: unknown field; valid: .*cycles"),
     (lambda: Rounds([Agent()], TASK), "must be at least 2 for interaction kind 'rounds'"),
@@ -78,7 +78,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Graph({"a": Agent(), "b": Agent()}, [("a", "c")], TASK), "there is no agent 'c'; valid: a, b"),
     (
         lambda: Chain([Agent(task="A?")], moderator=Moderator("default")),
-        "moderator: task: is needed and missing: the text .* holds",
+        "moderator: task: is required but missing, because the text .* holds",
     ),
     (
         lambda: Moderator("default", system_instructions="Be brief."),

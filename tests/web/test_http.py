@@ -179,7 +179,7 @@ def test_damaged_forms_are_one_clear_sentence(server: RoomServer, owner: str, ru
     [
         ("   \n\t ", "There is no text to send."),
         ("x" * 20_001, "20,001 characters"),
-        ("\x00\x07PNG\x1a", "no text"),
+        ("\x00\x07PNG\x1a", "not text"),
         ("w " * 100_000, "characters"),
     ],
 )
