@@ -353,7 +353,7 @@ def test_a_reply_to_another_question_stops_the_run() -> None:
     journal = MemoryJournal()
     run_virtual(_whole(_simulation(journal)[0]))
     other, watch = _simulation(journal, cognition={"world": "open"})
-    with pytest.raises(JournalMismatch, match="another question"):
+    with pytest.raises(JournalMismatch, match="a different question"):
         run_virtual(other.run())
     assert journal.lookup(EntryKey(0, "reply", 0)) is not None
     assert watch.asked == []

@@ -72,9 +72,17 @@ async def test_without_limits_everything_is_let_through_and_counted() -> None:
 @pytest.mark.parametrize(
     ("limits", "paid", "message"),
     [
-        (Limits(calls=3), Usage(3), "calls: 3 of 3 paid, and the next call could cost 1; raise execution.budget.calls"),
+        (
+            Limits(calls=3),
+            Usage(3),
+            "calls: 3 of 3 paid, and the next call could cost 1; to continue, raise execution.budget.calls",
+        ),
         (Limits(tokens=12_345), Usage(2, 12_246), "tokens: 12,246 of 12,345 paid, and the next call could cost 100"),
-        (Limits(money=2.5), Usage(2, 9, 1.75), "money: 1.75 of 2.5 paid, and the next call could cost 1; raise exec"),
+        (
+            Limits(money=2.5),
+            Usage(2, 9, 1.75),
+            "money: 1.75 of 2.5 paid, and the next call could cost 1; to continue, raise exec",
+        ),
         (Limits(calls=0), Usage(), "calls: 0 of 0 paid"),
     ],
 )

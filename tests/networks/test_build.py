@@ -214,7 +214,7 @@ def test_a_weight_is_a_finite_number(tmp_path: Path, weight: Any) -> None:
     nx.write_edgelist(graph, tmp_path / "net.edges")
     for name, problem in (
         ("net.graphml", "must be a finite number"),
-        ("net.edges", "weight.* is (missing|.* not a number)"),
+        ("net.edges", "weight.* is (missing|.*not a number)"),
     ):
         with pytest.raises(SpecError, match=f"^network.* weight .*{problem}" if "gr" in name else f":1: .*{problem}"):
             build_network({"kind": "file", "path": str(tmp_path / name)}, 2)

@@ -174,7 +174,7 @@ def test_a_run_another_worker_carries_out_is_not_forgotten(url: str, ask) -> Non
         record = begun(one, owner="one")
         record.append(call(0))
         completed(one, "r2", "one")
-        with pytest.raises(StoreError, match="run r1 is being carried out by one and cannot be started anew"):
+        with pytest.raises(StoreError, match="run r1 is being carried out by one and cannot start anew"):
             two.forget(["r2", "r1"])
         assert [state.status for state in two.states().values()] == ["running", "complete"]
         one.forget(["r2"])
@@ -199,7 +199,7 @@ def test_a_run_is_measured_anew_once_whoever_measured_it_is_dead(url: str, ask) 
         record.flush()
         age(ask, EXPIRY_S - 5)
         assert two.lease("r1", "two", complete=True) is None
-        with pytest.raises(StoreError, match="run r1 is being measured by one and cannot be started anew"):
+        with pytest.raises(StoreError, match="run r1 is being measured by one and cannot start anew"):
             two.forget(["r1"])
         age(ask, 10)
         assert two.lease("r1", "two", complete=True) == epoch + 1

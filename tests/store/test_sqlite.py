@@ -98,7 +98,7 @@ def test_a_second_process_finds_the_store_taken_until_the_first_ends(tmp_path: P
     child = started(_HOLDER, url)
     with child:
         assert child.stdout.readline() == "open\n"
-        with pytest.raises(StoreError, match=rf"in use by another run \(process {child.pid}\); wait until"):
+        with pytest.raises(StoreError, match=rf"in use by another run \(process {child.pid}\); wait for it"):
             open_store(url)
         open_store(url, write=False).close()
         child.kill()

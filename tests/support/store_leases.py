@@ -118,7 +118,7 @@ class LeaseContract(StoreCase):
                 assert two.lease("done", "two", complete=True) is None
                 assert two.lease("done", "two") is None
                 assert two.lease("begun", "two") is None
-                with pytest.raises(HeldElsewhereError, match="run done is being measured by one and cannot be"):
+                with pytest.raises(HeldElsewhereError, match="run done is being measured by one and cannot start"):
                     two.forget(["wanted", "done"])
                 wanted = two.lease("wanted", "two", complete=True)
                 assert wanted is not None

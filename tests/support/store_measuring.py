@@ -92,6 +92,6 @@ class MeasuringContract(StoreCase):
         before = store.instruments()
         assert before == [replace(first, options={"weights": "one", "gain": [1, 2]})]
         for options in ({"weights": "other", "gain": [1, 2]}, {"gain": [1, 2]}):
-            with pytest.raises(SpecError, match=r"'lexicon' has coded .*: weights was 'one' and is"):
+            with pytest.raises(SpecError, match=r"'lexicon' coded .*: weights was 'one' and is"):
                 store.save_instrument(replace(first, options=options))
         assert store.instruments() == before

@@ -254,7 +254,7 @@ class RecordContract(StoreCase):
         before = tables(store)
         record = begun(store)
         record.add_tie(ties[0])
-        with pytest.raises(StoreError, match="the change 1 of its ties is not what the journal leads to"):
+        with pytest.raises(StoreError, match="the change 1 of its ties differs from what the journal leads to"):
             record.add_tie(TieRow(3, 1, 0, 0, 1))
         assert {**tables(store), "runs": []} == {**before, "runs": []}
 
@@ -266,7 +266,7 @@ class RecordContract(StoreCase):
         with pytest.raises(StoreError, match="turn 1 differs from what the journal leads to"):
             record.require_all_met()
         add(record, TURNS[1])
-        with pytest.raises(StoreError, match="the change 0 of its ties is not what the journal leads to"):
+        with pytest.raises(StoreError, match="the change 0 of its ties differs from what the journal leads to"):
             record.require_all_met()
         add(record, ties[0])
         record.require_all_met()

@@ -114,7 +114,7 @@ def test_items_that_respondents_are_asked_again_stand_in_no_persona() -> None:
 def test_every_file_is_described_with_its_licence() -> None:
     folder = data_folder("personas") / "surveys"
     readme = (folder / "README.md").read_text(encoding="utf-8")
-    assert "nobody was asked" in readme
+    assert "without real respondents" in readme
     for file in sorted(folder.glob("*.*")):
         assert file.name == "README.md" or f"`{file.name}`" in readme
     for file in folder.glob("*.yaml"):

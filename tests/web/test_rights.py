@@ -76,7 +76,7 @@ def test_an_invitation_is_a_seat_that_nobody_has_taken() -> None:
     # The browser that has used a link comes back by it, and no other.
     assert invited("used", hashed("gone"), [taken, free]).agent == 3
     for link, key in (("used", hashed("cookie")), ("gone", hashed("gone")), ("gone", hashed("cookie"))):
-        with pytest.raises(StoreError, match="used already"):
+        with pytest.raises(StoreError, match="has been used"):
             invited(link, key, [taken, free])
     # The key of an invitation is no cookie: a seat is had by who sat down.
     assert Keys().visitor("link", [free]).seats == {}

@@ -159,12 +159,12 @@ def test_it_only_reads(shown: Shown, method: str) -> None:
     ("path", "status", "said"),
     [
         ("/data/nowhere", 404, "There is nothing at this address."),
-        ("/data/experiments/large", 404, "no experiment 'large'; it holds small"),
+        ("/data/experiments/large", 404, "no experiment 'large'; it contains small"),
         ("/data/experiments/%ff%00", 404, "no experiment"),
         ("/data/experiments/small?design=2", 404, "no design 2"),
         ("/data/experiments/small?design=-1", 400, "design must be a whole number"),
         ("/data/experiments/small?design=99999999999999999999", 400, "at most 9 digits"),
-        ("/data/experiments/small/colours", 400, "unknown metric ''"),
+        ("/data/experiments/small/colours", 400, "no metric ''"),
         ("/data/experiments/small/colours?metric=%27%3B--", 400, "no metric"),
         ("/data/runs/nowhere", 404, "no run 'nowhere'"),
         ("/data/runs/%00%ff%F0%9F%90%8C", 404, "no run"),
@@ -176,7 +176,7 @@ def test_it_only_reads(shown: Shown, method: str) -> None:
         ("/data/runs/{run}/turns?agent=%D9%A3", 400, "agent must be a whole number"),
         ("/data/runs/{run}/turns?order=up", 400, "order must be change"),
         ("/data/runs/{run}/turns?kind=song", 400, "no text of kind 'song'"),
-        ("/data/runs/{run}/turns/999999999", 404, "no turn 999999999"),
+        ("/data/runs/{run}/turns/999999999", 404, "no stored turn 999999999"),
         ("/data/runs/{run}/turns/last", 400, "turn must be a whole number"),
         ("/data/runs/{run}/agents/77", 404, "no agent 77"),
         ("/data/runs/{run}/metrics?name=beauty", 400, "beauty cannot be computed"),
@@ -294,5 +294,5 @@ def test_a_port_that_is_taken_is_said_and_without_one_another_is_taken(
 
 
 def test_an_experiment_that_is_not_there_is_said_before_anything_is_shown(store: Path) -> None:
-    with pytest.raises(StoreError, match="has no experiment 'large'; it holds small"):
+    with pytest.raises(StoreError, match="has no experiment 'large'; it contains small"):
         view(str(store), "large", browser=False)
