@@ -181,7 +181,8 @@ def test_a_figure_has_its_numbers_and_says_what_it_rests_on(results: osim.Result
 
 def test_the_report_of_a_rated_session_has_them_all(results: osim.Results) -> None:
     drawn = [each.name for each in study(results).figures]
-    assert drawn[1:7] == ["kappas", "wins", "wins-welfare", "ratings", "divisiveness", "pairwise-accuracy"]
+    assert drawn[:2] == ["outcome", "consensus"]
+    assert drawn[2:8] == ["kappas", "wins", "wins-welfare", "ratings", "divisiveness", "pairwise-accuracy"]
 
 
 def test_that_of_a_session_without_ratings_has_none_and_misses_none(tmp_path: Path) -> None:
