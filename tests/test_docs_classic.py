@@ -53,7 +53,7 @@ def test_a_changed_model_makes_its_page_stale(generate: ModuleType, monkeypatch:
 def test_a_specification_of_a_model_of_traits_is_refused() -> None:
     text = (_FOLDER / "axelrod.md").read_text(encoding="utf-8")
     assert "```yaml" not in text
-    with pytest.raises(SpecError, match=r"model.classic: agents of axelrod hold several traits"):
+    with pytest.raises(SpecError, match=r"model.classic: agents of axelrod have several traits"):
         load_experiment("classic_quickstart", {"sweep": [{"model": [{"classic": "axelrod"}]}]})
 
 
@@ -65,7 +65,7 @@ def test_a_page_shows_the_model_in_three_ways_that_run(name: str) -> None:
     assert text.count("<!-- run -->\n```bash\nopinionsim abm ") == 1
     if model.ties is not None:
         assert "```yaml" not in text
-        with pytest.raises(SpecError, match=f"model.classic: {name} moves ties"):
+        with pytest.raises(SpecError, match=f"model.classic: {name} changes ties"):
             load_experiment(
                 {
                     "name": "page",

@@ -207,7 +207,7 @@ def test_a_step_that_any_request_failed_is_asked_anew(monkeypatch: pytest.Monkey
         model = _model(
             load_chat_model("openai:m", base_url=stub.base_url, api_key_env="MENDED_API_KEY"), classifier="lexicon"
         )
-        with pytest.raises(ModelCallError, match=r"401.*nothing more is sent"):
+        with pytest.raises(ModelCallError, match=r"401.*so no more are sent"):
             model.run()
         stub.api_key = "wrong"
         model.run()

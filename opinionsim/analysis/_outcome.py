@@ -102,6 +102,9 @@ def outcome_data(
     measures = tuple(dict.fromkeys((measure, *MEASURES)))
     made = by_condition(runs, metrics, axes, asked.kind, asked.estimand, measures)
     notes = opinion_notes(runs, metrics, made.rows, made.kind, interval_notes(made.estimates[0]))
+    # Captions begin each note with a capital letter, which names of contrasts need not have.
+    named = tuple(f"{each.name}:" for each in effects)
+    compared = (f"Contrast {each}" if each.startswith(named) else each for each in contrast_notes(effects))
     told = wording_statement(left_out["wording"], wording) if len(left_out) else ""
     return Outcome(
         measure,
@@ -110,6 +113,6 @@ def outcome_data(
         made.units[[*dict.fromkeys([*axes, "evidence", "topic", "block", measure])]],
         contrast_frame(effects),
         tuple(effects),
-        (*notes, *(contrast_notes(effects) if effects else ()), *filter(None, [told])),
+        (*notes, *(compared if effects else ()), *filter(None, [told])),
         topic_titles(runs),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from contextvars import ContextVar
 from weakref import WeakKeyDictionary
@@ -62,10 +61,9 @@ def keep_caption(figure: Figure | Axes, lines: Iterable[str]) -> list[str]:
 
 
 def sentence(text: str) -> str:
-    """A note as a sentence: it begins with a capital, save after a name and a colon, and ends with a full stop."""
+    """A note as a sentence: it begins with a capital and ends with a full stop."""
     said = text.strip()
-    first = said[:1] if re.match(r"[^\s:]+: ", said) else said[:1].upper()
-    return first + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
+    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
 
 
 def root(figure: Figure | Axes) -> Figure:

@@ -50,5 +50,5 @@ def test_a_judge_is_asked_the_question_of_the_variable_on_its_scale() -> None:
 
 
 def test_closed_world_needs_what_was_received() -> None:
-    with pytest.raises(SpecError, match="give context: true"):
+    with pytest.raises(SpecError, match="needs context: true"):
         listed(variable="closed-world", classifier="closed-world")

@@ -174,7 +174,7 @@ def test_without_a_complete_run_a_study_says_so(tmp_path: Path) -> None:
     results = osim.run(load_experiment(changed(SCRIPTED, execution=budget)), str(tmp_path / "a.sqlite"))
     told = study(results)
     assert (told.tables, told.figures, told.samples) == ((), (), ())
-    assert told.caveats[0].startswith("There is no table of results: no run is complete")
+    assert told.caveats[0].startswith("No table of results: no run is complete")
     assert "incomplete" in dict(told.design)["Runs"]
     assert f"Not all runs are complete: {dict(told.design)['Runs']}." in told.methods
 

@@ -131,7 +131,7 @@ def test_a_run_that_fails_of_a_cut_off_reply_goes_on_when_the_rule_is_changed() 
 
 def test_models_of_one_cell_agree_on_what_counts() -> None:
     models = [{"name": "a", "share": 1}, {"name": "b", "share": 1, "replies": {"truncated": {"then": "measure"}}}]
-    with pytest.raises(SpecError, match=r"model: replies: what one model treats as missing, another does not"):
+    with pytest.raises(SpecError, match=r"model: replies: all models must treat the same replies as missing"):
         load_experiment(changed(SPEC, model=models))
 
 

@@ -254,6 +254,6 @@ def test_a_consent_names_where_texts_are_sent(
     if wanted is None:
         assert consent_of(experiment) is not None
         return
-    with pytest.raises(SpecError, match=f"must name {re.escape(wanted)}, to which"):
+    with pytest.raises(SpecError, match=f"must name {re.escape(wanted)}, which receives"):
         serve(experiment, f"sqlite:///{tmp_path / 'room.sqlite'}", browser=False)
     assert not list(tmp_path.glob("*.sqlite*"))
