@@ -220,7 +220,7 @@ def test_edited_words_are_accepted_by_replay_and_edited_behaviour_is_refused(fol
     assert "The code of own:" in refused.stderr
     assert "--fresh" in refused.stderr
     assert "in @opinionsim.part, which makes them other runs" in refused.stderr
-    assert "was changed since" in status.stdout
+    assert "has changed since" in status.stdout
     for each in ("interaction", "network", "memory", "selector"):
         _edit(folder, f'@osim.part("{each}")', f'@osim.part("{each}", version=1)')
     (others,) = _done(folder, scripted)
@@ -450,7 +450,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         ("interaction", {"kind": "faulty:Overheard"}, "turn 1 shows agent 1 what agent 0 said in turn 0, .*'nobody'"),
         ("interaction", {"kind": "faulty:Unset"}, r"interaction\.kind: act say:1: undefined variable 'nosuch'"),
         ("interaction", {"kind": "dyadic", "network": "faulty:Far"}, r"interaction\.network: "),
-        ("cognition", {"memory": "faulty:Silent"}, "of your own in it is faulty:Silent"),
+        ("cognition", {"memory": "faulty:Silent"}, "your own parts in it: faulty:Silent"),
         ("cognition", {"memory": "faulty:Asking"}, "faulty:Asking asks 1 times .* its calls_per_event is 0"),
         ("measurement", {"classifier": "faulty:Wide"}, "faulty:Wide codes on the points"),
         ("measurement", {"metrics": ["faulty:on_network"]}, "faulty:on_network needs network"),
@@ -480,7 +480,9 @@ def test_texts_that_only_may_state_an_opinion_are_coded_where_they_are_named() -
 
     assert "No act of 'faulty:Chatting' states an opinion, so that none is coded; " in str(planned())
     assert planned(texts=["chat"]).texts > 0
-    with pytest.raises(SpecError, match=r"measurement\.texts: the instrument .* reads no text .* name texts, of: chat"):
+    with pytest.raises(
+        SpecError, match=r"measurement\.texts: the instrument .* has no text to read.* set texts, valid: chat"
+    ):
         planned(classifier="lexicon")
     with pytest.raises(SpecError, match=r"measurement\.texts\[0\]: names a kind without an opinion; valid: chat"):
         planned(texts=["order"])
@@ -760,10 +762,10 @@ class TestObjects:
         assert experiment.spec.cognition.selector.name == "last-one"
         results = osim.run(experiment, "sqlite:///here.sqlite")
         assert set(results.runs["status"]) == {"complete"}
-        with pytest.raises(SpecError, match="last-one is a part that only the process that made it has"):
+        with pytest.raises(SpecError, match="last-one exists only in the process that made it"):
             manifest(experiment)
         with (
-            pytest.raises(SpecError, match="last-one is a part that only the process that made it has"),
+            pytest.raises(SpecError, match="last-one exists only in the process that made it"),
             under_way(
                 Invocation(experiment, "postgresql+psycopg://nobody@localhost/none", cluster="tcp://127.0.0.1:1")
             ),

@@ -29,11 +29,11 @@ def changed(**fields: Any) -> dict[str, Any]:
     [
         ({"roles": {"moderator": {}}}, "roles: has no 'analyzer', which 'room' needs"),
         ({"roles": {"analyzer": {}}}, "roles: has no 'moderator', which 'room' needs"),
-        ({"interaction": {"moderator": False}}, "roles.moderator: needs turns that are known beforehand"),
-        ({"interaction": {"analyze_every": 0}}, "roles.analyzer: is no role of 'room'; valid: moderator"),
+        ({"interaction": {"moderator": False}}, "roles.moderator: needs turns that are known in advance"),
+        ({"interaction": {"analyze_every": 0}}, "roles.analyzer: is not a role of 'room'; valid: moderator"),
         (
             {"roles": {"moderator": {"values": "Be kind."}, "analyzer": {}}},
-            "roles.moderator.values: is for a moderator; give system",
+            "roles.moderator.values: is only for a moderator; set system",
         ),
         ({"interaction": {"every": 1}}, "interaction.every: must be at least 2; got 1"),
         ({"interaction": {"unheard": 1}}, "interaction.unheard: 3 speakers cannot all be heard in 1 turns"),

@@ -34,6 +34,10 @@ _REPLICATES = 20
 #: Points of the scale that specifications show: five, or the two that some models know.
 _POINTS, _TWO_POINTS = (-2, -1, 0, 1, 2), (-1, 1)
 
+#: Agents of a continuous model up to which each has a line; of more, parts of the range that they are counted in, the
+#: share of the darkest, and the colour of single agents.
+_FEW, _PARTS, _DARKEST, _AGENT = 12, 40, 0.1, "#D55E00"
+
 #: Characters of a line of code.
 _LINE = 120
 
@@ -388,7 +392,7 @@ def figure_of(model: ClassicModel) -> bytes:
     found = simulate(model, seed=_SEED, replicates=_REPLICATES if discrete else 1, **example)
     figure = Figure(figsize=(7.0, 2.7), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(2.4, 1))
-    draw = _draw_regions if model.states == "traits" else _draw_means if discrete else _draw_lines
+    draw = _draw_regions if model.states == "traits" else _draw_means if discrete else _draw_opinions
     draw(found, left)
     _draw_end(found, right, example["network"])
     buffer = BytesIO()
@@ -401,13 +405,30 @@ def figure_of(model: ClassicModel) -> bytes:
     return small.getvalue()
 
 
-def _draw_lines(found: Trajectories, ax: Axes) -> None:
-    """Opinions of all agents of one simulation."""
-    from opinionsim import plots
+def _draw_opinions(found: Trajectories, ax: Axes) -> None:
+    """How many agents of one simulation have which opinion, and the lines of three of them; of few agents all lines."""
+    from opinionsim.plots import SHARES
 
-    plots.trajectories(found, ax=ax)
-    ax.set_title("opinions", loc="left", fontsize=9)
-    ax.set_ylabel("")
+    opinions, ends = found.opinions[0], _ends(found)
+    number = opinions.shape[1]
+    shown, title = np.arange(number), "opinion of each agent"
+    if number > _FEW:
+        moments = np.unique(np.linspace(0, len(found.times) - 1, 200).astype(int))
+        shares = [np.histogram(opinions[moment], _PARTS, ends)[0] / number for moment in moments[:-1]]
+        edges = np.linspace(*ends, _PARTS + 1)
+        ax.pcolormesh(found.times[moments], edges, np.transpose(shares), cmap=SHARES, vmin=0, vmax=_DARKEST)
+        shown = np.argsort(opinions[0], kind="stable")[[number // 8, number // 2, -number // 8]]
+        title = f"share of agents (darkest: {100 * _DARKEST:g}% or more), and three agents"
+    ax.plot(found.times, opinions[:, shown], color=_AGENT, linewidth=1.1)
+    ax.set_ylim(*ends)
+    _finish(ax, title)
+
+
+def _ends(found: Trajectories) -> tuple[float, float]:
+    """The range of opinions; of a model without one, the range in which they stay."""
+    if np.isfinite(found.range).all():
+        return found.range
+    return float(found.opinions.min()), float(found.opinions.max()) + 1e-9
 
 
 def _draw_regions(found: Trajectories, ax: Axes) -> None:
@@ -416,9 +437,7 @@ def _draw_regions(found: Trajectories, ax: Axes) -> None:
     shares = np.array([found.metrics(["largest_region"], moment)["largest_region"] for moment in moments])
     ax.plot(found.times[moments], shares, color="#34789B", linewidth=0.9, alpha=0.75)
     ax.set_ylim(-0.02, 1.02)
-    ax.set_title("largest region of each simulation", loc="left", fontsize=9)
-    ax.set_xlabel("step", fontsize=9)
-    _tidy(ax)
+    _finish(ax, "share of agents in the largest region, a line a simulation")
 
 
 def _draw_means(found: Trajectories, ax: Axes) -> None:
@@ -426,13 +445,13 @@ def _draw_means(found: Trajectories, ax: Axes) -> None:
     for run in found.opinions:
         ax.plot(found.times, run.mean(axis=1), color="#34789B", linewidth=0.9, alpha=0.75)
     ax.set_ylim(found.range[0] - 0.02, found.range[1] + 0.02)
-    ax.set_title("mean opinion of each simulation", loc="left", fontsize=9)
-    ax.set_xlabel("step", fontsize=9)
-    _tidy(ax)
+    _finish(ax, "mean opinion, a line a simulation")
 
 
 def _draw_end(found: Trajectories, ax: Axes, network: Any) -> None:
-    """Where simulations end, as a histogram; of agents on a lattice a map of the first."""
+    """Where simulations end, as a histogram; of agents on a lattice a map of one that is still undecided."""
+    from matplotlib.ticker import PercentFormatter
+
     discrete = MODELS[found.model].kind == "discrete"
     kind = network if isinstance(network, str) else network.get("kind")
     side = round(found.network.n**0.5)
@@ -442,31 +461,47 @@ def _draw_end(found: Trajectories, ax: Axes, network: Any) -> None:
 
         # Discrete models come to rest; what leads there is seen before.
         place = len(found.times) // 4 if discrete else -1
-        low, high = found.range
-        shown, colours = found.opinions[0, place], opinion_map()
+        title = f"{'one simulation, ' if discrete else ''}step {found.times[place]}"
         if MODELS[found.model].states == "traits":
-            shown, colours, low, high = _numbered(shown), "turbo", 0, None
-        ax.imshow(shown.reshape(side, side), cmap=colours, vmin=low, vmax=high)
-        ax.set_axis_off()
-        ax.set_title(f"{'first simulation, ' if discrete else ''}step {found.times[place]}", loc="left", fontsize=9)
+            _draw_borders(found.opinions[0, place].reshape(side, side, -1), ax)
+            title = f"traits that differ, step {found.times[place]}"
+        else:
+            low, high = found.range
+            means = found.opinions[:, place].mean(axis=1)
+            shown = found.opinions[np.abs(means - (low + high) / 2).argmin(), place]
+            ax.imshow(shown.reshape(side, side), cmap=opinion_map(), vmin=low, vmax=high)
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(title, loc="left", fontsize=9)
         return
     finals = found.final.mean(axis=1) if discrete else found.final
-    ends = found.range if np.isfinite(found.range).all() else (float(finals.min()), float(finals.max()) + 1e-9)
+    ends = _ends(found)
     heights, edges = np.histogram(finals, bins=30, range=ends)
     ax.barh(edges[:-1], heights / heights.sum(), np.diff(edges), align="edge", color="#7FB0C8")
-    ax.set_ylim(ends[0] - 0.02 * (ends[1] - ends[0]), ends[1] + 0.02 * (ends[1] - ends[0]))
-    ax.set_title("at the end", loc="left", fontsize=9)
-    ax.set_xlabel("share", fontsize=9)
-    _tidy(ax)
+    beyond = 0.02 * (ends[1] - ends[0]) if discrete else 0
+    ax.set_ylim(ends[0] - beyond, ends[1] + beyond)
+    _finish(ax, "at the end", "simulations" if discrete else "agents")
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
 
 
-def _numbered(cultures: np.ndarray) -> np.ndarray:
-    """A number for each culture (N,), such that those with numbers side by side share no more than others."""
-    _, kinds = np.unique(cultures, axis=0, return_inverse=True)
-    return np.random.default_rng(_SEED).permutation(kinds.max() + 1)[kinds.reshape(-1)]
+def _draw_borders(traits: np.ndarray, ax: Axes) -> None:
+    """Borders of the agents of a lattice, darker where more traits (rows, columns, F) differ."""
+    from matplotlib.collections import LineCollection
+
+    across, down = ((np.diff(traits, axis=axis) != 0).mean(axis=2) for axis in (1, 0))
+    upright = [((x + 1, y), (x + 1, y + 1)) for y, x in np.ndindex(across.shape)]
+    level = [((x, y + 1), (x + 1, y + 1)) for y, x in np.ndindex(down.shape)]
+    differ = np.concatenate([across.ravel(), down.ravel()])
+    ax.add_collection(LineCollection([*upright, *level], array=differ, cmap="Greys", clim=(0, 1), linewidths=2.5))
+    ax.set(xlim=(0, traits.shape[1]), ylim=(traits.shape[0], 0), aspect="equal")
 
 
-def _tidy(ax: Axes) -> None:
+def _finish(ax: Axes, title: str, x: str = "step") -> None:
+    """Name and tidy axes."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_title(title, loc="left", fontsize=9)
+    ax.set_xlabel(x, fontsize=9)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6 if x == "step" else 3, integer=x == "step"))
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=8.5)
 

@@ -1,4 +1,4 @@
-"""Draws architecture.png: a real schedule as a graph of turns, and the way from a specification to a figure.
+"""Draws architecture.png, the way from a specification to a figure, and schedule.png, a real schedule as a graph.
 
 Run: python docs/images/architecture.py
 """
@@ -64,10 +64,10 @@ def draw_sequence(ax: Axes, turns: list[Turn]) -> None:
     """The calls one after another, in index order."""
     for turn in turns:
         colour = WRITE if turn.act == "write" else REVIEW
-        box(ax, turn.index + 0.04, 0.1, 0.84, 0.8, colour, f"{turn.agent}", size=9)
-    ax.text(-0.2, 0.5, "agent", ha="right", va="center", size=9, color=SOFT)
+        box(ax, turn.index + 0.04, 0.1, 0.84, 0.8, colour, f"{turn.agent}", size=7.5)
+    ax.text(-0.2, 0.5, "agent", ha="right", va="center", size=7.5, color=SOFT)
     ax.set(xlim=(-1.1, len(turns) + 0.1), ylim=(0, 1))
-    ax.set_title(f"One call after another: {len(turns)} calls long", loc="left", size=11, color=INK)
+    ax.set_title(f"One call after another: {len(turns)} calls long", loc="left", size=9, color=INK)
     ax.axis("off")
 
 
@@ -78,12 +78,12 @@ def draw_graph(ax: Axes, turns: list[Turn], length: int, n_calls: int) -> None:
     for agent in range(N_AGENTS):
         lane = N_AGENTS - 1 - agent
         ax.plot([-0.1, length], [lane + 0.5] * 2, color=LINE, lw=0.8, zorder=0)
-        ax.text(-0.2, lane + 0.5, f"agent {agent}", ha="right", va="center", size=9, color=SOFT)
+        ax.text(-0.2, lane + 0.5, f"agent {agent}", ha="right", va="center", size=7.5, color=SOFT)
     for turn in turns:
         x, y = where[turn.index]
         post = turn.act == "write"
-        text = f"{'writes' if post else 'reviews'}\nstep {turn.step}"
-        box(ax, x + 0.04, y + 0.14, 0.84, 0.72, WRITE if post else REVIEW, text, size=7.5, linespacing=1.15)
+        text = f"{'writes' if post else 'reads'}\nstep {turn.step}"
+        box(ax, x + 0.04, y + 0.14, 0.84, 0.72, WRITE if post else REVIEW, text, size=6.5, linespacing=1.1)
         for ref in turn.reads:
             source_x, source_y = where[int(ref)]  # type: ignore[arg-type]
             down = y < source_y
@@ -93,7 +93,7 @@ def draw_graph(ax: Axes, turns: list[Turn], length: int, n_calls: int) -> None:
     ax.axvline(length, ymin=0.02, ymax=0.98, color=SOFT, lw=1, ls=":")
     ax.set(xlim=(-1.1, n_calls + 0.1), ylim=(0, N_AGENTS))
     title = f"As the graph allows: {length} calls long, with exactly the same messages"
-    ax.set_title(title, loc="left", size=11, color=INK)
+    ax.set_title(title, loc="left", size=9, color=INK)
     key = [
         (WRITE, "writes a post"),
         (REVIEW, "reads it and reports"),
@@ -101,85 +101,75 @@ def draw_graph(ax: Axes, turns: list[Turn], length: int, n_calls: int) -> None:
     left = length + 0.6
     for row, (colour, text) in enumerate(key):
         box(ax, left, 4.05 - 0.62 * row, 0.5, 0.4, colour, "")
-        ax.text(left + 0.7, 4.25 - 0.62 * row, text, va="center", size=9, color=INK)
+        ax.text(left + 0.7, 4.25 - 0.62 * row, text, va="center", size=7.5, color=INK)
     arrow(ax, (left, 3.0), (left + 0.5, 3.0), IDEA)
-    ax.text(left + 0.7, 3.0, "the post that is read", va="center", size=9, color=INK)
+    ax.text(left + 0.7, 3.0, "the post that is read", va="center", size=7.5, color=INK)
     note = (
         "A turn waits for what it reads and for\nits agent's own memory, and for\nnothing else. When slots are short,\n"
         "the call with the longest chain\nbehind it goes first."
     )
-    ax.text(left, 2.45, note, va="top", size=9, color=SOFT, linespacing=1.45)
+    ax.text(left, 2.45, note, va="top", size=7.5, color=SOFT, linespacing=1.3)
     ax.axis("off")
 
 
 def draw_flow(ax: Axes) -> None:
     """From a specification to a figure."""
-    top, bottom, height = 1.75, 0.1, 0.82
+    top, bottom, height = 1.75, 0.1, 0.75
     calm, live, kept = "#e9eef1", "#dfeaf3", "#f8eccb"
-    steps = [
-        (0.0, 1.7, "specification", "YAML, sweep", "specification/", calm),
-        (2.1, 1.4, "runs", "one identity each", "assembly/ running/", calm),
-        (3.9, 1.55, "schedule", "turns, acts, needs", "schedules/", live),
-        (5.85, 1.55, "engine", "out of order", "engine/", live),
-        (7.8, 1.55, "cast", "role, memory", "actors memory/", live),
-        (9.75, 1.55, "caller", "journal, slots, parse", "llm/", live),
-        (11.7, 1.5, "model", "or a person", "llm/", calm),
-    ]
-    for x, width, name, what, room, colour in steps:
-        box(ax, x, top, width, height, colour, f"{name}\n\n", size=10, weight="bold", edge=LINE)
-        ax.text(x + width / 2, top + 0.36, what, ha="center", va="center", size=8, color=SOFT, zorder=5)
-        ax.text(x + width / 2, top + 0.14, room, ha="center", va="center", size=7, color=IDEA, zorder=5)
-    for (x, width, *_), (following, *_) in pairwise(steps):
-        arrow(ax, (x + width + 0.04, top + height / 2), (following - 0.04, top + height / 2))
-    arrow(ax, (11.66, top + 0.2), (11.34, top + 0.2))
-    arrow(ax, (5.81, top + 0.2), (5.49, top + 0.2), ls="--")
-    ax.text(5.65, top + height + 0.16, "replies, decisions, opinions", ha="center", size=8, color=SOFT)
-    lower = [
-        (9.55, 1.95, "store", "journal, turns, opinions", "store/", kept),
-        (6.45, 2.4, "instruments", "text to opinion, any number", "measurement/ classifiers/", kept),
-        (3.9, 1.85, "frames", "tidy, with evidence", "store/ metrics/", kept),
-        (0.0, 3.2, "tables · figures · transcripts", "stamped with evidence", "analysis/ comparison/ plots/", kept),
-    ]
-    for x, width, name, what, room, colour in lower:
-        box(ax, x, bottom, width, height, colour, f"{name}\n\n", size=10, weight="bold", edge=LINE)
-        ax.text(x + width / 2, bottom + 0.36, what, ha="center", va="center", size=8, color=SOFT, zorder=5)
-        ax.text(x + width / 2, bottom + 0.14, room, ha="center", va="center", size=7, color=IDEA, zorder=5)
-    arrow(ax, (10.52, top - 0.04), (10.52, bottom + height + 0.04), arrowstyle="<|-|>")
-    ax.text(10.66, 1.33, "resume, replay", va="center", size=8, color=SOFT)
-    arrow(ax, (8.0, top - 0.04), (7.75, bottom + height + 0.04))
-    ax.text(7.8, 1.33, "texts", va="center", ha="right", size=8, color=SOFT)
-    arrow(ax, (8.6, bottom + height + 0.04), (9.95, top - 0.04), ls="--")
-    ax.text(9.1, 1.5, "judges ask", va="center", ha="right", size=8, color=SOFT)
-    arrow(ax, (8.89, bottom + height / 2), (9.51, bottom + height / 2))
-    ax.plot([10.52, 10.52, 4.82], [bottom - 0.04, bottom - 0.25, bottom - 0.25], color=SOFT, lw=1.3)
-    arrow(ax, (4.82, bottom - 0.25), (4.82, bottom - 0.02))
-    arrow(ax, (3.86, bottom + height / 2), (3.24, bottom + height / 2))
-    arrow(ax, (7.0, bottom + height + 0.04), (6.6, top - 0.04), ls="--")
-    ax.text(6.66, 1.33, "opinions a schedule\nacts on", va="center", ha="right", size=8, color=SOFT)
-    for number, x, y in ((1, 3.9, top), (2, 5.85, top), (3, 9.75, top), (4, 6.45, bottom)):
-        badge(ax, x, y + height, number)
-    ax.set(xlim=(-0.15, 13.35), ylim=(-0.2, 2.8))
-    ax.set_title(
-        "From a specification to a figure, with the places of ideas 1 to 4 and the rooms of the package",
-        loc="left",
-        size=11,
-        color=INK,
-    )
+    boxes = {
+        "specification": (0.0, top, 1.75, "YAML, sweep", calm),
+        "schedule": (2.05, top, 1.75, "turns and\nwhat they read", live),
+        "engine": (4.1, top, 1.75, "runs turns\nout of order", live),
+        "agents": (6.15, top, 1.75, "roles, memory,\nprompts", live),
+        "caller": (8.2, top, 1.75, "retries, slots,\nbudgets", live),
+        "model": (10.25, top, 1.75, "or a person", calm),
+        "tables, figures": (0.0, bottom, 2.3, "reports, transcripts,\nwith their evidence", kept),
+        "frames": (2.9, bottom, 1.6, "one row\nan observation", kept),
+        "instruments": (5.1, bottom, 2.3, "from text to opinion,\nany number", kept),
+        "store": (8.2, bottom, 1.75, "journal, turns,\nopinions", kept),
+    }
+    for name, (x, y, width, what, colour) in boxes.items():
+        box(ax, x, y, width, height, colour, "", edge=LINE)
+        middle = x + width / 2
+        ax.text(middle, y + height - 0.07, name, ha="center", va="top", size=8.5, weight="bold", color=INK, zorder=5)
+        ax.text(middle, y + 0.25, what, ha="center", va="center", size=7, color=SOFT, zorder=5, linespacing=1.05)
+    row = [name for name, place in boxes.items() if place[1] == top]
+    for before, after in pairwise(row):
+        arrow(ax, (boxes[before][0] + 1.78, top + height / 2), (boxes[after][0] - 0.03, top + height / 2))
+    arrow(ax, (10.22, top + 0.15), (9.98, top + 0.15))
+    arrow(ax, (4.07, top + 0.15), (3.83, top + 0.15))
+    ax.text(3.95, top + height + 0.13, "replies decide later turns", ha="center", va="bottom", size=7, color=SOFT)
+    arrow(ax, (9.07, top - 0.03), (9.07, bottom + height + 0.03), arrowstyle="<|-|>")
+    ax.text(9.17, 1.3, "resume, replay", va="center", size=7, color=SOFT)
+    arrow(ax, (6.9, top - 0.03), (6.5, bottom + height + 0.03))
+    ax.text(6.78, 1.3, "texts", va="center", size=7, color=SOFT)
+    arrow(ax, (5.7, bottom + height + 0.03), (5.2, top - 0.03), ls="--")
+    ax.text(5.3, 1.3, "opinions that\na schedule uses", va="center", ha="right", size=7, color=SOFT)
+    arrow(ax, (7.2, bottom + height + 0.03), (8.4, top - 0.03), ls="--")
+    ax.text(7.72, 1.1, "judges", va="center", ha="left", size=7, color=SOFT)
+    arrow(ax, (7.43, bottom + height / 2), (8.17, bottom + height / 2))
+    ax.plot([9.07, 9.07, 3.7], [bottom - 0.03, bottom - 0.22, bottom - 0.22], color=SOFT, lw=1.3)
+    arrow(ax, (3.7, bottom - 0.22), (3.7, bottom - 0.02))
+    arrow(ax, (2.87, bottom + height / 2), (2.33, bottom + height / 2))
+    for number, name in enumerate(("schedule", "engine", "caller", "instruments"), start=1):
+        badge(ax, boxes[name][0], boxes[name][1] + height, number)
+    ax.set(xlim=(-0.1, 12.1), ylim=(-0.2, 2.8))
     ax.axis("off")
 
 
 def main() -> None:
-    """Draw the picture beside this file."""
+    """Draw the pictures beside this file."""
     schedule = Dyads(steps=STEPS).schedule(Setting.of(N_AGENTS, SEED))
     turns = list(schedule.turns())
     length = critical_path(schedule).length
-    figure = plt.figure(figsize=(11, 8.6), layout="constrained")
-    rows = figure.subplots(3, 1, height_ratios=[0.55, 3.6, 2.5])
+    graph = plt.figure(figsize=(7.2, 4.3), layout="constrained")
+    rows = graph.subplots(2, 1, height_ratios=[0.5, 3.6])
     draw_sequence(rows[0], turns)
     draw_graph(rows[1], turns, length, len(turns))
-    draw_flow(rows[2])
-    path = Path(__file__).with_suffix(".png")
-    figure.savefig(path, dpi=115, metadata={"Software": "opinionsim"})
+    flow = plt.figure(figsize=(7.2, 2.2), layout="constrained")
+    draw_flow(flow.subplots())
+    for name, figure in (("architecture", flow), ("schedule", graph)):
+        figure.savefig(Path(__file__).with_name(f"{name}.png"), dpi=170, metadata={"Software": "opinionsim"})
 
 
 if __name__ == "__main__":

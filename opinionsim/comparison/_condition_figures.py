@@ -15,6 +15,7 @@ from opinionsim.foundation.streams import stream
 from opinionsim.metrics import evidence_statement
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 #: Colours of the record, and of the best candidates with and without influence.
 _RECORD, _INFLUENCE, _NONE = "#22313a", "#3f7cac", "#b5485d"
+#: Colour of marks of no candidate in particular, and the look of the score of a table of shares.
+_SOFT = "#8796a0"
+_REACHED: Mapping[str, Any] = {"color": _SOFT, "linewidth": 1.0, "linestyle": "--"}
+#: Inches above which a condition has one row of panels.
+_WIDE = 9.0
+#: What a reader needs to know besides the legend.
+_CAPTION = "Lines and bands of candidates are those of the best one with influence and the best one without"
 #: Studies drawn for the curve of a candidate, and parts of the range of opinions that distances are rounded to.
 _DRAWN, _PARTS = 5, 16
 
@@ -38,10 +46,13 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 
 def comparison_figure(explained: Mapping[str, Explained]) -> Figure:
     """The figure of :meth:`opinionsim.comparison.Comparison.plot`: a row for each condition."""
-    from matplotlib.figure import Figure
+    from opinionsim.drawing import heading, is_narrow, legend_below, new_figure, page, pt
 
-    figure = Figure(figsize=(12.0, 0.7 + 2.6 * len(explained)), layout="constrained")
-    axes = figure.subplots(len(explained), 4, squeeze=False, gridspec_kw={"width_ratios": [1.2, 1, 1, 1]})
+    columns = 1 if is_narrow() else 4 if page(12.0) > _WIDE else 2
+    n_rows = len(explained) * 4 // columns
+    lines = [evidence_statement(each.study.evidence for each in explained.values()), _CAPTION]
+    figure = new_figure(lines, 12.0, (2.6 if columns == 4 else 2.0) * n_rows)
+    axes = figure.subplots(n_rows, columns, squeeze=False).reshape(len(explained), 4)
     for (cell, found), row in zip(explained.items(), axes, strict=True):
         curve, dots, *steps = row
         pair = list(dict.fromkeys(found.free["candidate"]))
@@ -55,20 +66,40 @@ def comparison_figure(explained: Mapping[str, Explained]) -> Figure:
                 ax.fill_between(band["step"], band["low"], band["high"], color=colours[name], alpha=0.25, lw=0)
             ax.plot(band["step"], band["observed"], color=_RECORD, lw=1.4)
             ax.set(xlabel="step", ylabel={"bias": "mean opinion"}.get(measure, measure))
-        curve.set_title(f"{cell}: {found.finding}", fontsize=9, loc="left", fontweight="bold")
+        title = heading([f"{cell}: {found.finding}"], figure.get_figwidth() / columns - 1.3)
+        curve.set_title(title, fontsize=pt(9), loc="left", fontweight="bold")
         for ax in row:
             ax.spines[["top", "right"]].set_visible(False)
-            ax.tick_params(labelsize=8)
-            ax.set_xlabel(ax.get_xlabel(), fontsize=9)
-            ax.set_ylabel(ax.get_ylabel(), fontsize=9)
-    figure.suptitle(
-        evidence_statement(each.study.evidence for each in explained.values()), fontsize=9, x=0.01, ha="left"
-    )
+            ax.tick_params(labelsize=pt(8))
+            ax.set_xlabel(ax.get_xlabel(), fontsize=pt(9))
+            ax.set_ylabel(ax.get_ylabel(), fontsize=pt(9))
+    legend_below(figure, _handles(shares=not all(each.study.exact for each in explained.values())))
     return figure
+
+
+def _handles(*, shares: bool) -> list[Artist]:
+    """Legend entries for all marks but the candidates of response curves; `shares` if a table of them is scored."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    dot: Mapping[str, Any] = {"marker": "o", "linestyle": "none", "color": _SOFT}
+    return [
+        Line2D([], [], color=_RECORD, marker="o", markersize=3.5, label="on record"),
+        Patch(color=_RECORD, alpha=0.15, linewidth=0, label="its 95% interval over blocks"),
+        Line2D([], [], color=_INFLUENCE, linewidth=1.6, label="candidate with influence"),
+        Line2D([], [], color=_NONE, linewidth=1.6, label="candidate without influence"),
+        Patch(color=_SOFT, alpha=0.4, linewidth=0, label="95% of free runs of a candidate"),
+        Line2D([], [], **dot, label="best score, or a tie with it"),
+        Line2D([], [], **dot, markerfacecolor="white", label="lower score"),
+        Line2D([], [], color=_SOFT, linewidth=1.4, label="standard error"),
+        *([Line2D([], [], **_REACHED, label="score of a table of shares")] if shares else []),
+    ]
 
 
 def _draw_response(ax: Axes, found: Explained, colours: Mapping[str, str]) -> None:
     """Mean change by distance of what was read, on record and in studies drawn from candidates."""
+    from opinionsim.drawing import pt
+
     record = _rounded([updates_of(found.study)], found)
     # No change is larger than the scale, however wide a band of few runs is.
     span = float(np.ptp(found.study.points))
@@ -82,9 +113,9 @@ def _draw_response(ax: Axes, found: Explained, colours: Mapping[str, str]) -> No
         drawn = _rounded([updates_of(found.problem.redrawn(one.candidate, one.values, rng)) for rng in rngs], found)
         drawn = drawn[drawn["discrepancy"].isin(record["discrepancy"])]
         ax.plot(drawn["discrepancy"], drawn["change"], color=colour, lw=1.6, label=name)
-    ax.axhline(0.0, color="#8796a0", lw=0.8)
+    ax.axhline(0.0, color=_SOFT, lw=0.8)
     ax.set(xlabel="message less own opinion", ylabel="mean change")
-    ax.legend(frameon=False, fontsize=8)
+    ax.legend(frameon=False, fontsize=pt(8))
 
 
 def _rounded(updates: Sequence[pd.DataFrame], found: Explained) -> pd.DataFrame:
@@ -107,7 +138,7 @@ def _draw_scores(ax: Axes, found: Explained, colours: Mapping[str, str]) -> None
         look["markerfacecolor"] = colours[name] if name in found.ties else "white"
         ax.errorbar(means[at], place, xerr=errors[at], fmt="o", ms=5, lw=1.4, **look)
     if not found.study.exact:
-        ax.axvline(found.reachable.mean(), color="#8796a0", lw=1.0, ls="--")
+        ax.axvline(found.reachable.mean(), **_REACHED)
     ax.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5), xlabel="log score of an update")
     ax.grid(axis="x", color="#dde3e7", lw=0.7)
 
@@ -154,7 +185,7 @@ def people_figure(table: Table) -> Figure:
         if place == 0:
             ax.fill_between(x, own["low"].to_numpy(), own["high"].to_numpy(), color=colours[of], alpha=0.15, lw=0)
             ax.set_xticks(np.unique(x))
-    ax.axhline(0.0, color="#8796a0", lw=0.8)
+    ax.axhline(0.0, color=_SOFT, lw=0.8)
     ax.set(xlabel="First opinion", ylabel="Mean change")
     ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     for each in axes.values():

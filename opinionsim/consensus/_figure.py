@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
 
 from opinionsim.consensus._selections import rows_of
 from opinionsim.errors import SpecError
@@ -21,6 +22,7 @@ from opinionsim.plots import (
     colour_bar,
     drawn_from,
     is_narrow,
+    legend_below,
     new_figure,
     pick_run,
     pt,
@@ -32,6 +34,9 @@ from opinionsim.store import Results
 
 #: Colours of an opinion before and after.
 _BEFORE, _AFTER = "#9AA5AD", "#123C57"
+#: Colour of the frame of the winner, and the look of what a rule puts first.
+_WON = "#D55E00"
+_DOT: Mapping[str, Any] = {"marker": "o", "markersize": 6, "markeredgecolor": INK, "linestyle": "none"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +54,16 @@ class ConsensusData:
     opinions : DataFrame
         Measured opinions of citizens in order: ``citizen, name, turn, kind, value, scale``.
     lines : tuple of str
-        Lines of the title: evidence, question, replicate, and how to read the figure.
+        Evidence, question and replicate.
+    rule : str
+        The rule that elects, in words.
     """
 
     frame: pd.DataFrame
     rules: pd.DataFrame
     opinions: pd.DataFrame
     lines: tuple[str, ...]
+    rule: str
 
 
 def consensus_data(source: Results, run: str | int | None = None) -> ConsensusData:
@@ -108,9 +116,9 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
     told = told[told["about"].isna() & told["agent"].isin(names) & told["value"].notna()].sort_values("turn")
     opinions = told.rename(columns={"agent": "citizen"}).assign(name=told["agent"].map(names))
     replicates = int((source.runs["cell"] == wanted[1]).sum())
-    key = f"Framed: winner by {session.interaction.rule_label}. Dots: first place by a rule; rings: tied for it."
-    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates), key)
-    return ConsensusData(frame, rules, opinions[["citizen", "name", "turn", "kind", "value", "scale"]], lines)
+    lines = (evidence_statement([about["evidence"]]), asked(about.to_dict()), provenance(about, replicates))
+    opinions = opinions[["citizen", "name", "turn", "kind", "value", "scale"]]
+    return ConsensusData(frame, rules, opinions, lines, session.interaction.rule_label)
 
 
 @part("figure", name="consensus", numbers=consensus_data)
@@ -173,6 +181,11 @@ def session_figure(data: ConsensusData) -> Figure:
     if moved:
         changes = figure.add_subplot(grid[-1] if stacked else grid[1, -1])
         _draw_changes(data.opinions, citizens, changes, named=stacked)
+    won = Patch(fill=False, edgecolor=_WON, linewidth=2.2, label=f"winner ({data.rule})")
+    marks = {False: (INK, "first by the rule of the row"), True: ("white", "tied for first place")}
+    seen = [marks[tied] for tied in sorted(data.rules["tied"].astype(bool).unique())]
+    dots = [Line2D([], [], **_DOT, markerfacecolor=face, label=said) for face, said in seen]
+    legend_below(figure, [won, *dots])
     colour_bar(mesh, panels, "agreement, 1 to 7" if rated else "rank, 1 is best", shrink=0.9, pad=0.02, aspect=18)
     return figure
 
@@ -189,7 +202,7 @@ def _draw_support(own: pd.DataFrame, order: list[int], citizens: list[str], rate
     write_numbers(mesh, values, lambda value: f"{value:g}", (places[0], places[1]))
     for winner in own.loc[own["winner"], "candidate"].unique():
         place = order.index(winner), 0
-        ax.add_patch(Rectangle(place, 1, len(citizens), fill=False, edgecolor="#D55E00", linewidth=2.2, clip_on=False))
+        ax.add_patch(Rectangle(place, 1, len(citizens), fill=False, edgecolor=_WON, linewidth=2.2, clip_on=False))
     policies = dict(zip(own["candidate"], own["policy"], strict=True))
     names = [f"{each} {policies[each]}" for each in order]
     ax.set_xticks(np.arange(len(order)) + 0.5, names, fontsize=pt(8), rotation=90)
@@ -203,7 +216,7 @@ def _draw_rules(rules: pd.DataFrame, order: list[int], names: list[str], ax: Axe
     for row in rows_of(rules):
         face = "white" if row["tied"] else INK
         x, y = [order.index(each) + 0.5 for each in row["first"]], names.index(row["rule"]) + 0.5
-        ax.plot(x, [y] * len(x), "o", markersize=6, markerfacecolor=face, markeredgecolor=INK)
+        ax.plot(x, [y] * len(x), **_DOT, markerfacecolor=face)
     ax.set(xlim=(0, len(order)), ylim=(len(names), 0), xticks=[])
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     _bare(ax)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         SHARES as SHARES,
         UNASSIGNED as UNASSIGNED,
         Facets as Facets,
+        band_handles as band_handles,
         colour_bar as colour_bar,
         draw_marks as draw_marks,
         heading as heading,

@@ -18,6 +18,7 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from opinionsim.drawing._captions import WITHIN, keep_caption
@@ -171,6 +172,17 @@ def _mark_handles(held: np.ndarray) -> list[Line2D]:
         ring.set(marker="o", markersize=5.5, markerfacecolor="white")
         handles.append(ring)
     return handles
+
+
+def band_handles(band: str, **single: Any) -> list[Artist]:
+    """Legend entries for bands and for single runs, as far as a text of :func:`metrics.say_band` names them."""
+    found: list[Artist] = []
+    for said in filter(None, band.split("; ")):
+        if (name := said.removeprefix("band: ")) != said:
+            found.append(Patch(color=INK, alpha=0.3, linewidth=0, label=fill(name, _NAME_WIDTH)))
+        else:
+            found.append(Line2D([], [], **{"color": INK, "linewidth": 0.6, "alpha": 0.6, **single}, label="single run"))
+    return found
 
 
 #: Inches of the width of new figures; None for a width of their own.

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from opinionsim.drawing import (
     BAR,
@@ -19,8 +19,8 @@ from opinionsim.drawing import (
     legend_below,
     new_panels,
     opinion_colours,
-    opinion_ticks,
     page,
+    point_name,
     pt,
     tidy,
 )
@@ -42,10 +42,12 @@ _ASK = "set measurement.probe: {before: 1, after: 1}, with probe among measureme
 _CHANGES = {"distance": "distance moved", "signed": "change of opinion"}
 #: Millimetres of an inch, of a pair of panels at least, and of its height.
 _INCH, _PAIR, _HEIGHT = 25.4, 78.0, 34.0
-#: Horizontal places of the means beside opinions before and after, which are at 0 and 1.
-_MEAN_AT = (-0.16, 1.16)
-#: Points of a line's width, and square points of a dot, for all participants of a panel.
-_WIDTH, _AREA = 14.0, 260.0
+#: Place of the mean beside shares of participants, whose axis ends at 1.
+_MEAN_AT = 0.93
+#: Least and most opinions that a panel tells apart, and how many it has where the scale has fewer or more points.
+_POINTS = (5, 11, 9)
+#: Most of them that are named.
+_NAMED = 6
 #: Square points of a dot for all participants at a position; most positions apart, and groups of more.
 _DOT, _MOST_POSITIONS, _GROUPS = 48.0, 40, 20
 
@@ -59,7 +61,8 @@ class BeforeAfterData(FigureNumbers):
     frame : DataFrame
         One row a condition, run and participant: ``cell, run_id, agent, position, before, after, change, evidence``.
         ``position`` counts the participants of the run by their first turns on the record, from 1; NaN for one that
-        has none. Opinions that were not measured are NaN.
+        has none, and in conditions in which some take a second turn before others take their first, as in dyads.
+        Opinions that were not measured are NaN.
     means : DataFrame
         One row a condition: ``cell, n_runs, n_both, n_participants``, ``before``, ``after`` and ``change``, means over
         runs of the mean of the ``n_both`` participants with both opinions, each with the ends of its interval as in
@@ -134,8 +137,12 @@ def before_after_data(
     drawn = trajectories_of(results, _pick(results, kind), where, by, wording)
     blocks = {run.run_id: run.block for runs in drawn.cells.values() for run in runs}
     on_record = _on_record(turns[turns["run_id"].isin(set(blocks))], results.runs)
-    order = on_record.groupby(["run_id", "agent"])["turn"].min().groupby("run_id").rank()
+    taken = on_record.assign(turn=on_record.groupby("run_id")["turn"].rank())
+    order = taken.groupby(["run_id", "agent"])["turn"].min()
     frame = pd.concat([_rows(run, order, change) for runs in drawn.cells.values() for run in runs], ignore_index=True)
+    in_turn = order.groupby("run_id").agg(lambda first: first.max() == len(first))
+    mixed = frame.loc[frame["run_id"].isin(in_turn.index[~in_turn]), "cell"]
+    frame.loc[frame["cell"].isin(mixed), "position"] = np.nan
     both = frame["change"].notna()
     if not both.any():
         raise SpecError(f"no participant has a measured opinion before and after; {_ASK}")
@@ -242,36 +249,44 @@ def _by_position(
     return pd.DataFrame({"cell": name, **columns})
 
 
-def draw_before_after(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, ax: Axes) -> None:
-    """Draw the participants of one condition as lines from before to after, and the means beside them.
+def _near(values: Any, scale: OpinionScale) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest of the opinions that a panel tells apart for each value, and all of these opinions."""
+    few, many, usual = _POINTS
+    points = scale.values if few <= len(scale.values) <= many else np.linspace(scale.lowest, scale.highest, usual)
+    return points[np.abs(np.subtract.outer(np.asarray(values, dtype=float), points)).argmin(axis=-1)], points
 
-    Participants with equal opinions before, and equal ones after, share a line as wide as their number.
+
+def draw_before_after(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, room: float, ax: Axes) -> None:
+    """Draw the participants of one condition as discs by opinion before and after, and their means.
+
+    The area of a disc is the share of participants with these opinions; `room` is the side of the panel in points.
     """
-    colours = opinion_colours(scale)
-    both = rows.dropna(subset="change")
-    counts = both.groupby(["before", "after"], as_index=False).size()
-    for before, after, n in counts.itertuples(index=False):
-        colour, width = colours[scale.nearest(before)], max(_WIDTH * n / len(both), 0.5)
-        ax.plot([0, 1], [before, after], color=colour, linewidth=width, alpha=0.75, solid_capstyle="butt")
-    for at, name in enumerate(("before", "after")):
-        held = both[name].value_counts()
-        dots = [colours[scale.nearest(value)] for value in held.index]
-        ax.scatter([at] * len(held), held.index, _AREA * held / len(both), dots, edgecolors="white", zorder=3)
-        if mean["n_runs"]:
-            ends = [[mean[name] - mean[f"{name}_low"]], [mean[f"{name}_high"] - mean[name]]]
-            ax.errorbar([_MEAN_AT[at]], [mean[name]], ends, **_MEAN)
-        if 1 < mean["n_runs"] < LEAST_RUNS:
-            own = both.groupby("run_id")[name].mean()
-            ax.plot([_MEAN_AT[at]] * len(own), own, **{**_MEAN, "markersize": 2, "alpha": 0.5})
-    ax.set_xticks([0, 1], ["before", "after"])
-    ax.set_xlim(-0.3, 1.3)
-    ax.set_yticks(scale.points, opinion_ticks(scale, words=False))
-    ax.set_ylim(scale.lowest - 0.5, scale.highest + 0.5)
+    colours, both = opinion_colours(scale), rows.dropna(subset="change")
+    near = {name: _near(both[name], scale)[0] for name in ("before", "after")}
+    counts = pd.DataFrame(near).value_counts().rename("n").reset_index()
+    dots = [colours[scale.nearest(value)] for value in counts["before"]]
+    # Not even the disc of a half of all reaches the middle of another.
+    area = 2 * (room / len(_near([], scale)[1])) ** 2
+    ax.axline((scale.neutral, scale.neutral), slope=1, **_SAME)
+    ax.scatter(counts["before"], counts["after"], area * counts["n"] / len(both), dots, linewidths=0, zorder=2)
+    if mean["n_runs"]:
+        down, up = ([mean[name] - mean[f"{name}_low"], mean[f"{name}_high"] - mean[name]] for name in near)
+        ax.errorbar([mean["before"]], [mean["after"]], np.array([up]).T, np.array([down]).T, **_MEAN)
+    if 1 < mean["n_runs"] < LEAST_RUNS:
+        own = both.groupby("run_id")[["before", "after"]].mean()
+        ax.plot(own["before"], own["after"], **{**_MEAN, "markersize": 2, "alpha": 0.5})
+    named = scale.points[:: -(-len(scale.points) // _NAMED)]
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(named, list(map(point_name, named)))
+    limits = np.array([scale.lowest, scale.highest]) + np.array([-0.12, 0.12]) * (scale.highest - scale.lowest)
+    ax.set(xlim=limits, ylim=limits)
     _finish(ax)
 
 
 #: The look of the line of the control.
 _CONTROL: Mapping[str, Any] = {"linestyle": "--", "linewidth": 1.1}
+#: The look of the line of equal opinions before and after.
+_SAME: Mapping[str, Any] = {"linestyle": ":", "linewidth": 1.0, "color": INK, "zorder": 1}
 #: The look of a mean and its interval.
 _MEAN: Mapping[str, Any] = {"color": "black", "marker": "D", "markersize": 3.5, "linewidth": 1.2, "linestyle": "none"}
 
@@ -282,19 +297,32 @@ def draw_positions(rows: pd.DataFrame, means: pd.DataFrame, control: float, ax: 
     share = dots["n"] / dots.groupby("position")["n"].transform("sum")
     ax.scatter(dots["position"], dots["change"], _DOT * share, INK, alpha=0.35, linewidths=0)
     several = means.dropna(subset="mean")
-    if rows["position"].isna().all():
-        # People of a table have said nothing in turns.
-        ax.set_axis_off()
     ends = [several["mean"] - several["low"], several["high"] - several["mean"]]
     ax.errorbar(several["position"], several["mean"], ends, **_MEAN)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    _finish(ax, control)
+
+
+def draw_changes(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, control: float, ax: Axes) -> None:
+    """Draw how many participants of one condition changed by how much, their mean, and that of the control."""
+    step = float(np.diff(_near([], scale)[1])[0])
+    shares = (rows["change"].dropna() / step).round().value_counts(normalize=True)
+    ax.barh(shares.index * step, shares, 0.8 * step, color=BAR)
+    if mean["n_runs"]:
+        ends = [[mean["change"] - mean["change_low"]], [mean["change_high"] - mean["change"]]]
+        ax.errorbar([_MEAN_AT], [mean["change"]], ends, **_MEAN)
+    if 1 < mean["n_runs"] < LEAST_RUNS:
+        own = rows.groupby("run_id")["change"].mean()
+        ax.plot([_MEAN_AT] * len(own), own, **{**_MEAN, "markersize": 2, "alpha": 0.5})
+    ax.set_xlim(0, 1)
+    ax.xaxis.set_major_formatter(PercentFormatter(1))
+    _finish(ax, control)
+
+
+def _finish(ax: Axes, control: float = np.nan) -> None:
+    """Draw the mean of the control and thin lines at the ticks, and give a small panel small numbers."""
     if not np.isnan(control):
         ax.axhline(control, color=INK, **_CONTROL)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-    _finish(ax)
-
-
-def _finish(ax: Axes) -> None:
-    """Thin lines at the ticks of the vertical axis, and numbers small enough for a small panel."""
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
     tidy(ax)
     ax.tick_params(labelsize=pt(7.5))
@@ -307,7 +335,7 @@ def _shown(results: Results) -> Iterator[Shown]:
 @part("figure", name="before-after", numbers=before_after_data, shown=_shown)
 @drawn_from(before_after_data)
 def before_after(data: BeforeAfterData) -> Figure:
-    """Draw opinions before and after an interaction, and the change by speaking position, two panels a condition.
+    """Draw opinions before and after an interaction, and how much they changed, two panels a condition.
 
     Parameters
     ----------
@@ -317,11 +345,11 @@ def before_after(data: BeforeAfterData) -> Figure:
     Returns
     -------
     Figure
-        On the left a line leads from before to after, as wide as the number of participants it stands for and in the
-        colour of their opinion before; diamonds are means over runs. On the right each dot is a participant, at the
-        place of its first turn among those of its run, several at one place a larger one; diamonds are means over
-        runs, and a dashed line is the mean of the controls, in which nobody reads another. Controls come last. The
-        title states the evidence.
+        On the left the area of a disc is the share of participants with an opinion before (across) and after (up), each
+        rounded to the nearest of 5 to 11 opinions. On the right bars show the shares of participants by change. If all
+        participants speak in turn, dots show participants by speaking position instead, several at one place as a
+        larger one. Diamonds are means over runs, and a dashed line is the mean of the controls, in which nobody reads
+        another. Controls come last. The title states the evidence.
 
     Raises
     ------
@@ -332,8 +360,9 @@ def before_after(data: BeforeAfterData) -> Figure:
     captions = [_caption(data, name) for name in names]
     n_columns = max(min(int(page(174.0 / _INCH) * _INCH // _PAIR), len(names)), 1)
     size = ((174.0 / _INCH - 0.8) / 2, _HEIGHT / _INCH + 0.2)
+    room = 72 * min(_HEIGHT / _INCH - 0.3, 0.33 * page(174.0 / _INCH) / n_columns)
     figure, pairs = new_panels(captions, [data.evidence, *data.notes], size, n_columns=n_columns)
-    moves = data.frame["change"]
+    moves, beyond = data.frame["change"], 0.5 * float(np.diff(_near([], data.scale)[1])[0])
     control = data.means.loc[data.means["cell"].isin(data.controls), "change"].mean()
     titles = [pair.get_title(loc="left") or captions[place] for place, pair in enumerate(pairs)]
     # Panels of equal height: titles of fewer lines begin with empty ones, and all of a row have a name below or none.
@@ -344,14 +373,19 @@ def before_after(data: BeforeAfterData) -> Figure:
         left.set_title("\n" * (deepest - titles[place].count("\n")) + titles[place], fontsize=pt(8.5), loc="left")
         pair.remove()
         rows = data.frame[data.frame["cell"] == name]
-        draw_before_after(rows, data.means.iloc[place], data.scale, left)
-        draw_positions(rows, data.by_position[data.by_position["cell"] == name], control, right)
-        right.set_ylim(min(moves.min(), 0) - 0.25, moves.max() + 0.25)
+        mean, placed = data.means.iloc[place], data.by_position[data.by_position["cell"] == name]
+        draw_before_after(rows, mean, data.scale, room, left)
+        if len(placed):
+            draw_positions(rows, placed, control, right)
+        else:
+            draw_changes(rows, mean, data.scale, control, right)
+        right.set_ylim(min(moves.min(), 0) - beyond, moves.max() + beyond)
         right.set_ylabel(_CHANGES[data.change], fontsize=pt(8))
         if not place % n_columns:
-            left.set_ylabel("opinion", fontsize=pt(8))
+            left.set_ylabel("opinion after", fontsize=pt(8))
         if (place // n_columns + 2) * n_columns > len(names):
-            right.set_xlabel("speaking position", fontsize=pt(8))
+            left.set_xlabel("opinion before", fontsize=pt(8))
+            right.set_xlabel("speaking position" if len(placed) else "participants", fontsize=pt(8))
     legend_below(figure, _legend(data, control))
     return figure
 
@@ -366,7 +400,8 @@ def _caption(data: BeforeAfterData, name: str) -> str:
 def _legend(data: BeforeAfterData, control: float) -> list[Line2D]:
     """Entries for the marks."""
     said = {
-        "participants by opinion before; width and dots: their share": {"color": BAR, "linewidth": 4},
+        "participants: area is their share, colour the opinion before": {**_MEAN, "marker": "o", "color": BAR},
+        "no change": _SAME,
         "; ".join(["mean over runs", *filter(None, [data.band.replace("band: ", "bar: ")])]): _MEAN,
     }
     if not np.isnan(control):

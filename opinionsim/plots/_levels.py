@@ -84,13 +84,17 @@ class Levels:
 
     @property
     def edges(self) -> np.ndarray:
-        """Where the places of the levels end, (K + 1,): halfway to the next level, on a log axis in its ratio."""
+        """Where the places of the levels end, (K + 1,): halfway to the next level, on a log axis in its ratio.
+
+        The outer ends are half the least step away, so that no axis reaches far beyond its levels.
+        """
         at = np.log(self.places) if self.log else self.places
         if len(at) == 1:
             ends = at + np.array([-0.5, 0.5]) * (abs(at[0]) if self.numeric and not self.log and at[0] else 1.0)
         else:
             between = (at[1:] + at[:-1]) / 2
-            ends = np.concatenate([[2 * at[0] - between[0]], between, [2 * at[-1] - between[-1]]])
+            half = np.diff(at).min() / 2
+            ends = np.concatenate([[at[0] - half], between, [at[-1] + half]])
         return np.exp(ends) if self.log else ends
 
     @property

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from pandas.api.types import is_numeric_dtype
 
 from opinionsim.analysis import point_axes, point_measures
-from opinionsim.drawing import legend_below, new_figure, page, pt, set_heading
+from opinionsim.drawing import band_handles, legend_below, new_figure, page, pt, set_heading
 from opinionsim.errors import SpecError
 from opinionsim.metrics import condition_axes
 from opinionsim.plots._inputs import HasFrames
@@ -181,7 +181,10 @@ class _Drawing:
         panel = PhasePanel(self.data, measure, quantity, self.x, theory, ax, size, self.scale.get(measure) == "log")
         if self.y is not None:
             return draw_phase_map(panel, self.y, self.contours)
-        return [*draw_phase_lines(panel, self.lines)]
+        lines = [*draw_phase_lines(panel, self.lines)]
+        # Spreads have neither bands nor dots of runs, and many lines have none either.
+        band = self.band if quantity == "mean" and self.band == self.data.band else ""
+        return [*lines, *band_handles(band, marker="o", markersize=2.5, linestyle="none")]
 
 
 def _new_figure(

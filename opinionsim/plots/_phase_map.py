@@ -102,8 +102,17 @@ def _draw_contours(table: np.ndarray, levels: Sequence[float], x: Levels, y: Lev
         return
     drawn = ax.contour(x.places, y.places, np.ma.masked_invalid(table), within, colors="black", linewidths=1.1)
     drawn.set_path_effects(_HALO)
-    for text in ax.clabel(drawn, fmt=number_text, fontsize=pt(7.5), inline_spacing=2):
+    lines = [map(np.asarray, path.to_polygons(closed_only=False)) for path in drawn.get_paths()]
+    spots = [_middle(max(each, key=len)) for each in lines]
+    for text in ax.clabel(drawn, manual=spots, fmt=number_text, fontsize=pt(7.5), inline_spacing=2):
         text.set_path_effects(_HALO)
+
+
+def _middle(line: np.ndarray) -> np.ndarray:
+    """The point of a line (K, 2) that is nearest to the middle between its ends."""
+    along = np.linspace(0, len(line) - 1, 8 * len(line) + 1)
+    fine = np.transpose([np.interp(along, np.arange(len(line)), column) for column in line.T])
+    return np.asarray(fine[np.abs(fine - line[[0, -1]].mean(axis=0)).sum(axis=1).argmin()])
 
 
 def check_contours(data: PhaseData, contours: Sequence[float], x: Levels, y: Levels) -> list[float]:

@@ -9,16 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from opinionsim import metrics
 from opinionsim.drawing import (
-    INK,
     Facets,
+    band_handles,
     draw_marks,
     heading,
     legend_below,
@@ -262,21 +259,10 @@ def ribbons(
     draw_ribbons(data, ax, model_colours(names.values()), names)
     ax.set_ylabel(heading([label], _HEIGHT), fontsize=pt(9))
     if legend:
-        handles = [*ax.get_legend_handles_labels()[0], *_mark_handles(data)]
+        handles = [*ax.get_legend_handles_labels()[0], *band_handles(data.band)]
         legend_beside(ax, "mean of runs" if data.band else "", handles=handles, handlelength=2.8)
     set_heading(ax, lines)
     return ax
-
-
-def _mark_handles(data: RibbonData) -> list[Artist]:
-    """Legend entries for bands, and for the lines of single runs, as far as there are any."""
-    found: list[Artist] = []
-    for said in filter(None, data.band.split("; ")):
-        if (band := said.removeprefix("band: ")) != said:
-            found.append(Patch(color=INK, alpha=0.3, linewidth=0, label=fill(band, _NAME_WIDTH)))
-        else:
-            found.append(Line2D([], [], color=INK, linewidth=0.6, alpha=0.6, label="single run"))
-    return found
 
 
 def _in_panels(data: RibbonData, grid: Facets, label: str, lines: Sequence[str], *, legend: bool) -> Axes:
@@ -294,5 +280,5 @@ def _in_panels(data: RibbonData, grid: Facets, label: str, lines: Sequence[str],
         ax.tick_params(labelleft=not unused(ax, axes)[0])
     named = axes[0].get_legend_handles_labels()[0] if len(colours) > 1 else []
     if legend and (named or data.band):
-        legend_below(figure, [*named, *_mark_handles(data)])
+        legend_below(figure, [*named, *band_handles(data.band)])
     return axes[0]

@@ -1,8 +1,8 @@
-"""Turns, acts, and every generator of turns.
+"""Turns, acts, and the schedules that generate turns.
 
-A schedule is a dataflow graph: a turn depends on the turns it reads and on its agent's memory, and on
-nothing else. A way of interacting is one module with one :class:`Interaction`: its fields in a specification, their
-checks, and the turns that it makes of a :class:`Setting`.
+A schedule is a dataflow graph: a turn depends only on the turns that it reads and on its agent's memory. Each way of
+interacting is a module with one :class:`Interaction`, which defines its fields in a specification, their checks, and
+the turns that it makes from a :class:`Setting`.
 """
 
 from __future__ import annotations

@@ -22,9 +22,10 @@ class BoundedConfidenceDyads(OpinionInteraction):
     Each step draws an ordered pair (speaker, listener) as random dyads do. With ``choose: drawn`` they meet if their
     opinions are no further apart than `confidence`; otherwise the step passes without a turn. With ``choose: near`` the
     listener reads an agent drawn uniformly among those it hears within `confidence`; if there are none, the step
-    passes. An opinion is the last measured one, the assigned one until then. An agent without one is, as a speaker, at
-    the mean distance of the other agents that the listener hears; as a listener it is near every agent. The filter is
-    that of Deffuant et al. 2000 (doi:10.1142/S0219525900000078); the listener's reaction is that of its chat model.
+    passes. An agent's opinion is its last measured one or, before any measurement, its assigned one. A speaker without
+    an opinion counts as being at the mean distance of the other agents that the listener hears; a listener without one
+    is near every agent. The filter is that of Deffuant et al. 2000 (doi:10.1142/S0219525900000078); the listener's chat
+    model determines its reaction.
     """
 
     confidence: float = Field(ge=0)
@@ -67,5 +68,5 @@ class BoundedConfidenceDyads(OpinionInteraction):
         return np.asarray(distance < self.confidence if self.strict else distance <= self.confidence)
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """The turns if all drawn pairs meet: as many as there can be."""
+        """The turns if all drawn pairs meet, which is the maximum."""
         return dyads_of(self._pairs(setting, np.random.default_rng(setting.seed)))

@@ -18,11 +18,11 @@ class Broadcast(PostsInteraction):
     """
 
     def turns_a_step(self, size: int) -> int:
-        """As many as agents on the complete network; a post and about one review on others."""
+        """The number of agents on the complete network; a post and about one review on others."""
         return size if self.network.kind == "complete" else 1
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """In each step a ``write``, then one ``review`` of each listener in ascending order."""
+        """In each step, a ``write``, then a ``review`` by each listener in ascending order."""
         neighbours, index = setting.neighbours, 0
         speakers = setting.rng.choice(neighbours.can_speak, self.steps_for(setting.size))
         for step, speaker in enumerate(speakers.tolist(), 1):

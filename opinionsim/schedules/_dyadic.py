@@ -1,4 +1,4 @@
-"""Random dyads: one agent writes, another reads."""
+"""Random dyads, in which one agent writes and another reads."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def dyad_turns(index: int, step: int, speaker: int, listener: int) -> tuple[Turn
 
 
 def dyads_of(pairs: Iterable[Sequence[int]]) -> Iterator[Turn]:
-    """The turns of one dyad (speaker, listener) a step: index 2(t-1) writes and 2(t-1)+1 reviews in step t."""
+    """The turns of one dyad (speaker, listener) per step: index 2(t-1) writes and 2(t-1)+1 reviews in step t."""
     for t, (speaker, listener) in enumerate(pairs):
         yield from dyad_turns(2 * t, t + 1, speaker, listener)
 
 
 def drawn_listeners(n_agents: int, steps: int, rng: np.random.Generator) -> list[int]:
-    """The listeners that :class:`Dyads` draws on the complete network with the same generator.
+    """Draw the listeners that :class:`Dyads` draws on the complete network with the same generator.
 
-    An interaction without a speaker that draws its agents so lets in each step of a block report whoever reports in the
-    random dyads that it is compared with. A single agent reports in every step.
+    If an interaction without speakers draws its agents in this way, the same agent reports in each step of a block as
+    in the random dyads that it is compared with. A single agent reports in every step.
     """
     if n_agents == 1:
         return [0] * steps
@@ -47,12 +47,12 @@ class Dyads(PostsInteraction):
     """
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """A ``write`` and a ``review`` a step."""
+        """A ``write`` and a ``review`` per step."""
         return dyads_of(setting.neighbours.draw_pairs(self.steps_for(setting.size), setting.rng).tolist())
 
 
 class GivenDyads(Schedule):
-    """Dyads of given pairs in the place of drawn ones.
+    """Dyads of given pairs instead of drawn ones.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class GivenDyads(Schedule):
             raise SpecError(f"pairs: in step {t + 1} agent {speaker} cannot speak to agent {listener} on this network")
 
     def turns(self) -> Iterator[Turn]:
-        """A ``write`` and a ``review`` a step."""
+        """A ``write`` and a ``review`` per step."""
         return dyads_of(self._pairs.tolist())
 
 

@@ -1,4 +1,4 @@
-"""The acts of the dyadic family, which several schedules declare."""
+"""Acts of the dyadic family, which several schedules declare."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _table(file: Path) -> dict[str, dict[str, str]]:
 
 
 def asked_of_persons(file: Path) -> dict[str, str]:
-    """What persons at seats are asked in the place of templates of models: templates too, by name.
+    """Templates for people at seats, which replace those for models, by name.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ ASKED = asked_of_persons(_HERE)
 
 
 def act(name: str, kind: str, *, asked: Mapping[str, str] = ASKED, **how: Any) -> ActSpec:
-    """An act whose template has its name, for models and for persons, who are `asked` in the text of that name.
+    """Make an act whose template has its name, for models and for people, for whom `asked` has the text of that name.
 
     `how` has further fields of the :class:`ActSpec`.
     """

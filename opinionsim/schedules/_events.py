@@ -1,4 +1,4 @@
-"""Events around any schedule whose turns are known: messages, zealots, media, and agents that come and go."""
+"""Events around any schedule with known turns: messages, zealots, media, and agents that join or leave."""
 
 from __future__ import annotations
 
@@ -37,23 +37,24 @@ class Event:
     Attributes
     ----------
     kind : str
-        ``message`` is shown once, at the beginning of its step. A ``zealot`` is asked nothing while it lasts: whoever
-        would read a turn of it reads its text instead. ``media`` are shown beside the messages of a turn, with a
-        probability. An agent is absent from the step in which it is to ``leave``, or before the one in which it is
-        to ``join``. A change of ``ties`` does nothing here: the schedule has it already (:func:`with_phases`).
+        A ``message`` is shown once, at the beginning of its step. A ``zealot`` makes no calls while it lasts; agents
+        that would read a turn of it read its text instead. ``media`` are shown with a given probability in addition to
+        the messages of a turn. An agent is absent from the step in which it leaves (``leave``), or before the step in
+        which it joins (``join``). A change of ``ties`` has no effect here because the schedule already includes it
+        (:func:`with_phases`).
     step : int
         First step, from 1.
     agents : tuple of int
-        Agents that are shown something, post the text, leave or join.
+        Agents that see the message, post the text, leave or join.
     texts : tuple of str
-        Texts of a message, shown together in order; of a zealot or of media, of which each use takes the next one and
-        begins anew after the last. Empty where somebody leaves or joins.
+        Texts of a message, shown together in order; or texts of a zealot or of media, of which each use takes the next
+        one and starts again after the last. Empty if agents leave or join.
     until : int or None
         Last step of a zealot or of media; None for the end.
     probability : float
-        Probability in [0, 1] that a turn which reads is shown the media.
+        Probability in [0, 1] that a reading turn shows the media.
     seed : int
-        Seed of the coins of media: one for each turn of the schedule, whether or not it is shown anything.
+        Seed of the random draws for media: one draw for each turn of the schedule, even if it shows nothing.
     """
 
     kind: EventKind
@@ -65,7 +66,7 @@ class Event:
     seed: int = 0
 
     def lasts(self, step: int) -> bool:
-        """Whether a zealot or media are there in a step."""
+        """Whether a zealot or media are active in a step."""
         return self.step <= step and (self.until is None or step <= self.until)
 
 
@@ -80,17 +81,17 @@ def _responds(act: ActSpec) -> bool:
 
 
 def takes_reviews(acts: Mapping[str, ActSpec]) -> bool:
-    """Whether agents can be shown a message in a turn of its own: they review posts, or remember their reports."""
+    """Whether agents can see a message in a separate turn, because they review posts or remember their reports."""
     return REVIEW.name in acts or any(map(_remembered_report, acts.values()))
 
 
 def takes_reads(acts: Mapping[str, ActSpec]) -> bool:
-    """Whether agents can be shown a message beside others: they review posts, or respond to one another."""
+    """Whether agents can see a message together with others, because they review posts or respond to one another."""
     return REVIEW.name in acts or any(map(_responds, acts.values()))
 
 
 def acts_with(acts: Mapping[str, ActSpec], kinds: Iterable[str]) -> Mapping[str, ActSpec]:
-    """The acts of a schedule with events of these kinds: its own, and reviews if messages need them."""
+    """The acts of a schedule with events of these kinds: its acts, and reviews if messages need them."""
     own = [act for act in acts.values() if _remembered_report(act)]
     if REVIEW.name in acts or not own or "message" not in kinds:
         return acts
@@ -100,18 +101,17 @@ def acts_with(acts: Mapping[str, ActSpec], kinds: Iterable[str]) -> Mapping[str,
 def with_events(schedule: AnySchedule, events: Sequence[Event], names: Sequence[str] = ()) -> AnySchedule:
     """A schedule with events.
 
-    The turns of the schedule are drawn as if nothing happened, so that they are the same with other events or none.
-    A turn drops out if its agent is absent or a zealot, or if every message it was to read is of a turn that dropped
-    out. A turn that is left with some of its messages reads those. Off-record questions are asked without the
-    messages instead.
+    The turns of the schedule are drawn without regard to events, so they do not depend on them. A turn drops out if its
+    agent is absent or a zealot, or if every message that it would read comes from a dropped turn. A turn that keeps
+    some of its messages reads those. Off-record questions do not drop out; they are asked without the missing messages.
 
     Parameters
     ----------
     schedule : StaticSchedule
-        Any schedule whose turns are known beforehand, probes included.
+        Any schedule whose turns are known beforehand, including probes.
     events : sequence of Event
-        The events. Their messages are the externals ``event-0``, ``event-1``, ... by place in this sequence; of
-        several texts ``event-0.0``, ``event-0.1``, ...; what a zealot posts has its number added, as in
+        The events. Their messages are the externals ``event-0``, ``event-1``, ... by place in this sequence; several
+        texts are ``event-0.0``, ``event-0.1``, ...; posts of a zealot have the agent's number added, as in
         ``event-0-agent-3``.
     names : sequence of str
         Names of the participants, for messages of zealots; default none.
@@ -119,8 +119,8 @@ def with_events(schedule: AnySchedule, events: Sequence[Event], names: Sequence[
     Returns
     -------
     StaticSchedule
-        The schedule itself if there are no events. A message is reviewed in a turn of its own before the others of
-        its step if agents review or remember reports; otherwise each agent reads it in its next turn that reads.
+        The schedule itself if there are no events. If agents review or remember reports, they review a message in a
+        separate turn before the others of its step; otherwise, each agent reads it in its next reading turn.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from opinionsim.schedules._turns import External, Turn, named
 
 
 def blank_messages(messages: str | tuple[str, ...]) -> Iterator[Conflict]:
-    """Problems of the field `messages`: a text, or the path of a file, without a character in it."""
+    """Problems of the field `messages`: blank texts, or a blank path."""
     if isinstance(messages, str):
         if not messages.strip():
             yield ("messages",), "must not be blank"
@@ -47,14 +47,14 @@ class OutsideInteraction(SteppedInteraction):
         return self.messages
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, missing or blank messages included."""
+        """Problems for a population of `size` agents, including missing or blank messages."""
         if not self.given and self.given != "":
             yield ("messages",), "must have at least 1 entry"
         yield from blank_messages(self.given)
         yield from super().conflicts(size)
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """Identity in which messages enter by content, not by file."""
+        """Identity that includes the content of messages, not their file."""
         fields = super().identity(setting)
         return {**fields, "messages": digest(canonical_json(setting.messages(self.given)))}
 
@@ -76,8 +76,8 @@ class OutsideInteraction(SteppedInteraction):
 class Exposure(OutsideInteraction):
     """In each step, the listener of random dyads or every agent reviews a message from outside.
 
-    Agents are drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent
-    that reviews here in a step is the one that listens there.
+    Agents are drawn uniformly, like the listeners of random dyads on the complete network. In the same block, the agent
+    that reviews in a step is the one that listens in random dyads.
     """
 
     acts = named(REVIEW)
@@ -86,11 +86,11 @@ class Exposure(OutsideInteraction):
     """Whether one random agent or all agents read the message in each step."""
 
     def turns_a_step(self, size: int) -> int:
-        """One, or as many as agents."""
+        """One, or the number of agents."""
         return size if self.readers == "all" else 1
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """One ``review`` a step, or one of each agent."""
+        """One ``review`` per step, or one by each agent."""
         rng, steps = setting.rng, self.steps_for(setting.size)
         drawn = (
             [range(setting.size)] * steps

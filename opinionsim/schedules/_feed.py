@@ -18,14 +18,14 @@ from opinionsim.schedules._turns import Outcomes, Turn
 class Feed(OpinionInteraction):
     """In each step, a random reader reviews several posts that are ranked for it, and then writes one.
 
-    Before the first step (step 0) every agent writes a post. In each step a reader i is drawn uniformly among the
-    agents that hear somebody. It is shown the latest post of up to `posts` of the agents it hears, the highest ranked
-    first, in one ``review``, and then writes a post of its own, which takes the place of its last one. With
-    ``ranking: similarity`` the authors come in the order of successive draws without replacement, each with
-    probability proportional to exp(-strength * |o_i - o_j|) among the authors j that are left (Plackett-Luce; drawn
-    as Gumbel maxima), where o is an agent's last measured opinion from a step before, the assigned one until then; an
-    agent without one is at the mean distance of the other authors. With ``recency`` posts of step 0 come in random
-    order. A post that is still its author's latest may be shown to a reader again.
+    Before the first step (step 0) every agent writes a post. In each step, a reader i is drawn uniformly among the
+    agents that hear another agent. In one ``review``, it sees the latest posts of up to `posts` of the agents it hears,
+    the highest ranked first. It then writes a post, which replaces its last one. With ``ranking: similarity`` the
+    authors come in the order of successive draws without replacement, each with probability proportional to
+    exp(-strength * |o_i - o_j|) among the authors j that are left (Plackett-Luce; drawn as Gumbel maxima), where o is
+    an agent's last opinion measured in an earlier step or, before any measurement, its assigned one. An agent without
+    an opinion counts as being at the mean distance of the other authors. With ``recency``, posts of step 0 come in
+    random order. A reader may see a post again if it is still its author's latest.
     """
 
     posts: int = Field(3, ge=1, le=MAX_SIZE)
@@ -42,7 +42,7 @@ class Feed(OpinionInteraction):
         return super().needs if self.ranking == "similarity" else ()
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """A post of every agent; then a ``review`` of several posts and a ``write`` of the same agent a step."""
+        """A post by every agent; then, per step, a ``review`` of several posts and a ``write`` by the same agent."""
         rng, n = np.random.default_rng(setting.seed), setting.size
         readers = self._readers(setting, rng)
         opinions = KnownOpinions(setting.assigned, outcomes)
@@ -79,7 +79,7 @@ class Feed(OpinionInteraction):
         return Turn(index, step, reader, "review", reads), Turn(index + 1, step, reader, "write")
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """The turns of the drawn readers, each shown the posts of the first agents it hears."""
+        """The turns of the drawn readers, each reading the posts of the first agents it hears."""
         n = setting.size
         yield from self._first_posts(n)
         latest = np.arange(n)

@@ -12,15 +12,16 @@ from opinionsim.schedules._turns import Turn, named
 
 @part("interaction", name="independent")
 class IndependentReports(ReportsInteraction):
-    """Control without interaction: agents give every report as if it were the first.
+    """Control without interaction, in which agents give every report as if it were their first.
 
-    The no-interaction control as Chuang et al. 2023 write it; with one bare agent, their no-role-play control (A12).
+    The no-interaction control as Chuang et al. 2023 describe it; with one bare agent, it is their no-role-play control
+    (A12).
     """
 
     acts = named(REPORT_ONCE)
     played_by = ("chat models",)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """One ``report-once`` an agent in each step."""
+        """One ``report-once`` per agent in each step."""
         for index in range(self.reports * setting.size):
             yield Turn(index, index // setting.size + 1, index % setting.size, "report-once")

@@ -1,4 +1,4 @@
-"""Ways of interacting: their fields in a specification, and the turns they make of a run's settings."""
+"""Interactions: their fields in a specification, and the turns that they make from a run's settings."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class Setting:
     names : sequence of str, length N
         Names of participants; by default none.
     replicate : int
-        Number of the replicate, from 0; orders that are balanced over replicates follow it.
+        Number of the replicate, from 0; orders balanced over replicates depend on it.
     given : mapping of int to str
-        Texts of participants that were written beforehand; by default none.
+        Texts of participants written beforehand; by default none.
     position : str
         The position statement: the claim that opinions are about; empty if there is none.
     question : str
@@ -82,14 +82,14 @@ class Setting:
     block : str
         Name of the set of runs that share random draws; empty outside experiments.
     questioned : bool
-        Whether participants are asked anything after the last step.
+        Whether participants answer questions after the last step.
     questions : sequence of (str, int, int)
         Off-record questions of measurement: the act, and how often it comes before the first step and after the last;
         only for interactions that place them themselves.
     seats : frozenset of int
         Participants who are people; by default none.
     read : sequence of (int, int, sequence of str)
-        What :meth:`Interaction.takes` took over from other runs; by default nothing.
+        Texts that :meth:`Interaction.takes` copied from other runs; by default none.
     record : sequence
         For a record of people: step, agent, kind and reads of each turn, then outside messages by name.
 
@@ -182,7 +182,7 @@ class Setting:
         Raises
         ------
         SpecError
-            If nobody can speak to anybody.
+            If no agent can speak to another.
         """
         return Neighbours(self.size if self.network is None else self.network)
 
@@ -216,23 +216,23 @@ class Interaction(KindModel):
     every_report: ClassVar[bool] = False
     """Whether all reports of an agent count in tables, because none depends on another; otherwise its last."""
     recorded: ClassVar[bool] = False
-    """Whether its turns are those of a record of people, who are asked nothing."""
+    """Whether its turns come from a record of people and make no calls."""
     native: ClassVar[bool] = False
     """Whether agents meet as a classic model defines, without a schedule of turns."""
     member_name: ClassVar[str] = "Agent {index}"
     """Name of a member of a cast without one; {index} is its number from 0, {number} from 1."""
     moderated: ClassVar[Labelling] = "numbered"
-    """How answers are introduced to a moderator."""
+    """How prompts introduce answers to a moderator."""
     takes_texts: ClassVar[bool] = False
-    """Whether texts that were written beforehand can stand for participants."""
+    """Whether texts written beforehand can replace participants."""
     needs_task: ClassVar[bool] = True
-    """Whether agents need a topic or a task; otherwise its fields say what they are asked."""
+    """Whether agents need a topic or a task; otherwise, the fields of the interaction define the questions."""
     places_questions: ClassVar[bool] = False
-    """Whether it has the off-record questions of measurement among its own turns, where they belong."""
+    """Whether it places the off-record questions of measurement among its own turns."""
 
     @property
     def shows(self) -> bool:
-        """Whether agents ever read messages of others, for which something else could be substituted."""
+        """Whether agents ever read messages of others, which other texts could replace."""
         return True
 
     @property
@@ -257,7 +257,7 @@ class Interaction(KindModel):
         return list(dict.fromkeys([*states, PROBE.kind, SELF_REPORT.kind, *may]))
 
     prompts: ClassVar[str] = "default"
-    """Prompt pack that words its acts, where a specification names none."""
+    """Prompt pack for its acts if a specification names none."""
     length_field: ClassVar[str] = "kind"
     """The field that says how long it takes."""
 
@@ -280,12 +280,12 @@ class Interaction(KindModel):
     names_steps: ClassVar[bool] = True
     """Whether errors about a turn name its step."""
     reads_earlier: ClassVar[bool] = False
-    """Whether turns read those of earlier steps, so that a change of ties cannot part them."""
+    """Whether turns read turns of earlier steps, which a change of ties must not separate."""
 
     yoked: ClassVar[bool] = False
     """Whether agents read what their counterparts read in the runs of its source."""
     stands_in: ClassVar[bool] = False
-    """Whether each agent stands in the place of a person on record, with its attributes and first opinion."""
+    """Whether each agent plays a recorded person, with that person's attributes and first opinion."""
     when_alone: ClassVar[str] = "keep"
     """Treatment of agents of a classic model that have no partner: `keep` or `error`."""
 
@@ -327,11 +327,11 @@ class Interaction(KindModel):
         return range(n)
 
     def counterparts(self, replicate: int, n: int) -> Sequence[int]:
-        """The replicates of each of its sources, of `n`, that a replicate takes something over from."""
+        """The replicates, out of `n`, of each source from which a replicate copies texts."""
         return (replicate,)
 
     def takes(self, size: int, runs: Sequence[Mapping[int, Text]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """Steps, agents and texts, as it means them, that it takes over from the texts of its sources' runs by turn."""
+        """Steps, agents and texts, in its own numbering, that it copies from its sources' runs."""
         yield from ()
 
     @property
@@ -340,19 +340,19 @@ class Interaction(KindModel):
         return None
 
     def notes(self, size: int, replicates: int) -> Iterator[str]:
-        """Sentences about anything that a reader of the specification may not expect."""
+        """Sentences about anything that may surprise a reader of the specification."""
         yield from ()
 
     methods: ClassVar[Sequence[str]] = ()
-    """Sentences of a report on how it was done, and, where no stance is measured, on what means are over."""
+    """Sentences for a report on the method and, if no stance is measured, on the basis of means."""
     tables: ClassVar[tuple[str, ...]] = ()
     """Further tables of its experiments, by name."""
     frames: ClassVar[tuple[str, ...]] = ()
-    """Further frames that an archive needs to make its tables again."""
+    """Further frames that an archive needs to reproduce its tables."""
     figures: ClassVar[tuple[str, ...]] = ()
     """Further figures of its experiments, by name."""
     record: ClassVar[str] = ""
-    """What a run is beyond its turns: a part of kind `record`, whose JSON values the page of a run shows."""
+    """Further details of a run: a part of kind `record`, whose JSON values the page of a run shows."""
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -409,9 +409,9 @@ class Interaction(KindModel):
         """
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """Part of a run's identity, as JSON values: fields that differ from their defaults, files by content.
+        """Part of a run's identity, as JSON values: fields that differ from their defaults, and contents of files.
 
-        The network is left out, because it enters the identity separately.
+        The network is not included here because it enters the identity separately.
         """
         return {**self.stated("steps", "exposures", "network"), "steps": self.steps_for(setting.size)}
 
@@ -529,7 +529,7 @@ class SteppedInteraction(Interaction):
         return self.steps if self.steps is not None else round((self.exposures or 0.0) * size)
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, exposures that give no step included."""
+        """Problems for a population of `size` agents, including exposures that give no step."""
         if self.exposures is not None and self.steps_for(size) == 0:
             yield (
                 ("exposures",),
@@ -554,7 +554,7 @@ class NetworkedInteraction(SteppedInteraction):
 
 
 class ReportsInteraction(Interaction):
-    """Base of interactions in which every agent gives a number of reports, none of which depends on another."""
+    """Base of interactions in which every agent gives a number of independent reports."""
 
     every_report = True
     length_field = "reports"
@@ -577,7 +577,7 @@ class ReportsInteraction(Interaction):
 
 
 class AskedOnce(Interaction):
-    """Base of interactions in which every agent is asked once, by the one act that there is."""
+    """Base of interactions with a single act, in which every agent is asked once."""
 
     played_by = ("chat models",)
 

@@ -1,4 +1,4 @@
-"""A moderator behind any schedule: it reads all answers once they are given."""
+"""A moderator after any schedule, who reads all answers at the end."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _VERDICT = re.compile(r"^\W*verdict\W+(accepted|rejected|undecided)\b", re.IGNOR
 
 
 def read_verdict(call: str, text: str, received: tuple[Message, ...]) -> Verdict:
-    """The verdict that a moderator's text states in a line of its own.
+    """Read the verdict from a separate line of a moderator's text.
 
     Raises
     ------
     Rejected
-        If the text states none, or several that differ.
+        If the text states no verdict, or several different ones.
     """
     found: set[Any] = {each.lower() for each in _VERDICT.findall(text)}
     if len(found) != 1:
@@ -73,7 +73,7 @@ class _Moderated(Wrapped):
 
 
 def with_moderator(schedule: AnySchedule, *, automatic: ActSpec | None = None, decides: bool = False) -> AnySchedule:
-    """A schedule with a moderator, who reads what all participants said to others once all turns are over.
+    """Add a moderator to a schedule, who reads everything that participants said to others after all turns.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def automatic_instructions(marker: str) -> ActSpec:
     Parameters
     ----------
     marker : str
-        Words with which the reply must begin, whatever their case and spacing; a few words of courtesy may go before.
+        Words with which the reply must begin, in any case and spacing; a few polite words may come before them.
     """
     signs = re.findall(r"\w+|[^\w\s]", marker)
     courtesy, spelled = r"\s*(?:[^\n:]{1,60}[!.,\n]\s*)?\W*", r"\s*".join(map(re.escape, signs))

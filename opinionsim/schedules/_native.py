@@ -26,7 +26,7 @@ class NativeInteraction(NetworkedInteraction):
         return self.isolates
 
     def steps_for(self, size: int) -> int:
-        """Steps T: sweeps of one elementary update an agent, so that one exposure is one sweep."""
+        """Steps T: sweeps of one elementary update per agent, so one exposure is one sweep."""
         return self.steps if self.steps is not None else round(self.exposures or 0.0)
 
     def turns_a_step(self, size: int) -> int:

@@ -16,8 +16,8 @@ from opinionsim.schedules._turns import ActSpec, Turn, named
 class NoRolePlayInteraction(IndependentReports):
     """Control: the bare chat model reports without playing a person.
 
-    Chuang et al. 2024 write that reports are independent, and ran one conversation of as many reports as there are
-    steps (A12): `population.size: 1`, `reports: 100` and `conversation: true`.
+    Chuang et al. 2024 write that reports are independent, but they ran one conversation with one report per step (A12):
+    `population.size: 1`, `reports: 100` and `conversation: true`.
     """
 
     role_play = False
@@ -37,6 +37,6 @@ class NoRolePlayInteraction(IndependentReports):
         return named(REPORT if self.conversation else REPORT_ONCE)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """One report an agent in each step."""
+        """One report per agent in each step."""
         (act,) = self.acts
         return (replace(turn, act=act) for turn in super().turns(setting))

@@ -11,9 +11,9 @@ from opinionsim.schedules._turns import Outcomes
 
 
 class KnownOpinions:
-    """Known opinions of agents: the last measured opinion of each, the assigned one until then.
+    """Known opinions of agents: each agent's last measured opinion or, before any measurement, its assigned one.
 
-    A measurement is awaited only when it is needed, so that turns of unrelated agents run side by side.
+    Measurements are awaited only when needed, so turns of unrelated agents run in parallel.
     """
 
     def __init__(self, assigned: np.ndarray, outcomes: Outcomes) -> None:
@@ -22,7 +22,7 @@ class KnownOpinions:
         self._unread: dict[int, list[int]] = {}
 
     def expect(self, agent: int, review: int) -> None:
-        """Note a turn of the agent whose text will be measured."""
+        """Record a turn of the agent whose text will be measured."""
         self._unread.setdefault(agent, []).append(review)
 
     async def _update(self, agents: Sequence[int]) -> None:
@@ -33,7 +33,7 @@ class KnownOpinions:
                     self._last[agent] = measured
 
     async def distances(self, agent: int, others: np.ndarray) -> np.ndarray:
-        """Distances of `others`, shape (m,), from `agent`; an unknown one is the mean of the known ones, or 0."""
+        """Distances of `others`, shape (m,), from `agent`. Unknown distances equal the mean of the known ones, or 0."""
         await self._update((agent, *others.tolist()))
         found = np.abs(self._last[others] - self._last[agent])
         known = ~np.isnan(found)

@@ -1,4 +1,4 @@
-"""The control in which posts are about something else."""
+"""Control in which posts are off topic."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from opinionsim.schedules._turns import External, Turn
 class Placebo(OutsideInteraction, Dyads):
     """Control: random dyads in which listeners read an off-topic post instead of the speaker's post.
 
-    Pairs, turns and what agents write are those of `dyadic` in the same block. The speaker writes its post, which
-    nobody reads; the listener reviews one from outside, as a stranger's.
+    Pairs, turns and the agents' posts are those of `dyadic` in the same block. No agent reads the speaker's post;
+    instead, the listener reviews a post from outside that the prompt presents as a stranger's.
     """
 
     messages: str | tuple[str, ...] | None = None  # type: ignore[assignment]
@@ -33,7 +33,7 @@ class Placebo(OutsideInteraction, Dyads):
         return tuple(Path(__file__).with_name("off_topic.txt").read_text(encoding="utf-8").splitlines())
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """A ``write`` and a ``review`` a step; nobody is shown a post twice before it has been shown all of them."""
+        """A ``write`` and a ``review`` per step. An agent sees all posts once before it sees any of them again."""
         # A stream of their own, so that the pairs stay those of dyads.
         rng, names = setting.stream("placebo"), list(self.externals(setting))
         unread: dict[int, list[str]] = {}

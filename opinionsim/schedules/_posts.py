@@ -10,12 +10,12 @@ from opinionsim.schedules._turns import named
 class PostsInteraction(NetworkedInteraction):
     """Base of interactions in which agents write posts, and review posts of others.
 
-    A post that is refused or empty is received by nobody. Who is heard then depends on who refuses, and so do the
-    opinions that are measured, even if nobody is influenced: see docs/missing.md.
+    No agent receives a refused or empty post. Refusals therefore change which agents are heard, and so the measured
+    opinions, even without any influence; see docs/missing.md.
     """
 
     acts = named(WRITE, REVIEW)
 
     def check(self, setting: Setting) -> None:
-        """Refuse a network on which nobody can speak to anybody."""
+        """Refuse a network on which no agent can speak to another."""
         _ = setting.neighbours

@@ -154,7 +154,7 @@ class _ProbedAdaptive(_Probed):
 
 
 def stated_on(schedule: AnySchedule, scale: OpinionScale) -> AnySchedule:
-    """The schedule, whose self-reports name a point of a scale; persons choose one of its labels."""
+    """Return the schedule with self-reports that name a point of a scale; people choose one of its labels."""
     if SELF_REPORT.name in schedule.acts:
         read: dict[str, Any] = {"parse": partial(read_closed, scale), "written": take_as_is, "after": "none"}
         form = Form("choice", scale.labels)
@@ -172,7 +172,7 @@ def with_probes(
     act: Literal["probe", "self-report"] = "probe",
     every: int | None = None,
 ) -> AnySchedule:
-    """A schedule with off-record questions to every agent before the first, after the last, and between steps.
+    """Add off-record questions to every agent before the first step, after the last, and between steps.
 
     Parameters
     ----------
@@ -183,12 +183,12 @@ def with_probes(
     act : {"probe", "self-report"}
         Whether agents answer in their own words or with a point of the scale.
     every : int, optional
-        One question to each agent after every so many steps but the last; default none.
+        Number of steps between further questions to each agent, which are not asked after the last step; default none.
 
     Returns
     -------
     StaticSchedule or AdaptiveSchedule
-        A schedule of the same kind. The questions enter no memory, so they do not change the turns in between.
+        A schedule of the same kind. Agents do not remember the questions, so they do not change the turns in between.
     """
     if before < 0 or after < 0:
         raise SpecError(

@@ -1,4 +1,4 @@
-"""The ways of interacting of people on record, and of agents in their places."""
+"""Interactions of recorded people, and of agents in their places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RecordedPeople(Interaction):
     """What people said and rated, imported from a table. No calls are made.
 
     :func:`opinionsim.import_panel` writes its fields. A run is one unit of the table, a person or a group, on one
-    topic; the number of its replicate is that of the unit, so that all runs of a unit are one block.
+    topic; the number of its replicate equals that of the unit, so all runs of a unit form one block.
     """
 
     acts = named(
@@ -70,15 +70,15 @@ class RecordedPeople(Interaction):
         return self.steps
 
     def identity(self, setting: Setting) -> dict[str, Any]:
-        """Part of a run's identity: the record by its content, and the conditions."""
+        """Part of a run's identity: the content of the record, and the conditions."""
         return {"kind": self.kind, "content": self.content, "conditions": self.conditions}
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
-        """What people read that no participant wrote."""
+        """Messages that people read but no participant wrote."""
         return setting.record[1] if setting.record else {}
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """The turns on record; none before the record is there."""
+        """The recorded turns; none if there is no record yet."""
         for index, (step, agent, kind, reads) in enumerate(setting.record[0] if setting.record else ()):
             yield Turn(index, step, agent, kind, tuple(External(ref) if isinstance(ref, str) else ref for ref in reads))
 
@@ -87,8 +87,8 @@ class RecordedPeople(Interaction):
 class Twins(Yoked):
     """An agent plays each recorded person: it reads what the person read and then states its belief.
 
-    The agent has the attributes and the first opinion of its person. It reads all that the person read between two
-    ratings at once, in the same order; where that is nothing, it is only asked.
+    The agent has the attributes and the first opinion of its person. It reads everything that the person read between
+    two ratings at once, in the same order. If the person read nothing, the twin only answers the question.
     """
 
     acts = named(REVIEW, REPORT)
@@ -102,6 +102,6 @@ class Twins(Yoked):
         return (replicate,)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """A ``review``, or a ``report`` where nothing was read, for each rating but the first of a person."""
+        """A ``review`` for each rating of a person except the first, or a ``report`` if the person read nothing."""
         for turn in super().turns(setting):
             yield turn if turn.reads else Turn(turn.index, turn.step, turn.agent, REPORT.name)

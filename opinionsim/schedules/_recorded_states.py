@@ -1,4 +1,4 @@
-"""The schedule of recorded states: every agent states its opinion at given steps."""
+"""Schedule of recorded states, in which every agent states its opinion at given steps."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Snapshots(Schedule):
         self._moments = tuple(moments)
 
     def turns(self) -> Iterator[Turn]:
-        """One ``report-once`` an agent at each moment."""
+        """One ``report-once`` per agent at each moment."""
         for place, step in enumerate(self._moments):
             for agent in range(self.n_agents):
                 yield Turn(place * self.n_agents + agent, step, agent, "report-once")

@@ -15,9 +15,9 @@ from opinionsim.schedules._turns import Turn, named
 class RememberedReports(SteppedInteraction):
     """Control without interaction: in each step, the listener of random dyads reports and remembers its report.
 
-    The no-interaction control as Chuang et al. 2024 ran it (A12): reports of an agent are not independent. Agents are
-    drawn uniformly, as the listeners of random dyads on the complete network: in the same block, the agent that reports
-    here in a step is the one that listens there.
+    The no-interaction control as Chuang et al. 2024 ran it (A12), in which an agent's reports are not independent.
+    Agents are drawn uniformly, like the listeners of random dyads on the complete network. In the same block, the agent
+    that reports in a step is the one that listens in random dyads.
     """
 
     acts = named(REPORT)

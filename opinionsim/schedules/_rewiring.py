@@ -1,4 +1,4 @@
-"""Dyads on a network whose ties move away from disagreement."""
+"""Dyads on a network in which agents drop ties to those they disagree with."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from opinionsim.schedules._turns import Outcomes, TieChange, Turn
 class RewiringDyads(OpinionInteraction):
     """Dyads in which a listener may unfollow a speaker that it disagrees with, and follow another agent.
 
-    Each step draws a tie uniformly, and with it a listener and a speaker it follows, as random dyads do. If
-    their opinions are further apart than `tolerance`, then with probability `rewire` the listener unfollows the
-    speaker and follows another agent instead, and nobody writes; otherwise, and where there is no other agent to
-    follow, they meet. An opinion is the last measured one, the assigned one until then; an agent without one is at the
-    mean distance of the other agents considered, and as a listener near every agent. Rewiring to a random
-    agent is as in Kozma & Barrat 2008 (doi:10.1103/PhysRevE.77.016102), to a like-minded one as in Holme & Newman 2006
-    (doi:10.1103/PhysRevE.74.056108); the listener's reaction to a post is that of its chat model.
+    Each step draws a tie uniformly, and with it a listener and a speaker it follows, as random dyads do. If their
+    opinions are further apart than `tolerance`, then with probability `rewire` the listener unfollows the speaker and
+    follows another agent instead, and no agent writes. Otherwise, or if there is no other agent to follow, they meet.
+    An agent's opinion is its last measured one or, before any measurement, its assigned one. An agent without an
+    opinion counts as being at the mean distance of the other agents considered and, as a listener, near every agent.
+    Rewiring to a random agent is as in Kozma & Barrat 2008 (doi:10.1103/PhysRevE.77.016102), to a like-minded one as in
+    Holme & Newman 2006 (doi:10.1103/PhysRevE.74.056108); the listener's chat model determines its reaction to a post.
 
-    The number of ties never changes; no agent is ever tied to itself, or twice to the same agent. In a directed network
-    each agent goes on following the same number of agents. In an undirected one a tie moves in both directions.
+    The number of ties never changes; no agent is ever tied to itself, or twice to the same agent. In a directed
+    network, each agent always follows the same number of agents. In an undirected network, a tie moves in both
+    directions.
     """
 
     tolerance: float = Field(ge=0)
@@ -41,13 +42,13 @@ class RewiringDyads(OpinionInteraction):
     follows."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, a complete network included."""
+        """Problems for a population of `size` agents, including a complete network."""
         if self.network.kind == "complete":
             yield ("network",), "'complete' leaves nobody else to follow; give a network with fewer ties"
         yield from super().conflicts(size)
 
     def check(self, setting: Setting) -> None:
-        """Refuse a network on which nobody can speak, or all to all."""
+        """Refuse a network on which no agent can speak, and a complete one."""
         super().check(setting)
         joined, n = setting.network, setting.size
         if self.network.kind == "complete" if joined is None else len(joined.speakers) == n * (n - 1):
@@ -67,7 +68,7 @@ class RewiringDyads(OpinionInteraction):
         return ties, [(number // ways, number % ways == 1) for number in numbers]
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | TieChange]:
-        """Two turns for a pair that meets, a change for a tie that moves."""
+        """Two turns for a pair that meets, and a change for a tie that moves."""
         rng, neighbours, steps = np.random.default_rng(setting.seed), setting.neighbours, self.steps_for(setting.size)
         ties, drawn = self._drawn(setting, rng)
         choosy, uniforms = (rng.random(steps) < self.rewire).tolist(), rng.random(steps).tolist()
@@ -111,6 +112,6 @@ class RewiringDyads(OpinionInteraction):
         return int(fitting[int(uniform * len(fitting))]) if len(fitting) else None
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """The turns if no drawn tie moves: as many as there can be."""
+        """The turns if no drawn tie moves, which is the maximum."""
         ties, drawn = self._drawn(setting, np.random.default_rng(setting.seed))
         return dyads_of(ties[tie][::-1] if turned else ties[tie] for tie, turned in drawn)

@@ -1,4 +1,4 @@
-"""A moderated room: models and people discuss a topic, a moderator leads, an analyzer keeps the argument in view."""
+"""A moderated room: models and people discuss a topic, a moderator leads, and an analyzer tracks the argument."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def _speakers(reader: int | None) -> str:
 class RoomInteraction(Interaction):
     """A moderated discussion between models and people at seats (ArgsBase, Turkstra et al. 2026; C1-C7).
 
-    The moderator opens, remarks on what is said and proposes the next speaker; rules that hold whatever it proposes are
-    kept in code. An analyzer reads along and says nothing. Any number of models and people take part, none included.
+    The moderator opens the discussion, comments on it and proposes the next speaker. The code enforces rules that apply
+    regardless of its proposals. An analyzer reads along and does not speak. Any number of models and people can take
+    part, including none.
     """
 
     played_by = ("chat models",)
@@ -87,12 +88,12 @@ class RoomInteraction(Interaction):
 
     @property
     def needs_task(self) -> bool:  # type: ignore[override]
-        """Whether a topic or task is needed; not where a person proposes it."""
+        """Whether the room needs a topic or task; it does not if a person proposes the topic."""
         return self.topic == "given"
 
     @property
     def needs_memory(self) -> bool:
-        """Whether speakers are shown only what is new to them."""
+        """Whether speakers see only what is new to them."""
         return self.remember
 
     @property
@@ -119,15 +120,15 @@ class RoomInteraction(Interaction):
         return {name: (LIKERT, frozenset({acts.QUESTIONNAIRE.kind})) for name in rated}
 
     def steps_for(self, size: int) -> int:
-        """Steps T: the most speaker turns."""
+        """Steps T: the maximum number of speaker turns."""
         return self.steps
 
     def turns_a_step(self, size: int) -> int:
-        """A signal, a pause and a report of each participant, a vote, a remark, an analysis and a speech."""
+        """A signal, a pause and a report by each participant, a vote, a remark, an analysis and a speech."""
         return 4 * size + 3
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems between fields, or with them for `size` speakers."""
+        """Conflicts between fields, or problems for `size` speakers."""
         if self.unheard is not None and self.unheard < size - 1:
             yield ("unheard",), f"{size} speakers cannot all be heard in {self.unheard} turns; give {size - 1} or more"
         for field in ("last_n", "token_budget"):
@@ -139,7 +140,7 @@ class RoomInteraction(Interaction):
         yield from super().conflicts(size)
 
     def check(self, setting: Setting) -> None:
-        """Refuse people who cannot all be heard in time, and what is for people where there are none."""
+        """Refuse a room in which people cannot all speak in time, and fields for people in a room without any."""
         if problem := Floor.problem(setting.size, len(setting.seats), self.every):
             raise SpecError(problem, "interaction.every")
         wanted = {
@@ -155,7 +156,7 @@ class RoomInteraction(Interaction):
                 raise SpecError("needs a person; give a seat to a member of the cast", f"interaction.{field}")
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
-        """Notes to those who take part, on names and on the rules; how the room can end; and the debriefing."""
+        """Notes for participants on names and rules, on how the room can end, and the debriefing."""
         names = self.names(setting)
         found = {
             _DECLARE: "You may declare a resolution or a deadlock in this turn: in the place of the line that begins "
@@ -182,7 +183,7 @@ class RoomInteraction(Interaction):
     # Turns
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
-        """Turns of the room, each once it is known what was said before."""
+        """Turns of the room, each decided once the earlier messages are known."""
         flow, answer = _Course(self, setting).flow(), None
         while (each := flow.send(answer)) is not None:
             answer = None
@@ -192,7 +193,7 @@ class RoomInteraction(Interaction):
                 answer = await asyncio.gather(*map(outcomes.reply, each))
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """The turns of a room in which people want all that they can, and no declared end is agreed on."""
+        """The turns of a room in which people request everything possible and never agree on a declared end."""
         flow, answer, yielded = _Course(self, setting).flow(), None, dict[int, Turn]()
         while (each := flow.send(answer)) is not None:
             answer = None

@@ -95,7 +95,7 @@ def acts_of(told: Mapping[str, str], most: int, *, remember: bool) -> list[ActSp
     most : int
         As for :func:`opinionsim.dialogue.read_analysis`.
     remember : bool
-        Whether speakers remember what they read and said.
+        Whether speakers remember the messages that they read and wrote.
     """
     worded = [
         OPEN_ROOM,

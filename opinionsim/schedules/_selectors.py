@@ -17,13 +17,13 @@ Selector = Callable[[Sequence[str]], int | str]
 
 @runtime_checkable
 class AskingSelector(Protocol):
-    """A selector that asks the agent's model, in a call of its own, ``select``."""
+    """A selector that asks the agent's model in a separate call, ``select``."""
 
     def messages(self, texts: Sequence[str]) -> list[ChatMessage]:
         """The question, with all texts."""
 
     def parse(self, call: str, text: str, received: tuple[Message, ...]) -> int:
-        """The position that the reply names, from 0; raises `Rejected` where it names none."""
+        """The position that the reply names, from 0; raises `Rejected` if it names none."""
 
 
 def selector_of(named: NamedPart) -> Selector | AskingSelector:
@@ -40,7 +40,7 @@ def selector_of(named: NamedPart) -> Selector | AskingSelector:
 
 
 def position(chosen: object, texts: Sequence[str]) -> int:
-    """The position that a selector chose: an index, or one of the texts.
+    """Return the position of a selector's choice, which is an index or one of the texts.
 
     Raises
     ------
@@ -61,12 +61,12 @@ def position(chosen: object, texts: Sequence[str]) -> int:
 
 @part("selector", name="judge")
 class Judge:
-    """Asks the agent's own model which reply is the best, in a call of its own.
+    """Asks the agent's model in a separate call which reply is best.
 
     Parameters
     ----------
     question : str
-        What makes a reply the best.
+        Criterion for the best reply.
     """
 
     def __init__(self, question: str = "Which of these replies is the best?") -> None:
@@ -78,7 +78,7 @@ class Judge:
         return [ChatMessage("user", f"{self.question}\n\n{shown}\n\n{phrases.pick_one(len(texts))}")]
 
     def parse(self, call: str, text: str, received: tuple[Message, ...]) -> int:
-        """The position of the one number in the reply."""
+        """The position given by the single number in the reply."""
         numbers = set(re.findall(r"\d+", text))
         if len(numbers) != 1:
             raise Rejected("the reply must name one number, and no other")
@@ -93,11 +93,11 @@ def first(texts: Sequence[str]) -> int:
 
 @part("selector", name="shortest")
 def shortest(texts: Sequence[str]) -> int:
-    """The reply with the fewest characters; of several, the first."""
+    """Return the position of the reply with the fewest characters, the first of several."""
     return min(range(len(texts)), key=lambda position: len(texts[position]))
 
 
 @part("selector", name="longest")
 def longest(texts: Sequence[str]) -> int:
-    """The reply with the most characters; of several, the first."""
+    """Return the position of the reply with the most characters, the first of several."""
     return max(range(len(texts)), key=lambda position: len(texts[position]))

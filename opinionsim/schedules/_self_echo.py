@@ -1,4 +1,4 @@
-"""The control in which agents read what they wrote themselves."""
+"""Control in which agents read their own posts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from opinionsim.schedules._turns import Turn
 class SelfEcho(Dyads):
     """Control: random dyads in which the listener reads its own last post, presented as a stranger's.
 
-    Pairs are those of `dyadic` in the same block. A listener that has not written yet has nothing to read: it is not
-    asked in that step.
+    Pairs are those of `dyadic` in the same block. A listener that has not written yet has nothing to read and does not
+    act in that step.
     """
 
     reads_earlier = True
@@ -24,7 +24,7 @@ class SelfEcho(Dyads):
     played_by = ("chat models",)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:
-        """A ``write`` and mostly a ``review`` a step."""
+        """A ``write`` and usually a ``review`` per step."""
         written: dict[int, int] = {}
         index = 0
         for turn in super().turns(setting):

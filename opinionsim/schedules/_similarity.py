@@ -19,11 +19,12 @@ from opinionsim.schedules._turns import Outcomes, Turn
 class SimilarityDyads(OpinionInteraction):
     """Dyads in which a listener meets speakers with similar opinions more often.
 
-    In each step a listener i is drawn uniformly among the agents that hear somebody, and a speaker j among
-    those it hears with probability proportional to exp(-strength * d_ij), or to max(d_ij, floor)^-strength with
-    ``form: power``, the algorithmic bias of Sirbu et al. 2019 (doi:10.1371/journal.pone.0213246). d_ij is
-    |o_i - o_j|, where o is an agent's last measured opinion, the assigned one until then; an agent without one is at
-    the mean distance of the other agents heard. The draw for a step awaits only the opinions it needs.
+    In each step, a listener i is drawn uniformly among the agents that hear another agent, and a speaker j among those
+    it hears with probability proportional to exp(-strength * d_ij), or to max(d_ij, floor)^-strength with
+    ``form: power``, the algorithmic bias of Sirbu et al. 2019 (doi:10.1371/journal.pone.0213246). d_ij is |o_i - o_j|,
+    where o is an agent's last measured opinion or, before any measurement, its assigned one. An agent without an
+    opinion counts as being at the mean distance of the other agents heard. The draw for a step awaits only the opinions
+    that it needs.
     """
 
     strength: float = Field(1.0, ge=0)
@@ -35,13 +36,13 @@ class SimilarityDyads(OpinionInteraction):
     """Smallest distance that the power law distinguishes, in scale units. Shorter distances count as this one."""
 
     def conflicts(self, size: int) -> Iterator[Conflict]:
-        """Problems for a population of `size` agents, a floor without effect included."""
+        """Problems for a population of `size` agents, including a floor without effect."""
         if self.form != "power" and self.floor != type(self).model_fields["floor"].default:
             yield ("floor",), f"has no effect with form {self.form!r}; it belongs to form: power"
         yield from super().conflicts(size)
 
     async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """A ``write`` and a ``review`` a step, each pair drawn once the opinions it depends on are measured."""
+        """A ``write`` and a ``review`` per step; each pair is drawn once the opinions it needs are measured."""
         rng, neighbours, steps = np.random.default_rng(setting.seed), setting.neighbours, self.steps_for(setting.size)
         listeners = rng.choice(neighbours.can_hear, steps).tolist()
         uniforms = rng.random(steps)
@@ -58,6 +59,6 @@ class SimilarityDyads(OpinionInteraction):
             opinions.expect(listener, 2 * t + 1)
 
     def outline(self, setting: Setting) -> Iterator[Turn]:
-        """The same number of dyads, given to the agents one after another."""
+        """The same number of dyads, assigned to the agents one after another."""
         n = setting.size
         return dyads_of((t % n, (t + 1) % n) for t in range(self.steps_for(n)))

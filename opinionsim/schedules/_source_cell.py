@@ -8,11 +8,11 @@ from opinionsim.foundation.documents import DocumentModel
 
 
 class SourceCell(DocumentModel):
-    """Another cell of the experiment, from whose runs something is taken over."""
+    """Another cell of the experiment, which supplies texts from its runs."""
 
     cell: str = Field(min_length=1)
     """Label of the cell: its axes with their values, as in `cognition.confirmation_bias=weak`."""
 
     def unfit(self, size: int) -> str:
-        """Why a cell of so many agents cannot be it, in words; empty where it can."""
+        """Explain why a cell with this many agents cannot be the source; empty if it can."""
         return ""

@@ -12,18 +12,18 @@ from opinionsim.schedules._wrapped import Wrapped
 
 
 class Phase(NamedTuple):
-    """The schedule that holds from a step on, and the changes of ties that lead to it."""
+    """The schedule that applies from a step on, and the changes of ties that lead to it."""
 
     step: int
     """First step."""
     schedule: AnySchedule
-    """A schedule of the whole run; its turns from `step` on are taken."""
+    """A schedule of the whole run, of which the turns from `step` on count."""
     changes: tuple[TieChange, ...] = ()
     """Changes in the step before."""
 
 
 def with_phases(schedule: AnySchedule, phases: Sequence[Phase]) -> AnySchedule:
-    """A schedule that others take the place of, one after another.
+    """Replace a schedule by others, one after another.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def with_phases(schedule: AnySchedule, phases: Sequence[Phase]) -> AnySchedule:
     Raises
     ------
     ScheduleError
-        If one of the schedules decides its turns as it goes on. When turns are asked for: if a turn reads a message
-        from before the change, which the schedule before it does not have.
+        If one of the schedules is adaptive; or, when turns are generated, if a turn reads a message from before the
+        change that the earlier schedule does not have.
     """
     return _Phased([Phase(0, schedule), *phases]) if phases else schedule
 

@@ -1,4 +1,4 @@
-"""Turns, the acts they name, and the two kinds of schedule that yield them."""
+"""Turns, their acts, and the two kinds of schedule that yield them."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ class Turn:
     reads: tuple[Ref, ...] = ()
     """Messages shown, in order."""
     place: str = ""
-    """What people at seats are told of its place among questions alike, as in ``statement 3 of 8``; models are not."""
+    """Position among similar questions, as in ``statement 3 of 8``, which people at seats see and models do not."""
 
 
 def moved(reads: tuple[Ref, ...], by: int) -> tuple[Ref, ...]:
-    """The same messages, where all turns have moved by `by` places."""
+    """The same messages after all turns have moved by `by` places."""
     return tuple(ref + by if isinstance(ref, int) else ref for ref in reads)
 
 
 def placed(reads: tuple[Ref, ...], places: Sequence[int]) -> tuple[Ref, ...]:
-    """The same messages, where each turn has moved to its place in a list."""
+    """The same messages after each turn has moved to its place in a list."""
     return tuple(places[ref] if isinstance(ref, int) else ref for ref in reads)
 
 
 def with_own(reads: Sequence[Ref], own: int) -> tuple[Ref, ...]:
-    """The messages that are read, the agent's own among them, in the order in which they were said."""
+    """The messages to read, including the agent's own, in the order of their turns."""
     if own in reads:
         return tuple(reads)
     outside = [ref for ref in reads if not isinstance(ref, int)]
@@ -131,7 +131,7 @@ class ActSpec(Act):
 
     @property
     def for_person(self) -> ActSpec:
-        """The act as a person at a seat is asked: once, in words for people, without a model's memory."""
+        """The act for a person at a seat, who is asked once, in words for people, without a model's memory."""
         if not self.draws:
             return self
         own = {"template": f"person-{self.template}", "text": self.person, "parse": self.written or self.parse}
@@ -139,11 +139,11 @@ class ActSpec(Act):
 
     @property
     def closed(self) -> bool:
-        """Whether its question is closed: people answer it with a form other than a text."""
+        """Whether its question is closed, so that people answer with a form other than text."""
         return not isinstance(self.form, Form) or self.form.kind != "text"
 
     def form_for(self, received: tuple[Message, ...]) -> Form:
-        """How a person answers once it has received these messages."""
+        """The form with which a person answers after receiving these messages."""
         return self.form if isinstance(self.form, Form) else self.form(received)
 
     @property
@@ -185,7 +185,7 @@ class ActSpec(Act):
 
 
 def named(*acts: ActSpec) -> Mapping[str, ActSpec]:
-    """Acts by their names, as a schedule declares them."""
+    """Acts by name, as a schedule declares them."""
     return MappingProxyType({act.name: act for act in acts})
 
 
@@ -194,16 +194,16 @@ NO_EXTERNALS: Mapping[str, Message | str] = MappingProxyType({})
 
 
 class Outcomes(Protocol):
-    """Outcomes that an adaptive schedule may await; never a clock time or an order of completion."""
+    """Outcomes that an adaptive schedule may await, which never include times or orders of completion."""
 
     async def reply(self, turn: int) -> Message:
         """The message of a turn already yielded, with its status."""
 
     async def decision(self, turn: int) -> Any:
-        """The decision that the act's `parse` made of a turn already yielded; None where there is none."""
+        """The decision that the act's `parse` read from a turn already yielded; None if there is none."""
 
     async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
-        """Measured opinion of a turn already yielded; NaN where none was measured.
+        """Measured opinion of a turn already yielded; NaN if none was measured.
 
         Parameters
         ----------
@@ -212,28 +212,27 @@ class Outcomes(Protocol):
         instrument : str
             Variable of the instrument, one of the schedule's `needs`.
         about : int, optional
-            Index of a second turn already yielded, whose text is judged together with that of the first by an
-            instrument of pairs; default none.
+            Index of a second turn already yielded, for an instrument that judges pairs of texts; default none.
         """
 
 
 class TieChange(NamedTuple):
-    """A listener has stopped following one agent, or follows another from then on, or both."""
+    """A listener stops following one agent, starts following another, or both."""
 
     step: int
     """Step of the change, from 1; the new tie counts from the next step."""
     listener: int
     """The agent that changes its tie."""
     dropped: int | None
-    """The agent it followed; None where a tie is added."""
+    """The agent that it stops following; None if a tie is added."""
     followed: int | None
-    """The agent it follows now; None where a tie is removed."""
+    """The agent that it starts following; None if a tie is removed."""
 
 
 class Schedule:
     """Base of schedules: the attributes that every schedule declares, with the usual values.
 
-    A user's schedule inherits it, sets `n_agents`, `steps` and `acts`, and adds ``turns()`` or
+    To write your own schedule, inherit this class, set `n_agents`, `steps` and `acts`, and add ``turns()`` or
     ``decide(outcomes)``. Engine, forecast, replay and measurement read these attributes.
 
     Attributes
@@ -249,13 +248,13 @@ class Schedule:
     externals : mapping of str to Message or str
         Messages from outside that its turns may read.
     needs : sequence of str
-        Variables of the instruments on whose opinions it acts; they become part of a run's identity.
+        Variables whose measured opinions it uses; their instruments become part of a run's identity.
     changes : sequence of TieChange
         Changes of its network so far, in order of steps.
     moderated : str
-        How its messages are introduced to a moderator: a labelling of :class:`ActSpec`.
+        How prompts introduce its messages to a moderator: a labelling of :class:`ActSpec`.
     given : mapping of int to str
-        Names of externals by participant: texts written beforehand, in whose place nobody is asked anything.
+        Names of externals by participant: texts written beforehand that replace the participant's calls.
     """
 
     n_agents: int
@@ -271,14 +270,15 @@ class Schedule:
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
         """Messages shown with questions after the last step, by participant; by default none.
 
-        Agents without memory are shown what they would otherwise not know: what a further turn would show, and their
-        own last message. An adaptive schedule is asked once its turns are over, and before that for the most it may be.
+        Agents without memory see what they could not know otherwise: the messages that a further turn would show, and
+        their own last message. For an adaptive schedule, the engine calls this method after its turns; before that, the
+        result is the maximum.
         """
         return {}
 
 
 def closing(schedule: AnySchedule) -> Mapping[int, tuple[Ref, ...]]:
-    """What a schedule shows with questions after the last step; nothing where it does not say."""
+    """Messages that a schedule shows with questions after the last step; none if it does not define them."""
     found: Callable[[], Mapping[int, tuple[Ref, ...]]] | None = getattr(schedule, "closing", None)
     return {} if found is None else found()
 
@@ -289,14 +289,14 @@ def tie_changes(schedule: AnySchedule) -> Sequence[TieChange]:
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        A schedule that is being or has been carried out, with or without probes around it.
+        A schedule in progress or finished, with or without probes around it.
     """
     changes: Sequence[TieChange] = getattr(schedule, "changes", ())
     return changes
 
 
 def called(schedule: object) -> str:
-    """What errors call a schedule: the class of its way of interacting, or its own."""
+    """Name of a schedule in errors: the class of its interaction, or its own class."""
     return str(getattr(schedule, "called", type(schedule).__name__))
 
 
@@ -313,7 +313,7 @@ class _Declared(Protocol):
 
 @runtime_checkable
 class StaticSchedule(_Declared, Protocol):
-    """A schedule whose turns do not depend on messages, so that they are known before the first call."""
+    """A schedule whose turns do not depend on messages and are known before the first call."""
 
     def turns(self) -> Iterator[Turn]:
         """All turns in index order, the same at every call."""
@@ -324,7 +324,7 @@ class AdaptiveSchedule(_Declared, Protocol):
     """A schedule that decides later turns from the outcome of earlier ones."""
 
     def decide(self, outcomes: Outcomes) -> AsyncIterator[Turn]:
-        """Turns in index order; may await outcomes of turns it has already yielded."""
+        """Yield turns in index order, awaiting outcomes of turns already yielded if needed."""
 
 
 AnySchedule = StaticSchedule | AdaptiveSchedule
@@ -336,19 +336,19 @@ def n_members(schedule: AnySchedule) -> int:
 
 
 def check_acts(where: str, acts: object) -> None:
-    """Refuse acts that are no mapping by name, or say opposite things of one kind of text.
+    """Refuse acts that are not a mapping by name, or that contradict each other about a kind of text.
 
     Parameters
     ----------
     where : str
-        What declares them.
+        The class or schedule that declares them.
     acts : object
-        What it declares as `acts`.
+        The declared value of `acts`.
 
     Raises
     ------
     ScheduleError
-        Naming the act, and what is expected in its place.
+        If an act is not valid; the message names it and says what is expected.
     """
     if not isinstance(acts, Mapping):
         raise ScheduleError(f"{where}.acts must be a mapping by name, as named(ACT, ...) makes it; got {acts!r:.80}")
@@ -366,7 +366,7 @@ def check_acts(where: str, acts: object) -> None:
 
 
 def check_names(where: str, names: object) -> None:
-    """Raise a ScheduleError if what is declared is no sequence of texts; a text alone is none."""
+    """Raise a ScheduleError if the declared value is not a sequence of texts; a single text does not count."""
     listed = isinstance(names, Sequence) and not isinstance(names, str)
     if not (listed and all(isinstance(each, str) for each in names)):  # type: ignore[attr-defined]
         hint = f", such as ({names!r},)" if isinstance(names, str) else ""
@@ -466,13 +466,13 @@ class TurnCheck:
 
 
 def outline(schedule: AnySchedule) -> Iterator[Turn]:
-    """The turns of a schedule as far as they are known before the first call; forecasts count them.
+    """Return the turns of a schedule that are known before the first call; forecasts count them.
 
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        An adaptive schedule needs a method `outline`, which yields the most turns it can have; their agents may differ
-        from those of a run.
+        An adaptive schedule needs a method `outline` that yields its maximum set of turns; their agents may differ from
+        those of a run.
 
     Returns
     -------
@@ -493,7 +493,7 @@ def outline(schedule: AnySchedule) -> Iterator[Turn]:
 
 
 def first_keeper(schedule: AnySchedule) -> int | None:
-    """The agent of the memory-keeping turn with the lowest index; None where no turn keeps memory.
+    """The agent of the memory-keeping turn with the lowest index; None if no turn keeps memory.
 
     Raises
     ------
@@ -505,7 +505,7 @@ def first_keeper(schedule: AnySchedule) -> int | None:
 
 
 def unremembered(schedule: AnySchedule) -> frozenset[int]:
-    """Turns that keep memory which no later turn of their agent reads; none where turns are decided as it goes on."""
+    """Memory-keeping turns whose memory no later turn of the agent reads; none for adaptive schedules."""
     last: dict[int, tuple[int, str]] = {}
     for turn in schedule.turns() if isinstance(schedule, StaticSchedule) else ():
         if (memory := schedule.acts[turn.act].memory) != "none":

@@ -1,4 +1,4 @@
-"""The base of schedules around another."""
+"""Base of schedules that wrap another."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from opinionsim.schedules._turns import AnySchedule, Schedule, TieChange, tie_ch
 
 
 class Wrapped(Schedule):
-    """Base of schedules around another: they declare what it declares, but for what they say themselves.
+    """Base of schedules that wrap another; they share its declarations except those that they override.
 
-    `closing` names turns by number, and most wrappers number turns anew, so that it is not passed on; a wrapper that
-    can say the new numbers defines it.
+    `closing` refers to turns by number, and most wrappers renumber turns, so it is not passed on. A wrapper that knows
+    the new numbers defines it.
     """
 
     def __init__(self, schedule: AnySchedule) -> None:

@@ -1,4 +1,4 @@
-"""The control in which agents read what was read in another run."""
+"""Control in which agents read the messages that were read in another run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Yoked(SteppedInteraction):
     """Control: each agent reviews what its counterpart read in another run, and no agent writes or answers posts.
 
-    The counterpart of an agent is the agent of the same number in the next replicate of another cell; after the last
-    replicate comes the first. The other cell may have another kind of interaction; its runs are carried out first.
+    An agent's counterpart is the agent with the same number in the next replicate of another cell; after the last
+    replicate comes the first. The other cell may have another kind of interaction, and its runs are carried out first.
     """
 
     acts = named(REVIEW)
@@ -37,14 +37,14 @@ class Yoked(SteppedInteraction):
         return ((replicate + 1) % n,)
 
     def takes(self, size: int, runs: Sequence[Mapping[int, Text]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """Step, agent and texts of each turn in which a counterpart read something; no off-record questions."""
+        """Step, agent and texts of each turn in which a counterpart read something, without off-record questions."""
         for _, each in sorted(runs[0].items()):
             site, asked = each.site, each.kind in (PROBE.kind, SELF_REPORT.kind)
             if each.received and not asked and site.agent < size and 1 <= site.step <= self.steps_for(size):
                 yield site.step, site.agent, each.received
 
     def externals(self, setting: Setting) -> Mapping[str, Message | str]:
-        """What was read, numbered from 0."""
+        """The texts read, numbered from 0."""
         return {
             f"read-{place}": text for place, text in enumerate(text for _, _, texts in setting.read for text in texts)
         }

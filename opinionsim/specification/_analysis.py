@@ -84,7 +84,7 @@ def _require_pairs(
     for path, levels in dict.fromkeys(item for _, side in contrast.terms for item in side.items()):
         require_axis(path, axes)
         if path in apart:
-            raise SpecError(f"conditions of {path} share no block, because independent_over lists it; none are paired")
+            raise SpecError(f"conditions of {path} share no block; to pair them, remove it from independent_over")
         if unknown := [level for level in levels if str(level) not in axes[path]]:
             raise SpecError(f"{path} is never {unknown[0]!r}; valid: {', '.join(axes[path])}")
     own = [tuple(each[path] for path in named) for each in cells]
@@ -97,4 +97,4 @@ def _require_pairs(
         if not chosen:
             raise SpecError(f"no cell has {ContrastSpec(of=side).words}")
     if any(each != compared[0] for each in compared):
-        raise SpecError(f"its conditions also differ in {', '.join(others)}; give both the same levels")
+        raise SpecError(f"its conditions also differ in {', '.join(others)}; use the same levels for both")

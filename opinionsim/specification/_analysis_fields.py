@@ -85,13 +85,13 @@ class ContrastSpec(DocumentModel):
     @model_validator(mode="after")
     def _has_a_null(self) -> ContrastSpec:
         if self.interaction and self.of:
-            raise ValueError("of and interaction both say what to compare; give one of them")
+            raise ValueError("of and interaction both say what to compare; set only one of them")
         if self.measure == "diversity" and not (self.interaction or isinstance(self.of, tuple)):
-            raise ValueError("of must say what to subtract, as in a - b, because diversity is never below 0")
+            raise ValueError("of must subtract a condition, as in a - b, because diversity is never below 0")
         if isinstance(self.of, tuple) and sum(weight for weight, _ in _weighted(self.of)) != 0:
-            raise ValueError("of subtracts a condition from a difference; compare two conditions or two differences")
+            raise ValueError("of cannot mix conditions and differences; compare two conditions or two differences")
         if self.measure in OF_FRAMINGS and any(FRAMING in side for _, side in _weighted(self.of)):
-            raise ValueError(f"{FRAMING} cannot be named for {self.measure}, which is made of both framings")
+            raise ValueError(f"{FRAMING} cannot be used with {self.measure}, which combines both framings")
         return self
 
     @property
@@ -116,7 +116,7 @@ class ContrastSpec(DocumentModel):
         terms = []
         for weight, side in _weighted(self.of):
             if self.interaction or isinstance(side, str):
-                raise SpecError(f"{self.interaction or side!r} names conditions of axes that only `among` knows")
+                raise SpecError(f"{self.interaction or side!r} uses axes that appear only in `among`")
             terms.append((weight, side))
         if self.measure not in OF_FRAMINGS:
             return tuple(terms)
@@ -185,7 +185,7 @@ def _mapped(of: Compared, axes: Mapping[str, Sequence[str]]) -> Any:
             several = f"a level of {' and '.join(homes)}; write {homes[0]}={part}" if homes else ""
             raise SpecError(f"{part!r} is {several or f'no level of a condition that varies; valid: {told}'}")
         if path in found:
-            raise SpecError(f"{of!r} names two levels of {path}; a mapping averages them: {{{path}: [..., ...]}}")
+            raise SpecError(f"{of!r} has two levels of {path}; use a mapping to average: {{{path}: [..., ...]}}")
         found[path] = (level,)
     return found
 
@@ -200,7 +200,7 @@ def _interaction(factors: Sequence[str], axes: Mapping[str, Sequence[str]]) -> A
         if len(axes[each]) > 2:
             told = json.dumps([" - ".join(" & ".join(map("=".join, side.items())) for side in pair) for pair in of])
             count = f"{len(axes[each])} levels ({', '.join(axes[each])})"
-            raise SpecError(f"{each} has {count} and interaction takes two; name two, as in of: {told}")
+            raise SpecError(f"{each} has {count} but interaction needs two; choose two, as in of: {told}")
     return of
 
 
@@ -208,7 +208,7 @@ def require_axis(path: str, axes: Collection[str]) -> None:
     """Refuse a path that is none of the axes that vary."""
     if path not in axes:
         told = ", ".join(axes) or _NOTHING
-        raise SpecError(f"{path!r}{meant(path, axes)} is no condition that varies; valid: {told}")
+        raise SpecError(f"{path!r}{meant(path, axes)} is not a condition that varies; valid: {told}")
 
 
 class ChoicesSpec(DocumentModel):
@@ -290,10 +290,10 @@ class AnalysisSpec(DocumentModel):
             raise ValueError("smallest has no effect without contrasts")
         if self.choices is not None:
             if self.decides is None:
-                raise ValueError("choices are of the primary contrast, which is not named")
+                raise ValueError("choices apply to the primary contrast; set analysis.primary")
             measure = self.contrasts[self.decides].quantity
             if max(self.choices.last, default=1) > 1 and measure not in ("bias", "diversity"):
-                raise ValueError(f"choices.last beyond 1 are of bias and diversity; {self.decides!r} is of {measure}")
+                raise ValueError(f"choices.last above 1 needs bias or diversity; {self.decides!r} is of {measure}")
         return self
 
 

@@ -245,7 +245,7 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
     """
     if not isinstance(source, (str, Path, Mapping)):
         raise SpecError(
-            f"an experiment is loaded from a path, a name or a mapping; got an object of type {type(source).__name__}"
+            f"an experiment must be a path, a name or a mapping; got an object of type {type(source).__name__}"
         )
     document, resources, frozen = _open(source)
     document = apply_overrides(document, overrides)
@@ -253,8 +253,8 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
         frozen.require_seed(document.value.get("seed", 0))
     if _is_classic_sweep(document.value):
         raise SpecError(
-            f"{document.locate(('model',))}: this is a sweep of a classic model, which `opinionsim abm FILE` "
-            "and opinionsim.classic.sweeps.load_sweep read; agents of a classic model in an experiment need "
+            f"{document.locate(('model',))}: this is a sweep of a classic model; run it with `opinionsim abm FILE` "
+            "or opinionsim.classic.sweeps.load_sweep; an experiment with agents of a classic model needs "
             "interaction.kind"
         )
     return replace(_build(document, resources), frozen=frozen)
@@ -319,9 +319,7 @@ def _find(source: str | Path) -> Path:
     if path.is_dir():
         return path
     names = sorted(file.relative_to(folder).with_suffix("").as_posix() for file in folder.rglob("*.yaml"))
-    raise SpecError(
-        f"{source}: no such file, and no experiment of that name; valid names: {', '.join(names) or 'none'}"
-    )
+    raise SpecError(f"{source}: no such file or experiment; valid names: {', '.join(names) or 'none'}")
 
 
 def _build(document: Document, resources: Resources) -> Experiment:
@@ -352,7 +350,7 @@ def _build(document: Document, resources: Resources) -> Experiment:
                 twice += [(seen[key], "; each must differ in its conditions")]
             for other, told in twice:
                 place, alike = (document.locate(grid[0].place[:-1]), "sweep"), f"cells {other!r} and {cell.label!r}"
-                clash = SpecError(f"{alike} stand for the same runs{told}", place)
+                clash = SpecError(f"{alike} describe the same runs{told}", place)
                 problems[str(clash)] = clash
             seen[key] = cell.label
             cells.setdefault(key, cell)
@@ -384,7 +382,7 @@ def _variants(reference: Experiment) -> dict[str, Experiment]:
     """The variants of an experiment, each checked; one that changes the design, or nothing, is refused."""
     document, found = reference.source, dict[str, Experiment]()
     if reference.spec.analysis.decides is None:
-        raise document.error(("robustness",), "variants are compared in the primary contrast; declare analysis.primary")
+        raise document.error(("robustness",), "variants are compared in the primary contrast; set analysis.primary")
     bare = document.with_value({key: value for key, value in document.value.items() if key != "robustness"})
     known = {tuple(sorted(run.run_id for run in reference.runs)): "the specification itself"}
     for position, variant in enumerate(reference.spec.robustness):
@@ -394,7 +392,7 @@ def _variants(reference: Experiment) -> dict[str, Experiment]:
                 problem = f"{named} changes {path}; the design stays: valid are fields under {', '.join(_VARIED)}"
                 raise document.error((*place, "change"), problem)
         if variant.label in found:
-            raise document.error((*place, "label"), f"{variant.label!r} is the label of two variants")
+            raise document.error((*place, "label"), f"{variant.label!r} labels two variants; use distinct labels")
         origin = f"{document.locate(place)}: {named}"
         changes = [(f"{origin}: {path}", path, value) for path, value in variant.change.items()]
         try:
@@ -404,7 +402,7 @@ def _variants(reference: Experiment) -> dict[str, Experiment]:
             told = (each if placed.intersection(each.places) else each.at(origin) for each in error.problems)
             raise SpecError.joined(told) from None
         if _conditions(made) != _conditions(reference):
-            raise document.error(place, f"{named} changes the design: its conditions, blocks or instruments are others")
+            raise document.error(place, f"{named} changes the design (conditions, blocks or instruments)")
         twin = known.setdefault(tuple(sorted(run.run_id for run in made.runs)), named)
         if twin != named:
             raise document.error(place, f"{named} changes nothing: its runs are those of {twin}")

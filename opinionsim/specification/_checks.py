@@ -62,14 +62,14 @@ class Checks:
             place: KeyPath = ("independent_over", position)
             keys = tuple(path.split("."))
             if keys[0] not in TOP_FIELDS or keys[:2] in _MEASURED:
-                yield place, f"{path!r} is no field of a run; valid are fields under {', '.join(RUN_FIELDS)}"
+                yield place, f"{path!r} is not a field of a run; valid are fields under {', '.join(RUN_FIELDS)}"
                 continue
             for depth, key in enumerate(keys):
                 valid = fields_at(ExperimentSpec, keys[:depth], document.value)
                 if valid and key not in valid:
                     yield (
                         place,
-                        f"{path!r} is no field of a run; valid after {'.'.join(keys[:depth])}: {', '.join(valid)}",
+                        f"{path!r} is not a field of a run; valid after {'.'.join(keys[:depth])}: {', '.join(valid)}",
                     )
                     break
 
@@ -145,7 +145,7 @@ class Checks:
             pack.for_agent(told)
             task = spec.task if direction.task is None else direction.task
             if role == MODERATOR and (automatic or spec.interaction.needs_task) and claim is None and not task.strip():
-                raise SpecError("is required but missing: a moderator answers a task; give it one, or to all", "task")
+                raise SpecError("is required, because a moderator answers a task; set it here or for all", "task")
 
         population = Population.bare(len(spec.cast) or 1)
         cast = cast_of(spec, population, tuple)
@@ -247,8 +247,7 @@ class Checks:
             if population.initial_opinions == "personas" and without:
                 yield (
                     ("population", "initial_opinions"),
-                    f"'personas' needs an opinion for everybody who can be drawn; {without} of "
-                    f"{len(personas.personas)} have none",
+                    f"'personas' needs an opinion for each persona; {without} of {len(personas.personas)} have none",
                 )
                 return
         survey = None if spec.survey is None else spec.survey.model_dump(mode="json")

@@ -128,19 +128,19 @@ def check_equation(spec: ExperimentSpec) -> None:
     kind = spec.interaction.kind
     if model.states == "two" and len(spec.scale.points) != 2:
         raise SpecError(
-            f"{model.name} knows two opinions, and the scale has {len(spec.scale.points)} points; give "
+            f"{model.name} has two opinions, but the scale has {len(spec.scale.points)} points; set "
             "scale: {points: [-1, 1]}",
             "model.classic",
         )
     if model.states == "two" and spec.population.continuous:
         raise SpecError(
-            f"{model.name} knows two opinions, and "
-            f"{spec.population.initial_opinions!r} draws any between; give another distribution, such as uniform",
+            f"{model.name} has two opinions, but "
+            f"{spec.population.initial_opinions!r} draws any value between; use another distribution, such as uniform",
             "population.initial_opinions",
         )
     if model.update is None and spec.interaction.adaptive:
         raise SpecError(
-            f"{kind!r} needs agents that meet in pairs; those of {model.name} do not; valid: native, dyadic, broadcast",
+            f"{kind!r} needs agents that meet in pairs, unlike {model.name}; valid: native, dyadic, broadcast",
             "interaction.kind",
         )
 
@@ -148,20 +148,20 @@ def check_equation(spec: ExperimentSpec) -> None:
 def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
     named = spec.model.equation
     if named is None:
-        raise SpecError("is no classic model", "model")
+        raise SpecError("is not a classic model", "model")
     try:
         model = find_model(named.classic)
     except SpecError as error:
         raise SpecError(str(error), "model.classic") from None
     if model.states == "traits":
         raise SpecError(
-            f"agents of {model.name} hold several traits, which are no opinion on a scale; "
+            f"agents of {model.name} have several traits instead of an opinion on a scale; "
             f"simulate it with opinionsim abm {model.name}, or opinionsim.classic.simulate",
             "model.classic",
         )
     if model.ties is not None:
         raise SpecError(
-            f"{model.name} moves ties, which runs of a specification do not record for classic models; "
+            f"{model.name} changes ties, which runs of a specification cannot record for classic models; "
             "simulate it with opinionsim abm or osim.classic.simulate",
             "model.classic",
         )
@@ -170,8 +170,8 @@ def _set_up(spec: ExperimentSpec, network: Network) -> Setup:
         given = [name for name in settings if name in model.schemes]
         if given:
             raise SpecError(
-                f"interaction kind {spec.interaction.kind!r} says who meets whom and "
-                "when; leave it out, or use kind: native",
+                f"interaction kind {spec.interaction.kind!r} already determines who meets whom and "
+                "when; remove this option, or use kind: native",
                 f"model.parameters.{given[0]}",
             )
     scale = spec.scale.scale()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _said(text: str) -> str:
     """Refuse a text that says nothing, or that was left as the template has it."""
     if not text.strip() or text.lstrip().startswith("["):
-        raise ValueError("must be written out; what the template has in brackets is to be replaced")
+        raise ValueError("must be complete; replace the text in brackets")
     return text.strip()
 
 
@@ -107,7 +107,7 @@ def consent_of(experiment: Experiment) -> Consent | None:
     for provider, address in sorted(each for each in asked if not is_near(each[1])):
         receiver = urlsplit(address).hostname or provider
         if receiver.casefold() not in consent.provider.casefold():
-            raise document.error(("provider",), f"must name {receiver}, to which the texts of people are sent")
+            raise document.error(("provider",), f"must name {receiver}, which receives people's texts")
     return consent
 
 
@@ -123,6 +123,6 @@ def require_protocol(experiment: Experiment) -> None:
         claim = experiment.resources.claim(cell.spec)
         if claim is not None and claim.sensitive and cell.spec.ethics.protocol is None:
             raise SpecError(
-                f"topic {claim.topic!r} is sensitive: people discuss it only under an approved protocol; give its "
+                f"topic {claim.topic!r} is sensitive and needs an approved protocol; set its "
                 "number as ethics: {protocol: ID}"
             )

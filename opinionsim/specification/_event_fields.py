@@ -39,7 +39,7 @@ def _not_blank(text: str | tuple[str, ...] | None) -> str | tuple[str, ...] | No
 
 def _two_agents(pair: tuple[int, int]) -> tuple[int, int]:
     if pair[0] == pair[1]:
-        raise ValueError(f"joins agent {pair[0]} to itself")
+        raise ValueError(f"connects agent {pair[0]} to itself")
     return pair
 
 
@@ -49,7 +49,7 @@ class GroupSpec(DocumentModel):
     where: dict[str, str | int | float] = Field(default_factory=dict)
     """Attributes of the personas, with the values they must have."""
     share: float | None = Field(None, gt=0, le=1)
-    """Share of these agents that is drawn, rounded to whole agents; null takes all."""
+    """Share of these agents to draw, rounded to whole agents. Null uses all."""
 
     @model_validator(mode="after")
     def _some(self) -> GroupSpec:
@@ -92,8 +92,8 @@ class _StepSpec(DocumentModel):
         """Problems with other fields, each with its place in the event."""
         steps = interaction.steps_for(size)
         if self.step > steps:
-            valid = f"1..{steps}" if steps else "none, the run has no step"
-            yield ("step",), f"{self.step} is beyond the last step; valid: {valid}"
+            valid = f"1..{steps}" if steps else "none, because the run has no steps"
+            yield ("step",), f"{self.step} is after the last step; valid: {valid}"
         elif self.last is not None and not self.step <= self.last <= steps:
             yield ("until",), f"must be a step from {self.step} to {steps}; got {self.last}"
         if what := self.lack(interaction):
@@ -140,12 +140,12 @@ class TiesEventSpec(_StepSpec):
         elif network.kind == "complete":
             yield (
                 ("kind",),
-                "'ties' needs a network that lists its ties; 'complete' joins everybody, so give interaction.network",
+                "'ties' needs a network that lists its ties; 'complete' connects everybody, so set interaction.network",
             )
         for field in ("add", "remove"):
             for position, pair in enumerate(getattr(self, field)):
                 if max(pair) >= size:
-                    yield (field, position), f"there is no agent {max(pair)}; valid: 0..{size - 1}"
+                    yield (field, position), f"agent {max(pair)} does not exist; valid: 0..{size - 1}"
 
     def changes(self) -> Iterator[tuple[KeyPath, bool, tuple[int, int]]]:
         """Ties that it changes, those that are removed first."""
@@ -215,7 +215,7 @@ class ZealotEventSpec(_LastingSpec):
         """Why an agent cannot be in both events."""
         first, second = sorted((self, other), key=lambda each: each.step)
         apart = other.kind != self.kind or (first.last is not None and first.last < second.step)
-        return "" if apart else "is a zealot of another event in the same steps"
+        return "" if apart else "is a zealot in another event at the same steps"
 
 
 class MediaEventSpec(_LastingSpec):
@@ -240,7 +240,7 @@ class LeaveEventSpec(_EventSpec):
         if other.kind == self.kind:
             return "cannot leave twice"
         late = other.kind == "join" and other.step >= self.step
-        return f"joins at step {other.step}, not before it leaves at {self.step}" if late else ""
+        return f"must join before it leaves at step {self.step}; got {other.step}" if late else ""
 
 
 class JoinEventSpec(_EventSpec):
@@ -305,11 +305,11 @@ def event_conflicts(
     if not events:
         return
     if equation is not None:
-        yield ("events",), f"need agents played by chat models; got the classic model {equation!r}"
+        yield ("events",), f"need agents that a chat model plays; got the classic model {equation!r}"
     elif interaction.adaptive:
         yield (
             ("events",),
-            f"need turns that are known beforehand, and {interaction.kind!r} decides them as it goes on; give a kind "
+            f"need turns that are known in advance, but {interaction.kind!r} decides them as it runs; use a kind "
             "such as dyadic, broadcast, remembered or external",
         )
     else:
@@ -350,7 +350,7 @@ def check_events(events: Sequence[_StepSpec], personas: Sequence[Persona], size:
         if len(personas) != size and isinstance(event.group, tuple) and _by_persona(event):
             problem = (
                 f"names need population.size to be the number of personas in the set, {len(personas)}, so that "
-                "every run has the same agents; give numbers"
+                "every run has the same agents; use numbers"
             )
             raise EventError(keys, problem)
     # Names and attributes of drawn agents are known only once a run is drawn.
@@ -422,7 +422,7 @@ def _chosen(
             continue
         wanted, free = _number(event, among), frozenset(among) - taken.keys()
         if len(free) < wanted:
-            raise EventError(keys, f"share takes {wanted} agents, and other events leave {len(free)}")
+            raise EventError(keys, f"share takes {wanted} agents, but other events leave only {len(free)}")
         found[place] = tuple(sorted([agent for agent in orders[place].tolist() if agent in free][:wanted]))
     return found
 
@@ -452,21 +452,21 @@ def _named(keys: KeyPath, event: _StepSpec, personas: Sequence[Persona], size: i
         if not found:
             raise EventError((*keys, "where"), "no persona has all of these values")
         if event.drawn and not _number(event, found):
-            raise EventError((*keys, "share"), f"{agents.share:g} of {len(found)} agents rounds to nobody")
+            raise EventError((*keys, "share"), f"{agents.share:g} of {len(found)} agents rounds to 0")
         return found
     chosen: list[int] = []
     for position, agent in enumerate(agents):
         own = [agent] if isinstance(agent, int) else [i for i, each in enumerate(personas) if each.name == agent]
         if isinstance(agent, int) and agent >= size:
-            raise EventError((*keys, position), f"there is no agent {agent}; valid: 0..{size - 1}")
+            raise EventError((*keys, position), f"agent {agent} does not exist; valid: 0..{size - 1}")
         if not own:
             names = dict.fromkeys(persona.name for persona in personas if persona.name)
-            raise EventError((*keys, position), f"no agent is named {agent!r}; named are {_listed(names)}")
+            raise EventError((*keys, position), f"no agent has the name {agent!r}; valid names: {_listed(names)}")
         if set(own) & set(chosen):
-            raise EventError((*keys, position), f"names an agent that is listed before: {agent!r}")
+            raise EventError((*keys, position), f"lists the same agent twice: {agent!r}")
         chosen += own
     if not chosen:
-        raise EventError(keys, "must name at least one agent")
+        raise EventError(keys, "must list at least one agent")
     return sorted(chosen)
 
 
@@ -518,7 +518,7 @@ def changed_networks(
         for keys, added, pair in event.changes():
             speaker, listener = tie = pair if network.directed else (min(pair), max(pair))
             if (tie in ties) == added:
-                told = "are joined already" if added else "are not joined"
+                told = "are already connected" if added else "are not connected"
                 raise EventError(("events", place, *keys), f"agents {pair[0]} and {pair[1]} {told}")
             if added:
                 ties[tie] = 1.0
@@ -527,6 +527,6 @@ def changed_networks(
                 del ties[tie]
                 changes.append(TieChange(event.step - 1, listener, speaker, None))
         if not ties:
-            raise EventError(("events", place, "remove"), "leaves no tie")
+            raise EventError(("events", place, "remove"), "removes the last tie")
         found = Network.from_edges(list(ties), network.n, list(ties.values()), directed=network.directed)
         yield event.step, found, tuple(changes)

@@ -414,8 +414,8 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         yield (
             ("population", "size"),
             (
-                f"must be at most {MOST_PLAYED:,} where language models play the agents; got {size:,}; "
-                "`opinionsim abm` and {classic: NAME} take more"
+                f"must be at most {MOST_PLAYED:,} when language models play the agents; got {size:,}; "
+                "`opinionsim abm` and {classic: NAME} allow more"
             ),
         )
     elif size < interaction.smallest:
@@ -427,7 +427,7 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     equation = None if spec.model.equation is None else spec.model.equation.classic
     yield from event_conflicts(spec.events, interaction, size, equation)
     if interaction.needs_memory and spec.cognition.memory.name == "none":
-        yield ("interaction", "remember"), "needs a memory; cognition.memory is none"
+        yield ("interaction", "remember"), "needs a memory, but cognition.memory is none"
     yield from _agent_conflicts(spec)
     yield from _cast_conflicts(spec)
     yield from survey_conflicts(spec)
@@ -437,16 +437,16 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     if not interaction.asks and not any(each.before or each.after for each in questions):
         yield (
             ("interaction", "reports"),
-            "0 leaves nothing to ask; give a number, or measurement.probe or measurement.self_report",
+            "0 leaves nothing to ask; set a number, or measurement.probe or measurement.self_report",
         )
     yield from question_conflicts(spec.measurement, interaction, size)
     if spec.cognition.draws == 1 and spec.cognition.selector.name != "first":
-        yield ("cognition", "selector"), "has no effect with one draw; give cognition.draws as well"
+        yield ("cognition", "selector"), "has no effect with one draw; also set cognition.draws"
     for name in dict.fromkeys(model.name for model in spec.chat_models):
         if name != "scripted" and spec.has_topic and spec.measurement.takes_lexicon_for_granted:
             yield (
                 ("measurement", "classifier"),
-                f"must be named when the model is not 'scripted'; got model {name!r}{_meant(name)} and no classifier",
+                f"is required when the model is not 'scripted'; got model {name!r}{_meant(name)} and no classifier",
             )
             break
     yield from _instrument_conflicts(spec)
@@ -462,28 +462,28 @@ def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]
         if each.instrument_id in seen:
             yield (
                 ("measurement", "instruments", position - offset),
-                f"is the instrument of {each.variable!r} by {each.classifier.name!r} once more; two of one variable "
-                "must differ in classifier, options, scale or context, and kinds of text go into one list",
+                f"repeats the instrument of {each.variable!r} by {each.classifier.name!r}; two of one variable "
+                "must differ in classifier, options, scale or context; to read several kinds of text, list them in one",
             )
         seen[each.instrument_id] = position
         if not each.texts:
             may = ", ".join(kind for kind, codes in spec.ratable.items() if codes) or "none"
             yield (
                 ("measurement", "instruments", position - offset) if position >= offset else ("measurement", "texts"),
-                f"the instrument of {each.variable!r} by {each.classifier.name!r} reads no text that there is, since "
-                f"no act of {spec.interaction.kind!r} states an opinion; name texts, of: {may}",
+                f"the instrument of {each.variable!r} by {each.classifier.name!r} has no text to read, because "
+                f"no act of {spec.interaction.kind!r} states an opinion; set texts, valid: {may}",
             )
     if spec.measurement.leaves_texts_unused:
         yield (
             ("measurement", "texts"),
-            "has no effect beside a listed instrument of stance; name the kinds of text there, or give classifier",
+            "has no effect when instruments lists one of stance; set its texts, or set classifier",
         )
     variables = {each.variable for each in wanted}
     for variable in spec.interaction.needs:
         if variable not in variables:
             yield (
                 ("measurement", "instruments"),
-                f"interaction kind {spec.interaction.kind!r} acts on {variable!r}, which no instrument measures; "
+                f"interaction kind {spec.interaction.kind!r} needs {variable!r}, which no instrument measures; "
                 f"measured are {', '.join(sorted(variables)) or 'none'}",
             )
 
@@ -498,7 +498,7 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         if spec.population.initial_opinions == "none":
             yield (
                 ("population", "initial_opinions"),
-                f"'none' is for chat models; {equation.classic!r} starts with some",
+                f"'none' is only for chat models; {equation.classic!r} needs initial opinions",
             )
         return
     if interaction.needs_task and not spec.has_topic and not spec.task:
@@ -506,15 +506,14 @@ def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         if not own or None in own:
             yield ("topic",), "is required but missing; give a topic, or a task"
     if "chat models" not in interaction.played_by and not interaction.recorded:
-        problem = f"{interaction.kind!r} is for classic models: give model: {{classic: NAME}}, or another kind"
+        problem = f"{interaction.kind!r} needs a classic model; set model: {{classic: NAME}}, or use another kind"
         yield ("interaction", "kind"), problem
     if len({model.replies.uncounted for model in spec.chat_models}) > 1:
-        yield ("model",), "replies: what one model treats as missing, another does not; tables need one rule"
+        yield ("model",), "replies: all models must treat the same replies as missing, because tables need one rule"
     if spec.population.continuous:
         yield (
             ("population", "initial_opinions"),
-            f"{spec.population.initial_opinions!r} is for classic models; agents of a chat model hold points of the "
-            "scale",
+            f"{spec.population.initial_opinions!r} is only for classic models; chat models have opinions on the scale",
         )
 
 
@@ -527,23 +526,23 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         names.update(role.capitalize() for role in spec.roles)
     for name, number in names.items():
         if number > 1:
-            yield ("cast",), f"{name!r} is the name of two agents; names must be distinct"
+            yield ("cast",), f"{name!r} names two agents; names must be distinct"
     if not spec.cast and "cast" in spec.model_fields_set and "population" not in spec.model_fields_set:
-        yield ("cast",), "must list at least one agent; leave it out for a population"
+        yield ("cast",), "must list at least one agent; remove it to use a population"
     if spec.cast and spec.population != PopulationSpec():
-        yield ("population",), "cannot stand beside cast, which lists the agents themselves"
+        yield ("population",), "cannot be combined with cast, which lists the agents"
     if spec.task and not spec.task.strip():
-        yield ("task",), "must have a character in it that is no white space; leave it out for none"
+        yield ("task",), "must not be blank; remove it to have no task"
     equation = spec.model.equation is not None
     for field in ("cast", "roles", "task"):
         if equation and getattr(spec, field):
-            yield (field,), f"is for chat models; got the classic model {spec.model.label!r}"
+            yield (field,), f"is only for chat models; got the classic model {spec.model.label!r}"
     if spec.cast and not isinstance(spec.model, ModelSpec) and not equation:
-        yield ("model",), "of a cast must be one chat model; give members models of their own"
+        yield ("model",), "must be one chat model when there is a cast; set other models on its members"
     if spec.cast and not spec.interaction.role_play:
-        yield ("interaction", "kind"), f"{spec.interaction.kind!r} has nobody play a person; it takes no cast"
+        yield ("interaction", "kind"), f"{spec.interaction.kind!r} has no role play, so it cannot have a cast"
     if spec.given and not spec.interaction.takes_texts:
-        yield ("cast", min(spec.given), "text"), f"stands for nobody in {spec.interaction.kind!r}, which asks everybody"
+        yield ("cast", min(spec.given), "text"), f"has no effect in {spec.interaction.kind!r}, which asks every agent"
     yield from _role_conflicts(spec)
 
 
@@ -555,9 +554,9 @@ def _role_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     for role, each in spec.roles.items():
         behind = role == MODERATOR and role not in interaction.others
         if behind and not known_beforehand:
-            yield ("roles", role), f"needs turns that are known beforehand; {kind!r} has others"
+            yield ("roles", role), f"needs turns that are known in advance, unlike those of {kind!r}"
         elif role not in valid:
-            yield ("roles", role), f"is no role of {kind!r}; valid: {', '.join(valid) or 'none'}"
+            yield ("roles", role), f"is not a role of {kind!r}; valid: {', '.join(valid) or 'none'}"
         else:
             yield from ((("roles", role, *keys), problem) for keys, problem in each.conflicts(moderates=behind))
     # A role that nobody has may be one that is needed, mistyped: one error for it is enough.
@@ -566,7 +565,7 @@ def _role_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         if role not in spec.roles:
             yield (
                 ("roles",),
-                f"has no {role!r}, which {kind!r} needs; `{role}: {{}}` is played by the model of the experiment",
+                f"has no {role!r}, which {kind!r} needs; with `{role}: {{}}` the model of the experiment plays it",
             )
 
 
@@ -577,7 +576,7 @@ def _budget_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         if getattr(budget, field) is not None and any(model.max_tokens is None for model in spec.chat_models):
             yield (
                 ("execution", "budget", field),
-                "needs model.max_tokens: a call is made only when the longest reply would be within the budget",
+                "needs model.max_tokens, because a call is made only if its longest reply would be within budget",
             )
 
 
@@ -586,7 +585,7 @@ def _meant(name: str) -> str:
     if ":" in name:
         return ""
     close = get_close_matches(name.lower(), ["scripted"])
-    return " (did you mean 'scripted'?)" if close else " (a name of your own, neither 'scripted' nor 'provider:model')"
+    return " (did you mean 'scripted'?)" if close else " (your own name, neither 'scripted' nor 'provider:model')"
 
 
 def _count_conflicts(counts: Mapping[int, int], size: int, points: tuple[int, ...]) -> Iterator[tuple[KeyPath, str]]:

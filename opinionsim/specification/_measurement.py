@@ -57,9 +57,9 @@ class ScaleSpec(DocumentModel):
         if any(later <= earlier for earlier, later in zip(self.points, self.points[1:], strict=False)):
             raise ValueError(f"points must be strictly increasing; got {list(self.points)}")
         if self.labels and len(self.labels) != len(self.points):
-            raise ValueError(f"labels must give one label for each of the {len(self.points)} points")
+            raise ValueError(f"labels must have one entry for each of the {len(self.points)} points")
         if not self.labels and len(self.points) not in (2, 3, 4, 5, 7):
-            raise ValueError(f"labels must be given for {len(self.points)} points; defaults exist for 2, 3, 4, 5 and 7")
+            raise ValueError(f"labels are required for {len(self.points)} points; defaults exist for 2, 3, 4, 5 and 7")
         return self
 
     def scale(self) -> OpinionScale:
@@ -95,7 +95,7 @@ class InstrumentSpec(DocumentModel):
     def _knows_what_was_received(self) -> InstrumentSpec:
         if self.variable == "closed-world" and not self.context:
             raise ValueError(
-                "closed-world is about sources other than the messages that were received: give context: true"
+                "closed-world is about sources other than the received messages, so it needs context: true"
             )
         return self
 
@@ -249,12 +249,12 @@ def question_conflicts(
     for name in ("probe", "self_report"):
         asked: ProbeSpec = getattr(measurement, name)
         if asked.every and interaction.places_questions:
-            problem = f"has no effect in {interaction.kind!r}, which has its own places for questions"
+            problem = f"has no effect in {interaction.kind!r}, which places questions itself"
             yield ("measurement", name, "every"), problem
         elif asked.every and forgetful:
-            problem = f"needs agents who remember what was said; those of {interaction.kind!r} do not"
+            problem = f"needs agents that remember, unlike those of {interaction.kind!r}"
             yield ("measurement", name, "every"), problem
         turns = asked.rounds(interaction.steps_for(size)) * size
         if turns > MAX_STEPS:
-            problem = f"makes {turns} turns for population.size = {size}; at most {MAX_STEPS} are possible"
+            problem = f"makes {turns} turns for population.size = {size}; the maximum is {MAX_STEPS}"
             yield ("measurement", name), problem

@@ -19,14 +19,14 @@ ANYBODY = "all"
 def _one_line(text: str) -> str:
     """Refuse blank names and line breaks, which would garble prompts and tables."""
     if not text.strip() or not is_one_line(text):
-        raise ValueError("must be one line with a character in it, without control characters")
+        raise ValueError("must be one line that is not blank and has no control characters")
     return text.strip()
 
 
 def _not_blank(text: str) -> str:
     """Refuse texts that say nothing."""
     if not text.strip():
-        raise ValueError("must have a character in it that is no white space")
+        raise ValueError("must not be blank")
     return text
 
 
@@ -53,10 +53,10 @@ def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
     """Problem of a seat with fields beside it that tell a model what to do."""
     others = [name for name in type(member).model_fields if name not in ("name", "seat")]
     if stated := [name for name in others if getattr(member, name) != type(member).model_fields[name].default]:
-        yield ("seat",), f"cannot stand beside {', '.join(stated)}: a person takes it; give it alone, or with a name"
+        yield ("seat",), f"cannot be combined with {', '.join(stated)}; set only seat and name"
     seat: SeatSpec = member.seat  # type: ignore[attr-defined]
     if seat.min_words is not None and seat.min_words > (seat.words or seat.min_words):
-        yield ("seat", "min_words"), f"is more than words, which is {seat.words}; no text could be sent"
+        yield ("seat", "min_words"), f"must not exceed words, which is {seat.words}"
 
 
 class MemberSpec(DocumentModel):
@@ -117,15 +117,15 @@ class MemberSpec(DocumentModel):
             return
         who = [name for name in ("system", "persona", "text", "query", "group") if getattr(self, name) is not None]
         if len(who) > 1:
-            yield (who[1],), f"cannot stand beside {who[0]}; give one of system, persona, text, query and group"
+            yield (who[1],), f"cannot be combined with {who[0]}; set only one of system, persona, text, query and group"
         told = ("task", "instructions", "model", "draws")
-        yield from (((name,), "has no effect beside text") for name in told if who == ["text"] and getattr(self, name))
+        yield from (((name,), "has no effect with text") for name in told if who == ["text"] and getattr(self, name))
         if self.template is not None and (self.system is not None or self.text is not None or not who):
             yield ("template",), "has no effect without a persona, query or group"
         if self.selector is not None and (self.draws or 0) < 2:
-            yield ("selector",), "has no effect with one draw; give draws as well"
+            yield ("selector",), "has no effect with one draw; also set draws"
         if (self.draws or 1) > 1 and self.selector is None:
-            yield ("draws",), f"{self.draws} replies need a selector of one of them; `first` takes the first"
+            yield ("draws",), f"{self.draws} replies need a selector; `first` picks the first"
 
 
 class RoleSpec(DocumentModel):
@@ -164,7 +164,7 @@ class RoleSpec(DocumentModel):
             return
         for name in () if moderates else ("persona", "automatic", "values", "without", "instructions"):
             if getattr(self, name):
-                yield (name,), "is for a moderator; give system, or a prompt pack of your own"
+                yield (name,), "is only for a moderator; set system, or use your own prompt pack"
         who = [name for name in ("persona", "system", "automatic", "values") if getattr(self, name)]
         if len(who) > 1:
-            yield (who[1],), f"cannot stand beside {who[0]}; give one of persona, system, automatic and values"
+            yield (who[1],), f"cannot be combined with {who[0]}; set only one of persona, system, automatic and values"

@@ -21,7 +21,7 @@ def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
     """Refuse options that have a field of their own."""
     for name in ("name", "temperature", "max_tokens", "max_reply_bytes"):
         if name in options:
-            raise ValueError(f"{name!r} is a field of model, beside options: write model.{name}")
+            raise ValueError(f"{name!r} belongs to model, not to options; set model.{name}")
     return options
 
 
@@ -177,7 +177,7 @@ class ByAttributeSpec(DocumentModel, _Agents):
             lacks = f"has no attribute {self.by!r}, only {known}"
             has = f"has {self.by} = {value!r}" if value is not None else lacks
             raise SpecError(
-                f"persona {persona.name!r} {has}; give it a model, or one under otherwise; "
+                f"persona {persona.name!r} {has}; set a model for it or under otherwise; "
                 f"valid: {', '.join(map(repr, self.models))}",
                 "model",
             )

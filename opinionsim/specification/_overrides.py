@@ -44,7 +44,7 @@ def split_path(path: str) -> tuple[str, ...]:
     """
     keys = tuple(path.split("."))
     if not all(keys) or not is_one_line(path):
-        raise ValueError(f"{path!r} is no dotted path; valid is one like topic.framing")
+        raise ValueError(f"{path!r} is not a dotted path such as topic.framing")
     return keys
 
 
@@ -71,7 +71,7 @@ def replaced(root: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict
         copy[key] = list(replaced(entries, keys[1:], value).values())
         return copy
     if child is not None and not isinstance(child, Mapping):
-        raise ValueError(f"there is no field {keys[1]!r} in {show_value(child)}; give the whole node a mapping instead")
+        raise ValueError(f"there is no field {keys[1]!r} in {show_value(child)}; set the whole node to a mapping")
     copy[key] = replaced(child or {}, keys[1:], value)
     return copy
 
@@ -133,7 +133,7 @@ def with_changes(document: Document, changes: Iterable[tuple[str, str, Any]]) ->
 def _read(overrides: Overrides) -> list[tuple[str, str, Any]]:
     """Origin, dotted path and value of every override."""
     if isinstance(overrides, str):
-        raise SpecError(f"overrides must be a mapping or a list of texts like a.b=value; got {overrides!r}")
+        raise SpecError(f"overrides must be a mapping or a list of strings such as a.b=value; got {overrides!r}")
     if isinstance(overrides, Mapping):
         return [(f"override {path}", str(path), _plain(f"override {path}", value)) for path, value in overrides.items()]
     changes = []
@@ -152,7 +152,7 @@ def _plain(origin: str, value: Any) -> Any:
     try:
         json.dumps(found)
     except (TypeError, ValueError, RecursionError) as error:
-        raise SpecError(f"holds something that is no plain value, list or mapping: {error}", origin) from None
+        raise SpecError(f"contains something other than plain values, lists and mappings: {error}", origin) from None
     return found
 
 

@@ -59,8 +59,7 @@ def own_part_error(spec: ExperimentSpec, error: BaseException) -> SpecError | No
     said, found, parts = raised(error, placed=False), part_at(error), own_parts_of(spec)
     if found is not None:
         return SpecError(f"{found[0].name} failed in {found[1]} with {said}")
-    which = "is" if len(parts) == 1 else "are"
-    return SpecError(f"a run failed with {said}; of your own in it {which} {', '.join(parts)}") if parts else None
+    return SpecError(f"a run failed with {said}; your own parts in it: {', '.join(parts)}") if parts else None
 
 
 def own_parts_code(spec: ExperimentSpec) -> dict[str, str]:
@@ -90,7 +89,7 @@ def require_same_code(parts: Mapping[str, Mapping[str, Any]]) -> None:
     for name, told in parts.items():
         code = find(str(told["kind"]), name).code
         if code != told["code"]:
-            raise SpecError(f"the code of {name} is {code} here, and {told['code']} where the experiment was started")
+            raise SpecError(f"the code of {name} is {code} here, but was {told['code']} when the experiment started")
 
 
 def require_importable(parts: Mapping[str, Mapping[str, Any]]) -> None:
@@ -98,7 +97,7 @@ def require_importable(parts: Mapping[str, Mapping[str, Any]]) -> None:
     for name, told in parts.items():
         if not told["importable"]:
             raise SpecError(
-                f"{name} is a part that only the process that made it has; move it into a module, where others can "
+                f"{name} exists only in the process that made it; move it into a module from which others can "
                 "import it as package.module:Name"
             )
 
@@ -110,7 +109,7 @@ def advice_on_changed_code(before: Mapping[str, str], now: Mapping[str, str]) ->
         return ""
     which = "it has" if len(changed) == 1 else "they have"
     return (
-        f"The code of {', '.join(changed)} was changed since; undo the change, start these runs anew with --fresh, "
+        f"The code of {', '.join(changed)} has changed since; undo the change, restart these runs with --fresh, "
         f"or raise the version {which} in @opinionsim.part, which makes them other runs"
     )
 

@@ -360,7 +360,7 @@ class Resources:
             return found
         messages = tuple(line.strip() for line in read_text(path).splitlines() if line.strip())
         if not messages:
-            raise SpecError(f"{path}: holds no message; one a line is expected")
+            raise SpecError(f"{path}: contains no messages; write one per line")
         return _Messages(messages=messages)
 
     def network(self, file: str, options: Mapping[str, Any]) -> Network:

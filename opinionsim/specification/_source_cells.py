@@ -46,15 +46,15 @@ def _with_source(cell: Cell, cells: Sequence[Cell]) -> Cell:
     if not (named := _named(cell)):
         return cell
     if "fork" in named and len(named) > 1:
-        raise SpecError(f"fork: cannot stand beside {next(iter(named))}: a cell takes over from others in one way")
+        raise SpecError(f"fork: cannot be combined with {next(iter(named))}, because a cell has one source")
     fields, sources = dict(cell.fields), []
     for place, given in named.items():
         source = next((each for each in cells if each.label == given.cell), None)
         if source is None:
             valid = ", ".join(repr(each.label) for each in cells if not _named(each))
-            problem = f"no cell is labelled {given.cell!r}; valid: {valid or 'none, for every cell names another'}"
+            problem = f"no cell has the label {given.cell!r}; valid: {valid or 'none, because every cell uses another'}"
         elif further := _named(source):
-            problem = f"the cell {given.cell!r} takes over from another itself ({', '.join(further)}); name one without"
+            problem = f"the cell {given.cell!r} itself uses another ({', '.join(further)}); name one that does not"
         else:
             problem = given.unfit(source.spec.size) or (_fork if place == "fork" else _taken)(cell, source)
         if problem or source is None:
@@ -78,16 +78,16 @@ def _differ(cell: Cell, source: Cell, fields: Callable[[Cell], Mapping[str, Any]
 def _copied(source: Cell) -> str:
     """Why nothing that was said in the runs of a cell can be copied."""
     if source.spec.seats or source.spec.interaction.recorded:
-        return f"people take part in the cell {source.label!r}, and what they write is copied into no other run"
+        return f"people take part in the cell {source.label!r}, and their texts cannot be copied into other runs"
     equation = source.spec.model.equation
-    return "" if equation is None else f"the agents of {source.label!r} follow {equation.classic!r}, and say nothing"
+    return "" if equation is None else f"the agents of {source.label!r} follow {equation.classic!r} and write no texts"
 
 
 def _twins(cell: Cell, source: Cell) -> str:
     if not source.spec.interaction.recorded:
-        return f"the cell {source.label!r} is no record of people, and its agents have no twins"
+        return f"the cell {source.label!r} is not a record of people, so its agents have no twins"
     problem = _differ(cell, source, lambda each: {"size": each.spec.size, "scale": each.spec.scale.scale()})
-    return problem and f"{problem}, and twins are as many as the people, on their scale"
+    return problem and f"{problem}; twins need the same number of agents and the same scale"
 
 
 def _taken(cell: Cell, source: Cell) -> str:
@@ -99,11 +99,11 @@ def _taken(cell: Cell, source: Cell) -> str:
 def _yoked(cell: Cell, source: Cell) -> str:
     steps, there = (each.spec.interaction.steps_for(each.spec.size) for each in (cell, source))
     if cell.spec.size != source.spec.size:
-        return f"the cell {source.label!r} has {source.spec.size} agents, and this one {cell.spec.size}: give as many"
+        return f"the cell {source.label!r} has {source.spec.size} agents, this one {cell.spec.size}; use equal numbers"
     if steps > there:
-        return f"the cell {source.label!r} has {there} steps, and this one reads those of {steps}: give at most {there}"
+        return f"the cell {source.label!r} has {there} steps, but this one reads {steps}; use at most {there}"
     if cell.spec.replicates < 2:
-        return "agents read what was read in the next replicate, and there is one; give replicates: 2 or more"
+        return "agents read what was read in the next replicate, but there is only one; set replicates to 2 or more"
     return ""
 
 
@@ -111,13 +111,13 @@ def _fork(cell: Cell, source: Cell) -> str:
     fork = cell.spec.fork
     step, last = 0 if fork is None else fork.step, source.spec.interaction.steps_for(source.spec.size)
     if step > last:
-        return f"the cell {source.label!r} has {last} steps, none of which is {step}; give a step from 1 to {last}"
+        return f"the cell {source.label!r} has {last} steps, but fork.step is {step}; set a step from 1 to {last}"
     if copied := _copied(source):
         return copied
     problem = _differ(cell, source, lambda each: _before(each, step))
     return problem and (
         f"{problem}, which the steps before {step} depend on; a fork may change model, prompts, topic, task, what "
-        f"cognition says of bias, world and words, and events from step {step} on"
+        f"cognition sets for bias, world and words, and events from step {step} on"
     )
 
 

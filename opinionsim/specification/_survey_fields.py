@@ -79,4 +79,4 @@ def survey_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         drawing = "population.personas: survey draws" if draws_respondents(spec) else "a query or group of cast draws"
         yield ("survey",), f"is required but missing: {drawing} from it"
     elif not draws_respondents(spec) and population.query is not None:
-        yield ("population", "query"), "needs population.personas: survey; there is nobody else to ask"
+        yield ("population", "query"), "needs population.personas: survey"

@@ -473,10 +473,10 @@ def test_demo_writes_what_it_lists_and_can_be_repeated(invoke: Invoke, tmp_path:
     assert set(runs["sweep.model"]) == {"influence", "attractor"}
     assert "opinionsim show shown/demo.sqlite\n" in first.stdout
     assert not osim.load("shown/demo.sqlite").manifest["contents"]["topics"]["package"]["global-warming"]["sensitive"]
-    # Down to bias and diversity of each panel, which the file states beside its caution.
     documented = _description(checkout / "docs" / "images" / "demo.png")
-    assert documented == _description(Path("shown/panels.png")), "make the figure again as the README says"
-    assert documented.startswith("SCRIPTED STAND-IN")
+    outcome = osim.plots.outcome(osim.load("shown/demo.sqlite"))
+    assert documented == osim.plots.caption_of(outcome), "make the figure again with docs/images/demo.py"
+    assert "SCRIPTED STAND-IN" in documented
 
 
 def test_an_agent_is_shown_by_its_number_or_the_beginning_of_its_name(invoke: Invoke, store: Path) -> None:

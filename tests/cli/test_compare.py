@@ -97,7 +97,10 @@ def test_the_figure_states_evidence_verdict_and_scores(found: Comparison) -> Non
     figure = found.plot()
     assert figure.get_suptitle().startswith("SCRIPTED STAND-IN")
     curve, scores, bias, diversity = figure.axes
-    assert curve.get_title(loc="left").endswith(": withheld")
+    assert " ".join(curve.get_title(loc="left").split()).endswith(": withheld")
+    entries = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ("score of a table of shares" in entries) == any(line.get_linestyle() == "--" for line in scores.lines)
+    assert len(entries) == len(set(entries)) >= 8
     assert [each.get_text() for each in scores.get_yticklabels()] == found.scores["candidate"].tolist()
     assert [bias.get_ylabel(), diversity.get_ylabel()] == ["mean opinion", "diversity"]
     observed = found.free_runs[found.free_runs["measure"] == "bias"].drop_duplicates("step")["observed"]

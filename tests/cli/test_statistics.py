@@ -87,7 +87,7 @@ def test_plan_and_run_refuse_an_interaction_in_the_same_line(study: Path, tmp_pa
     wrong = "analysis.contrasts.pull={interaction: [cognition.confirmation_bias, population.size]}"
     told = {refused(command, study, "--set", wrong) for command in ("plan", "run")}
     assert len(told) == 1
-    assert "analysis.contrasts.pull: 'population.size' is no condition that varies; valid: " in told.pop()
+    assert "analysis.contrasts.pull: 'population.size' is not a condition that varies; valid: " in told.pop()
     assert not (tmp_path / "results").exists()
 
 

@@ -23,7 +23,7 @@ SPEC: dict[str, Any] = {
 }
 PREDICTED = {**SPEC["interaction"], "ballots": ["predicted"]}
 TEXTS = [{"text": "No."}, {"text": "Yes."}]
-PLAYED = "is played by the model of the experiment"
+PLAYED = "the model of the experiment plays it"
 
 
 def _written(path: Path, **fields: Any) -> Path:
@@ -34,11 +34,15 @@ def _written(path: Path, **fields: Any) -> Path:
 
 
 REFUSED: list[tuple[dict[str, Any], int, str]] = [
-    ({"roles": ...}, 1, f"roles: has no 'mediator', which 'consensus' needs; `mediator: {{}}` {PLAYED}"),
-    ({"roles": {}}, 11, f"roles: has no 'mediator', which 'consensus' needs; `mediator: {{}}` {PLAYED}"),
-    ({"interaction": PREDICTED}, 13, f"roles: has no 'predictor', which 'consensus' needs; `predictor: {{}}` {PLAYED}"),
-    ({"roles": {"mediatr": {}}}, 12, "roles.mediatr: is no role of 'consensus'; valid: mediator"),
-    ({"roles": {"mediator": {}, "predictor": {}}}, 13, "roles.predictor: is no role of 'consensus'; valid: mediator"),
+    ({"roles": ...}, 1, f"roles: has no 'mediator', which 'consensus' needs; with `mediator: {{}}` {PLAYED}"),
+    ({"roles": {}}, 11, f"roles: has no 'mediator', which 'consensus' needs; with `mediator: {{}}` {PLAYED}"),
+    (
+        {"interaction": PREDICTED},
+        13,
+        f"roles: has no 'predictor', which 'consensus' needs; with `predictor: {{}}` {PLAYED}",
+    ),
+    ({"roles": {"mediatr": {}}}, 12, "roles.mediatr: is not a role of 'consensus'; valid: mediator"),
+    ({"roles": {"mediator": {}, "predictor": {}}}, 13, "roles.predictor: is not a role of 'consensus'; valid: med"),
     (
         {"roles": {"mediator": None}},
         12,
@@ -46,14 +50,18 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ),
     ({"roles": {"Mediator": {}}}, 12, "roles.Mediator: must match the pattern"),
     ({"roles": ["mediator"]}, 11, 'roles: must be a mapping of fields; got ["mediator"]'),
-    ({"roles": {"mediator": {}, "moderator": {}}}, 13, "roles.moderator: needs turns that are known beforehand"),
-    ({"roles": {"mediator": {"persona": "default"}}}, 13, "roles.mediator.persona: is for a moderator; give system"),
-    ({"roles": {"mediator": {"values": "peace"}}}, 13, "roles.mediator.values: is for a moderator; give system"),
-    ({"roles": {"mediator": {"automatic": True}}}, 13, "roles.mediator.automatic: is for a moderator; give system"),
+    ({"roles": {"mediator": {}, "moderator": {}}}, 13, "roles.moderator: needs turns that are known in advance"),
+    (
+        {"roles": {"mediator": {"persona": "default"}}},
+        13,
+        "roles.mediator.persona: is only for a moderator; set system",
+    ),
+    ({"roles": {"mediator": {"values": "peace"}}}, 13, "roles.mediator.values: is only for a moderator; set system"),
+    ({"roles": {"mediator": {"automatic": True}}}, 13, "roles.mediator.automatic: is only for a moderator; set system"),
     ({"roles": {"mediator": {"draws": 2}}}, 13, "roles.mediator.draws: unknown field"),
-    ({"cast": [{"name": "Mediator"}, {}]}, 4, "cast: 'Mediator' is the name of two agents"),
-    ({"interaction": {"kind": "similarity", "steps": 2}}, 11, "roles.mediator: is no role of 'similarity'; valid"),
-    ({"interaction": {"kind": "similarity", "steps": 2}, "cast": ...}, 8, "roles.mediator: is no role of 'similarity'"),
+    ({"cast": [{"name": "Mediator"}, {}]}, 4, "cast: 'Mediator' names two agents"),
+    ({"interaction": {"kind": "similarity", "steps": 2}}, 11, "roles.mediator: is not a role of 'similarity'; valid"),
+    ({"interaction": {"kind": "similarity", "steps": 2}, "cast": ...}, 8, "roles.mediator: is not a role of"),
     ({"moderator": {}}, 13, "moderator: unknown field; valid: name, description"),
     ({"mediator": {}}, 13, "mediator: unknown field; valid: name, description"),
     ({"cast": TEXTS}, 7, "interaction.ballots: citizens that are texts cannot vote"),
@@ -68,15 +76,15 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
         5,
         "interaction.position: is missing; give a sentence, or a topic with a claim",
     ),
-    ({"cast": [{"text": "No.", "persona": "You."}, {}]}, 5, "cast[0].text: cannot stand beside persona"),
-    ({"cast": [{}, {"text": " "}]}, 6, "cast[1].text: must have a character in it"),
-    ({"cast": [{"text": "No.", "task": "Sing."}, {}]}, 6, "cast[0].task: has no effect beside text"),
-    ({"cast": [{"text": "No.", "model": {"name": "scripted"}}, {}]}, 6, "cast[0].model: has no effect beside text"),
+    ({"cast": [{"text": "No.", "persona": "You."}, {}]}, 5, "cast[0].text: cannot be combined with persona"),
+    ({"cast": [{}, {"text": " "}]}, 6, "cast[1].text: must not be blank"),
+    ({"cast": [{"text": "No.", "task": "Sing."}, {}]}, 6, "cast[0].task: has no effect with text"),
+    ({"cast": [{"text": "No.", "model": {"name": "scripted"}}, {}]}, 6, "cast[0].model: has no effect with text"),
     ({"cast": [{"text": "No.", "template": "default"}, {}]}, 6, "cast[0].template: has no effect without a persona"),
     (
         {"cast": [{}, {"text": "No."}], "interaction": {"kind": "broadcast", "steps": 1}, "roles": ...},
         6,
-        "cast[1].text: stands for nobody in 'broadcast', which asks everybody",
+        "cast[1].text: has no effect in 'broadcast', which asks every agent",
     ),
     (
         {"sweep": {"moderator.values": ["a", "b"]}},

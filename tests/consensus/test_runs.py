@@ -575,7 +575,7 @@ model: {name: scripted}
             "s.yaml:6: interaction.drafters[1].label: 'zero-shot' is the name of two",
         ),
         ("drafters: [{count: 2, label: position}]", "s.yaml:6: interaction.drafters[0].label: 'position' names"),
-        ("drafters: [{count: 2, role: ghost}]", "s.yaml:7: roles.mediator: is no role of 'consensus'; valid: ghost"),
+        ("drafters: [{count: 2, role: ghost}]", "s.yaml:7: roles.mediator: is not a role of 'consensus'; valid: ghost"),
     ],
 )
 def test_bad_fields_are_refused_at_their_lines(field: str, error: str) -> None:

@@ -25,8 +25,8 @@ def echo(prompt: list[osim.messages.ChatMessage]) -> str:
     [
         ({"persona": "a", "system_instructions": "b"}, "persona and system_instructions both describe the agent"),
         ({"ideology": "liberal", "query_str": "age < 40"}, "ideology and query_str both describe the agent"),
-        ({"persona": " "}, "persona: must have a character in it"),
-        ({"task": ""}, "task: must have a character in it"),
+        ({"persona": " "}, "persona: must not be blank"),
+        ({"task": ""}, "task: must not be blank"),
         ({"persona_template": "default"}, r"cast\[0\].template: has no effect without a persona, query or group"),
         ({"system_instructions": "a", "persona_template": "default"}, r"cast\[0\].template: has no effect"),
         ({"persona": "a", "persona_template": "anse"}, "did you mean anes"),
@@ -37,7 +37,7 @@ def echo(prompt: list[osim.messages.ChatMessage]) -> str:
         ({"num_responses": 0, "response_selector": "first"}, r"cast\[0\].draws: must be at least 1; got 0"),
         ({"num_responses": True}, r"cast\[0\].draws: must be a whole number; got true"),
         ({"num_responses": 101, "response_selector": "first"}, "at most 100"),
-        ({"response_selector": "first"}, r"cast\[0\].selector: has no effect with one draw; give draws as well"),
+        ({"response_selector": "first"}, r"cast\[0\].selector: has no effect with one draw; also set draws"),
         (
             {"num_responses": 2, "response_selector": "longets"},
             r"cast\[0\].selector: unknown selector 'longets' .did you mean longest",
@@ -87,7 +87,7 @@ def test_nothing_about_an_agent_can_be_set_but_its_task() -> None:
     for name in ("persona", "task", "model", "combination_instructions", "history", "system_instructions"):
         with pytest.raises(AttributeError):
             setattr(agent, name, "another")
-    with pytest.raises(osim.SpecError, match=r"cast\[0\].task: must have a character"):
+    with pytest.raises(osim.SpecError, match=r"cast\[0\].task: must not be blank"):
         agent.set_task(" ")
     chain = Chain([agent], cycles=1)
     agent.set_task("Sing.")

@@ -44,11 +44,11 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "roles": {"moderator": {"persona": "default"}}},
-        "moderator: task: is required but missing",
+        "moderator: task: is required",
     ),
     (
         {"task": ..., "cast": [{"task": "Sing."}, {"task": "Dance."}], "roles": {"moderator": {"automatic": True}}},
-        "moderator: task: is required but missing",
+        "moderator: task: is required",
     ),
     ({"prompts": "default"}, "prompts: prompt pack default: no task template 'respond'"),
     (
@@ -126,7 +126,7 @@ def test_a_wrong_structure_is_told_before_any_call(interaction: dict[str, Any], 
 def test_agents_that_shall_remember_need_a_memory(tmp_path: Path) -> None:
     remembering = {"interaction": {"kind": "chain", "remember": True}, "cognition": {"memory": "none"}}
     found = refused(tmp_path, {**CHAIN, **remembering})
-    assert "interaction.remember: needs a memory; cognition.memory is none" in found
+    assert "interaction.remember: needs a memory, but cognition.memory is none" in found
 
 
 def test_a_moderator_decides_which_runs_there_are() -> None:

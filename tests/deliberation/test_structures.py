@@ -51,7 +51,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Chain([Agent(), "b"], TASK), r"agents\[1\] must be an Agent; got str"),
     (lambda: Chain([Moderator()], TASK), r"agents\[0\] must be an Agent; got Moderator"),
     (lambda: Chain(TWO), "agent 0 has no task; give one to it, or to the structure"),
-    (lambda: Chain(TWO, " "), "task: must have a character in it"),
+    (lambda: Chain(TWO, " "), "task: must not be blank"),
     (lambda: Chain(TWO, TASK, shuffle=1), "shuffle must be True or False; got 1"),
     (lambda: Chain(TWO, TASK, cycles=0), "cycles: must be at least 1; got 0"),
     (lambda: Chain(TWO, TASK, last_n=0), "last_n: must be at least 1; got 0"),
@@ -68,7 +68,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: Chain([Agent(task="A?")], moderator=Moderator()),
-        "moderator: task: is required but missing: a moderator answ",
+        "moderator: task: is required, because a moderator answ",
     ),
     (lambda: Ensemble(TWO, TASK, last_n=2), "last_n: unknown field; valid: .*cycles"),
     (lambda: Rounds([Agent()], TASK), "must be at least 2 for interaction kind 'rounds'"),
@@ -78,13 +78,13 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Graph({"a": Agent(), "b": Agent()}, [("a", "c")], TASK), "there is no agent 'c'; valid: a, b"),
     (
         lambda: Chain([Agent(task="A?")], moderator=Moderator("default")),
-        "moderator: task: is required but missing, because the text .* holds",
+        "moderator: task: is required, because the text .* contains",
     ),
     (
         lambda: Moderator("default", system_instructions="Be brief."),
-        "roles.moderator.system: cannot stand beside persona",
+        "roles.moderator.system: cannot be combined with persona",
     ),
-    (lambda: Moderator("default", "auto"), "roles.moderator.automatic: cannot stand beside persona"),
+    (lambda: Moderator("default", "auto"), "roles.moderator.automatic: cannot be combined with persona"),
     (lambda: Custom(TWO, "chian", TASK), "interaction.kind: unknown interaction 'chian' .did you mean chain"),
     (lambda: Moderator("defualt"), "did you mean default"),
     (lambda: Moderator(combination_instructions="chain"), "roles.moderator: instructions: unknown name 'chain'"),
@@ -238,7 +238,7 @@ def test_automatic_instructions_are_asked_for_again_up_to_the_number_of_tries() 
     with pytest.raises(osim.ModelCallError, match="must begin with 'Moderator instructions:'"):
         Moderator(model=model).generate_system_instructions(TASK, max_tries=3)
     assert len(model.prompts) == 3
-    with pytest.raises(osim.SpecError, match=r"roles\.moderator\.system: cannot stand beside persona"):
+    with pytest.raises(osim.SpecError, match=r"roles\.moderator\.system: cannot be combined with persona"):
         Moderator("default").system_instructions = "Be brief."
 
 

@@ -168,15 +168,28 @@ def panels_of(figure: Figure) -> list[tuple[Axes, Axes]]:
     return list(zip(figure.axes[::2], figure.axes[1::2], strict=True))
 
 
-def test_equal_participants_share_a_line_as_wide_as_their_number() -> None:
-    same = frames_of(written("r0", [1, 1, -2], [0, 0, 2], [0, 1, 2]))
+def test_equal_participants_share_a_disc_as_large_as_their_number() -> None:
+    same = frames_of(written("r0", [1, 1.1, -2], [0, 0.2, 2], [0, 1, 2]))
     ((left, right),) = panels_of(plots.before_after(same))
-    lines = {tuple(line.get_ydata()): line for line in left.lines if len(line.get_xdata()) == 2}
-    assert set(lines) == {(1, 0), (-2, 2)}
-    assert lines[1, 0].get_linewidth() == pytest.approx(2 * lines[-2, 2].get_linewidth())
-    assert to_rgba(lines[1, 0].get_color()) == to_rgba("#66C2FF")
-    assert to_rgba(lines[-2, 2].get_color()) == to_rgba("#E60000")
-    assert right.collections[0].get_offsets().tolist() == [[1, 1], [2, 1], [3, 4]]
+    (discs,) = (each for each in left.collections if len(each.get_offsets()) == 2)
+    assert discs.get_offsets().tolist() == [[1, 0], [-2, 2]]
+    assert discs.get_sizes()[0] == pytest.approx(2 * discs.get_sizes()[1])
+    assert [tuple(colour) for colour in discs.get_facecolors()] == [to_rgba("#66C2FF"), to_rgba("#E60000")]
+    assert right.collections[0].get_offsets().tolist() == [[1, 1], [2, pytest.approx(0.9)], [3, 4]]
+
+
+@pytest.mark.parametrize("speakers", [[0, 1, 0, 2], [2, 2, 0, 1]])
+def test_those_who_do_not_speak_in_turn_have_no_positions_and_are_counted_by_change(speakers: list[int]) -> None:
+    """One run out of turn is enough: its condition has no order."""
+    orderly = written("r0", [0, 2, -2], [0, 0, 1], [0, 1, 2], cell="dyads")
+    frames = frames_of(orderly, written("r1", [0, 1, 0], [2, 1, 0], speakers, cell="dyads", replicate=1))
+    data = plots.before_after_data(frames)
+    assert data.frame["position"].isna().all()
+    assert data.by_position.empty
+    ((_, right),) = panels_of(plots.before_after(frames))
+    assert right.get_xlabel() == "participants"
+    bars = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in right.patches}
+    assert bars == {0: 0.5, 2: pytest.approx(1 / 3), 3: pytest.approx(1 / 6)}
 
 
 def test_panels_name_conditions_and_show_the_control_beside() -> None:
@@ -195,7 +208,7 @@ def test_panels_name_conditions_and_show_the_control_beside() -> None:
     without = plots.before_after(WRITTEN, where={"interaction": "chain"})
     assert not [line for line in without.axes[1].lines if line.get_linestyle() == "--"]
     assert "control" in figure.legends[0].get_texts()[-1].get_text()
-    assert len(without.legends[0].get_texts()) == 2
+    assert len(without.legends[0].get_texts()) == 3
 
 
 @pytest.mark.long

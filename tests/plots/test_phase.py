@@ -82,8 +82,9 @@ def bands_of(ax: Axes) -> list[Any]:
 
 def test_places_of_a_map_reach_halfway_to_the_next_level() -> None:
     ax = plots.phase_diagram(GRID, "epsilon", "mu", "m")
-    assert edges_of(ax) == ([0.05, 0.15, 0.35, 0.65], [-0.35, 0.55, 1.45])
-    assert ax.get_xlim() == pytest.approx((0.05, 0.65))
+    # The last place of 0.5 ends half the least step beyond it, and not half of the step before it.
+    assert edges_of(ax) == ([0.05, 0.15, 0.35, 0.55], [-0.35, 0.55, 1.45])
+    assert ax.get_xlim() == pytest.approx((0.05, 0.55))
     logged = plots.phase_diagram(GRID, "epsilon", "mu", "m", scale={"mu": "log"})
     np.testing.assert_allclose(edges_of(logged)[1], [0.1**1.5, 0.1**0.5, 10**0.5])
     assert (logged.get_xscale(), logged.get_yscale()) == ("linear", "log")
@@ -105,7 +106,7 @@ def test_lines_stand_at_their_numbers_with_a_band_each_and_are_named() -> None:
     np.testing.assert_allclose(ax.lines[0].get_xydata(), [[0.1, 13.5], [0.2, 23.5], [0.5, 53.5]])
     np.testing.assert_allclose(ax.lines[1].get_ydata(), [103.5, 203.5, 503.5])
     assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.lines}) == 2
-    assert entries(ax) == ["100", "1,000"]
+    assert entries(ax) == ["100", "1,000", "middle 50% of the runs"]
     assert ax.figure.legends[0].get_title().get_text() == "number of agents"
     box = bands_of(ax)[0].get_datalim(ax.transData)
     np.testing.assert_allclose([box.x0, box.x1, box.y0, box.y1], [0.1, 0.5, 11.75, 55.25])
@@ -162,6 +163,8 @@ def test_contours_are_those_of_the_mean_where_it_passes_them() -> None:
         (drawn,) = [each for each in ax.collections if isinstance(each, QuadContourSet)]
         assert drawn.levels.tolist() == [0.5]
         np.testing.assert_allclose(drawn.get_paths()[0].vertices[:, 0], 0.5)
+        (number,) = drawn.labelTexts
+        assert 0.2 < number.get_position()[1] < 0.8
     with pytest.raises(SpecError, match=r"no mean crosses the contour 7; means: m from 0 to 2"):
         plots.phase_diagram(table, "epsilon", "mu", "m", contours=[7])
 
@@ -172,12 +175,12 @@ def test_theory_lies_on_top_and_widens_the_axis_no_more_than_by_half() -> None:
     curve = ax.lines[-1]
     np.testing.assert_allclose(curve.get_ydata(), 1 / curve.get_xdata())
     assert curve.get_xdata()[[0, -1]].tolist() == [0.5, 2]
-    assert entries(ax) == ["1/x"]
+    assert entries(ax) == ["1/x", "single run"]
     steep = plots.phase_diagram(table, "epsilon", value="m", theory={"steep": ([0.5, 2.0], [0.0, 1e6])})
     assert steep.get_ylim()[1] < 10
     boundary = plots.phase_diagram(GRID, "epsilon", "mu", "m", theory={"boundary": ([0.1, 0.5], [0.2, 0.8])})
     np.testing.assert_allclose(boundary.lines[0].get_xydata(), [[0.1, 0.2], [0.5, 0.8]])
-    assert boundary.get_xlim() == pytest.approx((0.05, 0.65))
+    assert boundary.get_xlim() == pytest.approx((0.05, 0.55))
 
 
 def test_runs_that_had_not_stopped_are_counted_and_marked() -> None:
@@ -188,7 +191,7 @@ def test_runs_that_had_not_stopped_are_counted_and_marked() -> None:
     ax = plots.phase_diagram(timed(), "n", value="time", scale={"n": "log", "time": "log"})
     assert ax.lines[1].get_xdata().tolist() == [100]
     assert ax.lines[1].get_markerfacecolor() == "white"
-    assert entries(ax) == ["some runs had not stopped"]
+    assert entries(ax) == ["some runs had not stopped", "single run"]
     assert note in said(ax)
     assert (ax.get_xscale(), ax.get_yscale(), ax.get_ylabel()) == ("log", "log", "time (steps)")
     unknown = timed().assign(time=lambda table: table["time"].where(table["stopped"]))
@@ -209,7 +212,8 @@ def test_clusters_of_runs_that_had_not_stopped_are_in_no_mean_of_others() -> Non
     assert data.frame["n_censored"].tolist() == [1, 4]
     note = "5 of 8 runs had not stopped at the limit of steps; where others had, means of clusters are theirs"
     assert note in data.notes
-    assert entries(plots.phase_diagram(table, "epsilon", value="clusters")) == ["some runs had not stopped"]
+    drawn = plots.phase_diagram(table, "epsilon", value="clusters")
+    assert entries(drawn) == ["some runs had not stopped", "single run"]
 
 
 def test_the_share_of_runs_that_stopped_is_a_measure_and_a_failed_run_has_none() -> None:
@@ -273,7 +277,7 @@ def test_levels_that_are_words_stand_side_by_side_and_are_not_joined() -> None:
     mapped = plots.phase_diagram(table, "network.kind", "epsilon", "m")
     assert edges_of(mapped)[0] == [-0.5, 0.5, 1.5]
     by_kind = plots.phase_diagram(table, "epsilon", value="m", lines="network.kind")
-    assert entries(by_kind) == ["ring", "complete"]
+    assert entries(by_kind) == ["ring", "complete", "single run"]
 
 
 def test_many_lines_have_the_colours_of_a_scale_and_no_bands() -> None:
@@ -292,10 +296,10 @@ def test_many_lines_have_the_colours_of_a_scale_and_no_bands() -> None:
 
 def test_levels_that_look_alike_are_told_apart() -> None:
     table = swept(lambda e, n, r: e, epsilon=[1, 2], n=[0.123451, 0.123452])
-    assert entries(plots.phase_diagram(table, "epsilon", value="m", lines="n")) == ["0.123451", "0.123452"]
+    assert entries(plots.phase_diagram(table, "epsilon", value="m", lines="n"))[:2] == ["0.123451", "0.123452"]
     long = ["x" * 30 + "a", "x" * 30 + "b"]
     table = swept(lambda e, n, r: e, epsilon=[1, 2], initial=long)
-    assert len(set(entries(plots.phase_diagram(table, "epsilon", value="m", lines="initial")))) == 2
+    assert len(set(entries(plots.phase_diagram(table, "epsilon", value="m", lines="initial"))) - {"single run"}) == 2
 
 
 @pytest.mark.parametrize("width", [84, 174])
@@ -355,7 +359,7 @@ def test_own_axes_take_one_panel() -> None:
     assert plots.phase_diagram(SIZES, "epsilon", value="m", lines="n", ax=own) is own
     legend = own.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["100", "1,000"]
+    assert [text.get_text() for text in legend.get_texts()][:2] == ["100", "1,000"]
     with pytest.raises(SpecError, match="ax holds one panel, and 2 are asked for"):
         plots.phase_diagram(GRID, "epsilon", "mu", "m", show="both", ax=own)
 

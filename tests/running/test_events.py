@@ -41,7 +41,7 @@ def _problem(*events: Any, **values: Any) -> str:
 
 
 BAD: list[tuple[list[dict[str, Any]], str]] = [
-    ([{**NEWS, "step": 21}], "events[0].step: 21 is beyond the last step; valid: 1..20"),
+    ([{**NEWS, "step": 21}], "events[0].step: 21 is after the last step; valid: 1..20"),
     ([{**NEWS, "step": 0}], "events[0].step: must be at least 1; got 0"),
     ([{**NEWS, "step": True}], "events[0].step: must be a whole number; got true"),
     (
@@ -59,13 +59,13 @@ BAD: list[tuple[list[dict[str, Any]], str]] = [
     ([{**MEDIA, "until": 21}], "events[0].until: must be a step from 1 to 20; got 21"),
     ([{**ZEALOT, "until": 1}], "events[0].until: must be a step from 2 to 20; got 1"),
     ([{**NEWS, "until": 9}], "events[0].until: unknown field; valid: kind, step, agents, text, file"),
-    ([{**NEWS, "agents": ["Nobody"]}], "events[0].agents[0]: no agent is named 'Nobody'; named are "),
-    ([{**NEWS, "agents": [0, 4]}], "events[0].agents[1]: there is no agent 4; valid: 0..3"),
+    ([{**NEWS, "agents": ["Nobody"]}], "events[0].agents[0]: no agent has the name 'Nobody'; valid names: "),
+    ([{**NEWS, "agents": [0, 4]}], "events[0].agents[1]: agent 4 does not exist; valid: 0..3"),
     ([{**NEWS, "agents": [-1]}], "events[0].agents[0]: must be at least 0; got -1"),
-    ([{**NEWS, "agents": [1, 1]}], "events[0].agents[1]: names an agent that is listed before: 1"),
-    ([{**NEWS, "agents": []}], "events[0].agents: must name at least one agent"),
+    ([{**NEWS, "agents": [1, 1]}], "events[0].agents[1]: lists the same agent twice: 1"),
+    ([{**NEWS, "agents": []}], "events[0].agents: must list at least one agent"),
     ([{**NEWS, "agents": {}}], "events[0].agents: needs where, share or both"),
-    ([{**NEWS, "agents": {"share": 0.1}}], "events[0].agents.share: 0.1 of 4 agents rounds to nobody"),
+    ([{**NEWS, "agents": {"share": 0.1}}], "events[0].agents.share: 0.1 of 4 agents rounds to 0"),
     ([{**NEWS, "agents": {"share": 0}}], "events[0].agents.share: must be greater than 0; got 0"),
     (
         [{**NEWS, "agents": {"where": {"gender": "robot"}}}],
@@ -75,12 +75,12 @@ BAD: list[tuple[list[dict[str, Any]], str]] = [
     ([{**LEAVE, "agents": [3]}, JOIN, LEAVE, LEAVE], "events[3].agents: agent 0 cannot leave twice (events[2])"),
     (
         [JOIN, {**LEAVE, "step": 4, "agents": [3]}],
-        "events[1].agents: agent 3 joins at step 4, not before it leaves at 4",
+        "events[1].agents: agent 3 must join before it leaves at step 4; got 4",
     ),
-    ([ZEALOT, {**ZEALOT, "step": 9}], "events[1].agents: agent 1 is a zealot of another event in the same steps"),
+    ([ZEALOT, {**ZEALOT, "step": 9}], "events[1].agents: agent 1 is a zealot in another event at the same steps"),
     (
         [{**LEAVE, "agents": {"share": 0.6}}, {**LEAVE, "agents": {"share": 0.7}}],
-        "events[1].agents: share takes 3 agents, and other events leave 2",
+        "events[1].agents: share takes 3 agents, but other events leave only 2",
     ),
 ]
 
@@ -90,9 +90,9 @@ IDLE: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"interaction": {"kind": "independent", "reports": 9}}, NEWS, "'message' has no effect in 'independent'"),
     ({"interaction": {"kind": "remembered", "steps": 9}}, MEDIA, "'media' has no effect in 'remembered'"),
     ({"interaction": {"kind": "remembered", "steps": 9}}, ZEALOT, "'zealot' has no effect in 'remembered'"),
-    ({"interaction": {"kind": "similarity", "steps": 9}}, NEWS, "events: need turns that are known beforehand"),
-    ({"model": {"classic": "deffuant"}}, NEWS, "events: need agents played by chat models; got the classic model"),
-    ({"interaction": {"kind": "dyadic", "steps": 0}}, NEWS, "valid: none, the run has no step"),
+    ({"interaction": {"kind": "similarity", "steps": 9}}, NEWS, "events: need turns that are known in advance"),
+    ({"model": {"classic": "deffuant"}}, NEWS, "events: need agents that a chat model plays; got the classic model"),
+    ({"interaction": {"kind": "dyadic", "steps": 0}}, NEWS, "valid: none, because the run has no steps"),
 ]
 
 
@@ -317,11 +317,11 @@ def test_ties_change_several_times_beside_other_events_and_probes_and_a_run_is_r
         (
             TIES,
             {"kind": "dyadic", "steps": 40},
-            "'ties' needs a network that lists its ties; 'complete' joins everybody",
+            "'ties' needs a network that lists its ties; 'complete' connects everybody",
         ),
         (TIES, {"kind": "remembered", "steps": 40}, "'ties' has no effect in 'remembered', which has no network"),
-        ({**TIES, "add": [[0, 4]]}, RING, "events[0].add[0]: there is no agent 4; valid: 0..3"),
-        ({**TIES, "add": [[1, 1]]}, RING, "events[0].add[0]: joins agent 1 to itself"),
+        ({**TIES, "add": [[0, 4]]}, RING, "events[0].add[0]: agent 4 does not exist; valid: 0..3"),
+        ({**TIES, "add": [[1, 1]]}, RING, "events[0].add[0]: connects agent 1 to itself"),
         ({"kind": "ties", "step": 2}, RING, "events[0]: needs add, remove or both"),
         ({**TIES, "remove": [[0, 1], [0, 1]]}, RING, "events[0].remove: entries must be distinct"),
         ({**TIES, "agents": [0]}, RING, "events[0].agents: unknown field; valid: kind, step, add, remove"),
@@ -338,9 +338,9 @@ def test_a_change_of_ties_that_cannot_be_is_one_clear_error(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"remove": [[0, 2]]}, r"events\[0\].remove\[0\]: agents 0 and 2 are not joined"),
-        ({"add": [[1, 0]]}, r"events\[0\].add\[0\]: agents 1 and 0 are joined already"),
-        ({"remove": [[0, 1], [1, 2], [2, 3], [0, 3]]}, r"events\[0\].remove: leaves no tie"),
+        ({"remove": [[0, 2]]}, r"events\[0\].remove\[0\]: agents 0 and 2 are not connected"),
+        ({"add": [[1, 0]]}, r"events\[0\].add\[0\]: agents 1 and 0 are already connected"),
+        ({"remove": [[0, 1], [1, 2], [2, 3], [0, 3]]}, r"events\[0\].remove: removes the last tie"),
     ],
 )
 def test_a_change_that_does_not_fit_the_drawn_network_ends_its_run_before_a_call(

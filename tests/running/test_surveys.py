@@ -124,7 +124,7 @@ def test_agents_can_start_without_an_opinion_whatever_the_scale(tmp_path: Path) 
 @pytest.mark.parametrize("kind", ["independent", "no-role-play"])
 def test_who_neither_reports_nor_is_asked_has_nothing_to_do(kind: str) -> None:
     spec = changed(SMALL, interaction={"kind": kind, "reports": 0})
-    with pytest.raises(SpecError, match=r"interaction.reports: 0 leaves nothing to ask; give a number, or measurement"):
+    with pytest.raises(SpecError, match=r"interaction.reports: 0 leaves nothing to ask; set a number, or measurement"):
         load_experiment(spec)
     asked = load_experiment(changed(spec, measurement={"self_report": {"after": 2}}))
     assert osim.plan(asked).calls == 8
@@ -132,7 +132,9 @@ def test_who_neither_reports_nor_is_asked_has_nothing_to_do(kind: str) -> None:
 
 def test_classic_models_start_with_opinions() -> None:
     spec = changed(SMALL, model={"classic": "deffuant"}, population={"size": 4, "initial_opinions": "none"})
-    with pytest.raises(SpecError, match="initial_opinions: 'none' is for chat models; 'deffuant' starts with some"):
+    with pytest.raises(
+        SpecError, match="initial_opinions: 'none' is only for chat models; 'deffuant' needs initial opinions"
+    ):
         load_experiment(spec)
 
 
@@ -218,7 +220,10 @@ def test_paths_of_overrides_start_from_the_current_folder(tmp_path: Path, monkey
         ({"population__query": "ideology == 'lefty'"}, "population.query: .*'ideology' never is 'lefty'"),
         ({"population__personas": "chuang2024"}, "population.query: needs population.personas: survey"),
         ({"population__size": 1501, "population__query": None}, "population.size: there are 1500 respondents"),
-        ({"population__initial_opinions": "personas"}, "initial_opinions: 'personas' needs an opinion for everybody"),
+        (
+            {"population__initial_opinions": "personas"},
+            "initial_opinions: 'personas' needs an opinion for each persona",
+        ),
         (
             {"interaction__network": {"edges": [["Respondent 1", "Respondent 5"]]}},
             "interaction.network: 'Respondent 1', 'Respondent 5' are neither .*; nodes are the numbers 0 to 3$",

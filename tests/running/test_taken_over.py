@@ -332,9 +332,12 @@ def test_yoked_agents_of_full_susceptibility_hold_what_they_read_last() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"sweep": {"interaction": [SPEC["interaction"], {**YOKED, "source": {"cell": "x"}}]}}, "no cell is labelled"),
-        ({"replicates": 1, "sweep": {"interaction": [SPEC["interaction"], YOKED]}}, "give replicates: 2 or more"),
-        ({"sweep": {"interaction": [SPEC["interaction"], {**YOKED, "steps": 9}]}}, "give at most 6"),
+        (
+            {"sweep": {"interaction": [SPEC["interaction"], {**YOKED, "source": {"cell": "x"}}]}},
+            "no cell has the label",
+        ),
+        ({"replicates": 1, "sweep": {"interaction": [SPEC["interaction"], YOKED]}}, "set replicates to 2 or more"),
+        ({"sweep": {"interaction": [SPEC["interaction"], {**YOKED, "steps": 9}]}}, "use at most 6"),
         (forked(SPEC, {"step": 7}), "from 1 to 6"),
         (
             {
@@ -344,14 +347,14 @@ def test_yoked_agents_of_full_susceptibility_hold_what_they_read_last() -> None:
                     {"fork": [{"cell": "fork=a", "step": 3}]},
                 ]
             },
-            r"the cell 'fork=a' takes over from another itself \(fork\)",
+            r"the cell 'fork=a' itself uses another \(fork\)",
         ),
-        ({"sweep": [{"fork": [{"label": "a", "cell": "fork=a", "step": 2}]}]}, "takes over from another itself"),
+        ({"sweep": [{"fork": [{"label": "a", "cell": "fork=a", "step": 2}]}]}, "itself uses another"),
         (forked(SPEC, {"step": 3, "population.size": [5]}), "differ in population.size"),
         (forked(SPEC, {"step": 5, "events": MESSAGE}), "differ in events before step 5"),
         (forked(SPEC, {"step": 5, "cognition.memory": ["reflective"]}), "differ in cognition.memory"),
-        (forked(SPEC, {"step": 5, "interaction": [YOKED]}), "cannot stand beside interaction.source"),
-        ({"interaction": {"kind": "chain"}, "measurement": {"probe": {"every": 2}}}, "agents who remember"),
+        (forked(SPEC, {"step": 5, "interaction": [YOKED]}), "cannot be combined with interaction.source"),
+        ({"interaction": {"kind": "chain"}, "measurement": {"probe": {"every": 2}}}, "agents that remember"),
     ],
 )
 def test_what_cannot_take_over_is_refused(spec: dict[str, Any], words: str) -> None:

@@ -45,7 +45,7 @@ def test_conditions_that_differ_in_more_than_is_named_are_refused_before_the_run
     ]
     lists = [{path: value if isinstance(value, list) else [value] for path, value in grid.items()} for grid in grids]
     analysis = {"contrasts": {"x": {"of": [STRONG, NONE]}}}
-    with pytest.raises(SpecError, match=r"differ in population\.size; give both the same levels"):
+    with pytest.raises(SpecError, match=r"differ in population\.size; use the same levels"):
         load_experiment({**SPEC, "sweep": lists, "analysis": analysis})
     analysis["contrasts"]["x"] = {"of": [{**side, "population.size": 4} for side in (STRONG, NONE)]}
     assert load_experiment({**SPEC, "sweep": lists, "analysis": analysis}).spec.analysis.contrasts
@@ -108,26 +108,26 @@ def test_levels_that_are_no_text_are_named_as_yaml_writes_them() -> None:
     [
         ({"measure": "diversty", "of": "strong - none"}, r"mean diversity\?\) is not measured; valid: bias,"),
         ({"of": {"cognition.confirmation_bias": "weak"}}, "confirmation_bias is never 'weak'; valid: none, strong"),
-        ({"of": [STRONG, {"cognition.memory": "none"}]}, "cognition.memory.* is no condition that varies"),
-        ({"of": {"topic.name": "t-rex"}}, "'topic.name'.* is no condition that varies"),
-        ({"measure": "diversity", "of": STRONG}, "of must say what to subtract"),
+        ({"of": [STRONG, {"cognition.memory": "none"}]}, "cognition.memory.* is not a condition that varies"),
+        ({"of": {"topic.name": "t-rex"}}, "'topic.name'.* is not a condition that varies"),
+        ({"measure": "diversity", "of": STRONG}, "of must subtract a condition"),
         ({"of": "strong - strong"}, "or two that differ"),
-        ({"measure": "truth-pull", "of": {"topic.framing": "truth"}}, "cannot be named for truth-pull"),
+        ({"measure": "truth-pull", "of": {"topic.framing": "truth"}}, "cannot be used with truth-pull"),
         ({"of": STRONG, "smallest": 0}, "smallest"),
         ({"off": STRONG}, "off"),
         ({"of": "weak - none"}, "'weak' is no level of a condition that varies; valid: .*bias: none, strong"),
         ({"of": "strong - strong - none"}, "'strong - strong - none' is no level of a condition"),
-        ({"of": "strong & none - truth"}, "'strong & none' names two levels of cognition.confirmation_bias"),
+        ({"of": "strong & none - truth"}, "'strong & none' has two levels of cognition.confirmation_bias"),
         ({"of": ["strong", "none", "none"]}, "or two that differ, the second of which"),
-        ({"of": ["strong - none", "truth"]}, "subtracts a condition from a difference"),
+        ({"of": ["strong - none", "truth"]}, "of cannot mix conditions and differences"),
         ({"of": ["strong", STRONG]}, "or two that differ"),
-        ({"of": "truth - falsehood", "measure": "truth-pull"}, "cannot be named for truth-pull"),
-        ({"interaction": [BIAS, "topic.framing"], "measure": "truth-pull"}, "cannot be named for truth-pull"),
+        ({"of": "truth - falsehood", "measure": "truth-pull"}, "cannot be used with truth-pull"),
+        ({"interaction": [BIAS, "topic.framing"], "measure": "truth-pull"}, "cannot be used with truth-pull"),
         ({"interaction": [BIAS, "topic.framing"], "of": "strong - none"}, "of and interaction both say"),
         ({"interaction": [BIAS]}, "at least 2 entries"),
         ({"interaction": [BIAS, BIAS]}, "given twice"),
-        ({"interaction": [BIAS, "topic.framming"]}, r"did you mean topic\.framing\?.* is no condition that varies"),
-        ({"interaction": [BIAS, "cognition.memory"]}, "'cognition.memory'.* is no condition that varies"),
+        ({"interaction": [BIAS, "topic.framming"]}, r"did you mean topic\.framing\?.* is not a condition that varies"),
+        ({"interaction": [BIAS, "cognition.memory"]}, "'cognition.memory'.* is not a condition that varies"),
     ],
 )  # fmt: skip
 def test_a_contrast_of_what_there_is_not_is_refused(contrast: dict[str, Any], message: str) -> None:

@@ -126,7 +126,7 @@ def test_a_list_of_grids_is_their_union() -> None:
 
 def test_one_grid_must_not_hold_one_run_twice() -> None:
     values = [{"kind": "dyadic", "steps": 20}, {"kind": "dyadic", "exposures": 2}]
-    with pytest.raises(SpecError, match="stand for the same runs"):
+    with pytest.raises(SpecError, match="describe the same runs"):
         load_experiment({**BASE, "sweep": {"interaction": values}})
 
 
@@ -167,7 +167,7 @@ def test_many_errors_are_cut_short() -> None:
 
 def test_more_agents_than_models_can_play_are_refused_at_once() -> None:
     many = {**BASE, "population": {"size": 1_000_000}}
-    with pytest.raises(SpecError, match=r"population\.size: must be at most 100,000 where language models play"):
+    with pytest.raises(SpecError, match=r"population\.size: must be at most 100,000 when language models play"):
         load_experiment(many)
     assert load_experiment({**many, "population": {"size": 100_000}}).cells
 
@@ -199,7 +199,7 @@ def test_an_experiment_of_the_package_goes_by_its_name() -> None:
     assert load_experiment("chuang2024/figure4").spec == load_experiment("chuang2024/figure4.yaml").spec == inner
     with pytest.raises(
         SpecError,
-        match=r"third: no such file, and no experiment of that name; .*: bakker2022/.*, chuang2024/.*, quickstart,",
+        match=r"third: no such file or experiment; .*: bakker2022/.*, chuang2024/.*, quickstart,",
     ):
         load_experiment("third")
 
@@ -275,7 +275,7 @@ def test_overrides_replace_values(overrides: Any) -> None:
         (["=3"], "--set '=3': must have the form a.b=value"),
         (["seed=[1"], "--set seed:1: not valid YAML"),
         (["seed.x=1"], "--set seed.x: there is no field 'x' in 7"),
-        (["a..b=1"], "--set a..b: 'a..b' is no dotted path"),
+        (["a..b=1"], "--set a..b: 'a..b' is not a dotted path"),
         (
             ["topic.framing=truth"],
             "topic.framing is set by the sweep axis topic.framing; set sweep.topic.framing=[...]",
@@ -285,7 +285,7 @@ def test_overrides_replace_values(overrides: Any) -> None:
             "interaction.steps is set by the sweep axis interaction; set sweep.interaction=[...]",
         ),
         (["sweep.topic.framing=truth"], "--set sweep.topic.framing: must be a list"),
-        ("seed=3", "overrides must be a mapping or a list of texts"),
+        ("seed=3", "overrides must be a mapping or a list of strings"),
     ],
 )
 def test_bad_overrides(overrides: Any, message: str) -> None:
@@ -642,5 +642,5 @@ def test_only_an_experiment_can_be_planned() -> None:
     for function in (plan, preview):
         with pytest.raises(SpecError, match=r"experiment must be an Experiment, from .*load_experiment; got a dict"):
             function({})  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match="from a path, a name or a mapping; got an object of type int"):
+    with pytest.raises(SpecError, match="an experiment must be a path, a name or a mapping; got an object of type int"):
         load_experiment(3)  # type: ignore[arg-type]

@@ -51,14 +51,14 @@ def test_a_seat_its_invitation_and_its_words_identify_a_run_and_its_time_does_no
     ],
 )
 def test_a_seat_stands_alone(beside: dict[str, Any]) -> None:
-    with pytest.raises(SpecError, match=rf"cast\[1\]\.seat: cannot stand beside {', '.join(beside)}: ") as caught:
+    with pytest.raises(SpecError, match=rf"cast\[1\]\.seat: cannot be combined with {', '.join(beside)}; ") as caught:
         load_experiment(changed(SPEC, cast=[{}, {"name": "Ben", "seat": {}, **beside}]))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("beside", [{"persona": "default"}, {"automatic": True}, {"values": "V."}, {"task": "Else."}])
 def test_a_seat_of_a_role_stands_alone(beside: dict[str, Any]) -> None:
-    with pytest.raises(SpecError, match=rf"roles\.moderator\.seat: cannot stand beside {next(iter(beside))}: "):
+    with pytest.raises(SpecError, match=rf"roles\.moderator\.seat: cannot be combined with {next(iter(beside))}; "):
         load_experiment(changed(SPEC, roles={"moderator": {"seat": {}, **beside}}))
 
 

@@ -239,7 +239,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("topic.definition", {}, "topic.name: cannot be given together with definition"),
         ("topic", {"definition": {}}, "\nspecification: topic.definition: claims: is required but missing"),
         ("model.name", "scriptd", "got model 'scriptd' (did you mean 'scripted'?) and no classifier"),
-        ("model.name", "nope", "got model 'nope' (a name of your own, neither 'scripted' nor 'provider:model')"),
+        ("model.name", "nope", "got model 'nope' (your own name, neither 'scripted' nor 'provider:model')"),
         (
             "population.personas",
             {"name": "x", "personas": [{"name": "A", "opinion": 9}, {"name": "B", "opinion": 0}]},
@@ -285,7 +285,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
             {"kind": "file", "path": "none.edges"},
             "specification: interaction.network: no such file: none.edges",
         ),
-        ("model.name", "openai:gpt-4o-mini", "measurement.classifier: must be named when the model is not 'scripted'"),
+        ("model.name", "openai:gpt-4o-mini", "measurement.classifier: is required when the model is not 'scripted'"),
         # sweeps
         ("sweep", {"topic.framings": ["truth"]}, "topic.framings: unknown field (did you mean framing?)"),
         (
@@ -300,13 +300,13 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("sweep", {"model.temperature": [float("nan")]}, "must be a finite number"),
         ("sweep", {"execution.timeout_s": [1]}, "cannot be swept; valid are fields under seed, population"),
         ("sweep", {"replicates": [1]}, "cannot be swept"),
-        ("sweep", {"a..b": [1]}, "'a..b' is no dotted path"),
+        ("sweep", {"a..b": [1]}, "'a..b' is not a dotted path"),
         ("sweep", {"seed.x": [1]}, "seed: must be a whole number"),
         ("sweep", 3, "sweep: must be a mapping of axes to lists of values"),
         ("sweep", [3], "sweep[0]: must be a mapping of axes to lists of values"),
         ("sweep", {f"model.options.x{i}": list(range(10)) for i in range(9)}, "has 1000000000 cells; at most"),
-        ("independent_over", ["topic.nam"], "'topic.nam' is no field of a run; valid after topic: name"),
-        ("independent_over", ["execution.timeout_s"], "is no field of a run; valid are fields under population"),
+        ("independent_over", ["topic.nam"], "'topic.nam' is not a field of a run; valid after topic: name"),
+        ("independent_over", ["execution.timeout_s"], "is not a field of a run; valid are fields under population"),
         ("independent_over", ["topic.name", "topic.name"], "entries must be distinct"),
     ],
 )

@@ -59,7 +59,7 @@ def test_what_is_no_variant_is_refused(change: dict[str, Any], problem: str) -> 
 def test_two_variants_that_are_one_are_refused() -> None:
     with pytest.raises(SpecError, match="'w' changes nothing: its runs are those of variant 'v'"):
         load(variant({"model.temperature": 1}), variant({"model.temperature": 1.0}, "w"))
-    with pytest.raises(SpecError, match="label of two variants"):
+    with pytest.raises(SpecError, match="labels two variants"):
         load(variant({"model.temperature": 1}), variant({"model.temperature": 0.9}))
 
 
@@ -69,9 +69,9 @@ def test_conditions_that_have_draws_of_their_own_make_no_variant() -> None:
 
 
 def test_variants_and_choices_need_a_contrast_and_what_is_measured() -> None:
-    with pytest.raises(SpecError, match=r"declare analysis\.primary"):
+    with pytest.raises(SpecError, match=r"set analysis\.primary"):
         load(variant({"model.temperature": 1}), analysis={})
-    with pytest.raises(SpecError, match="choices are of the primary contrast"):
+    with pytest.raises(SpecError, match="choices apply to the primary contrast"):
         load(analysis={"choices": {"last": [1, 2]}})
     with pytest.raises(SpecError, match=r"choices\.texts: 'prob' is not measured"):
         load(analysis={**SPEC["analysis"], "choices": {"texts": ["prob"]}})

@@ -254,7 +254,7 @@ def test_settings_offer_models_and_texts_that_the_file_does_not_name(server: Roo
     both = _post(
         server, "/settings", owner, urlencode({"do": "try", "cast.0.system": "You.", "cast.0.persona": "A cook."})
     )
-    assert (both.status, "cannot stand beside system" in both.text) == (400, True)
+    assert (both.status, "cannot be combined with system" in both.text) == (400, True)
 
 
 def test_another_model_goes_without_the_options_of_the_former_one(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ After figures S4 to S11 of the appendix of Bakker et al. 2022.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from opinionsim.classifiers import Item
 from opinionsim.consensus.evaluation import _measures as measures
@@ -29,8 +30,14 @@ _Marks = Iterator[dict[str, Any]]
 _BASELINES = ("tfidf", "longest", "rouge1", "rouge2", "rougeL", "bleu")
 #: What win rates are by, and the welfare functions beside the rules that pick by them (D6, D7).
 _TWO, _WELFARE, _RULES = ("mean", "median"), ["mean", "nash", "egalitarian"], ["utilitarian", "nash", "egalitarian"]
-#: Of measures whose axis has a span of its own: its ends, and where neither side is ahead.
-_SPANS = {"win rate": (-0.03, 1.03, 0.5), "share of pairs in order": (0, 1, 0.5), "mean agreement": (1, 7, 4)}
+#: Of measures whose axis has a span of its own: its ends, and a place on it with its name.
+_SPANS = {
+    "win rate": (-0.03, 1.03, 0.5, "both win as often"),
+    "share of pairs in order": (0, 1, 0.5, "chance"),
+    "mean agreement": (1, 7, 4, "neutral"),
+}
+#: The look of the line at that place.
+_LINE: Mapping[str, Any] = {"color": INK, "linestyle": "--", "linewidth": 0.9}
 #: Marks of series, which tell them apart without colours.
 _SIGNS = "osD^vPX"
 
@@ -257,7 +264,7 @@ def _lines(data: pd.DataFrame) -> list[str]:
 def _drawn(data: pd.DataFrame) -> Figure:
     """A panel each, in rows: marks with intervals."""
     panels = {str(name): own for name, own in data.groupby("panel", sort=False)}
-    colours, drawn = model_colours(data["series"]), dict[str, Any]()
+    colours, drawn, lines = model_colours(data["series"]), dict[str, Any](), dict[str, Any]()
     signs = dict(zip(colours, _SIGNS * len(colours), strict=False))
     height = 0.1 * max(own["at"].nunique() * (1 + own["series"].nunique()) for own in panels.values()) + 0.7
     figure, axes = new_panels(list(panels), _lines(data), (4.6, height), n_columns=min(2, len(panels)))
@@ -272,14 +279,14 @@ def _drawn(data: pd.DataFrame) -> Figure:
             drawn[name] = ax.errorbar(marks["value"], at, xerr=ends, fmt=signs[name], c=colours[name], ms=4, label=name)
         ax.set(yticks=range(len(rows)), yticklabels=rows, ylim=(len(rows) - 0.5, -0.5))
         ax.set_xlabel(measure := str(own["measure"].iloc[0]), fontsize=pt(9))
-        low, high, even = _SPANS.get(measure, (-0.02, None, None))
+        low, high, even, said = _SPANS.get(measure, (-0.02, None, None, ""))
         ax.set_xlim(low, high)
         if even is not None:
-            ax.axvline(even, color=INK, linestyle="--", linewidth=0.9)
+            lines[said] = ax.axvline(even, **_LINE, label=said)
         ax.grid(axis="x", color="#E4E4E4", linewidth=0.8)
         tidy(ax)
-    if len(drawn) > 1:
-        legend_below(figure, list(drawn.values()))
+    bar = Line2D([], [], color=INK, linewidth=1.5, label="95% interval over resampled groups")
+    legend_below(figure, [*(drawn.values() if len(drawn) > 1 else ()), bar, *lines.values()])
     return figure
 
 
@@ -326,7 +333,7 @@ def kappas_figure(data: pd.DataFrame) -> Figure:
     lowest = int(10 * min([measures.RELIABLE, *data["kappa"].dropna()]) // 1)
     colours = [model_colours(parts)[name] for name in parts]
     ax.hist(kappas, [tenth / 10 for tenth in range(lowest, 11)], color=colours, label=names)
-    ax.axvline(measures.RELIABLE, color=INK, linestyle="--", linewidth=0.9)
+    ax.axvline(measures.RELIABLE, **_LINE, label=f"least kappa of a reliable rater, {measures.RELIABLE}")
     ax.set_xlabel("kappa", fontsize=pt(9))
     ax.set_ylabel("raters", fontsize=pt(9))
     tidy(ax)
