@@ -100,7 +100,7 @@ class LoadedParts:
         self._classifiers: dict[str, Classifier] = {}
         self._instruments: dict[str, Instrument] = {}
         self._judges: dict[str, llm.ModelClient] = {}
-        execution = experiment.spec.execution
+        self._execution = execution = experiment.spec.execution
         self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
         self.limits = execution.budget
         self.missing: list[str] = []
@@ -175,16 +175,33 @@ class LoadedParts:
                 "named by execution.prices, or limit tokens instead"
             )
 
+    def _terms(self, model: ModelSpec) -> dict[str, Any]:
+        """Price, lane and fallback of a model.
+
+        Raises
+        ------
+        SpecError
+            If the price table lists no such lane of the model.
+        """
+        price, lane = _price_of(model, self.prices), self._execution.lane_of(model.name)
+        if lane != "now" and (price is None or lane not in price.lanes):
+            listed = sorted({name for name, each in self.prices.prices.items() if lane in each.lanes})
+            raise SpecError(
+                f"execution.lane: the price table lists no lane {lane!r} for {model.name!r}; it lists it for "
+                f"{', '.join(listed) or 'no model'}; add it to a copy of the table, or use lane: now"
+            )
+        return {"price": price, "lane": lane, "fallback": self._execution.fallback}
+
     def endpoint(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> Endpoint:
         """The endpoint of a model; the scripted model is bound to the run's prompt pack and scale."""
         key = self._key(model, spec)
         if key not in self._endpoints:
-            terms = _price_of(model, self.prices), model.max_tokens, model.replies
+            terms = {"max_tokens": model.max_tokens, "replies": model.replies, **self._terms(model)}
             if self._to_plan and self._chat_model is None and _valid_script(model, spec):
-                self._endpoints[key] = Endpoint(ReplayOnly(), model.name, False, *terms)
+                self._endpoints[key] = Endpoint(ReplayOnly(), model.name, False, **terms)
             else:
                 client = self.client(model, spec, pack)
-                self._endpoints[key] = Endpoint(client, client.account, client.networked, *terms)
+                self._endpoints[key] = Endpoint(client, client.account, client.networked, **terms)
         return self._endpoints[key]
 
     def client(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> llm.ModelClient:
@@ -319,7 +336,7 @@ class LoadedParts:
             if asks(found) and found.endpoint is not None:
                 name = str(found.options["model"])
                 judge = ModelSpec(name=name, options=dict(named.options.get("options") or {}))
-                found.endpoint = replace(found.endpoint, price=_price_of(judge, self.prices))
+                found.endpoint = replace(found.endpoint, **self._terms(judge))
                 self._check_price(found.endpoint, name)
                 if isinstance(found.endpoint.client, llm.ModelClient):
                     self._judges[key] = found.endpoint.client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Changes = Annotated[list[str] | None, typer.Option("--set")]
 Slots = Annotated[int | None, typer.Option("--max-concurrency", min=1, max=1_000_000)]
+LaneName = Annotated[Literal["now", "flex"] | None, typer.Option("--lane")]
 DesignNumber = Annotated[int | None, typer.Option(min=1)]
 AsJson = Annotated[bool, typer.Option("--json")]
 
@@ -36,6 +37,9 @@ class SharedOptions:
         Prompt pack to use: a name or a folder.
     --max-concurrency : N
         Maximum number of parallel model calls, over all runs. Default: the value in the specification.
+    --lane
+        How to buy replies: now at the list price, or flex through the provider's slower and cheaper tier. Default: the
+        lane in the specification.
     --store : STORE
         Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME.sqlite.
@@ -123,7 +127,7 @@ def _told(docstring: str) -> dict[str, tuple[str | None, str]]:
     return {name: (form or None, " ".join(text.split())) for name, form, text in listed}
 
 
-def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Experiment:
+def read_spec(spec: str, changes: list[str] | None, prompts: str | None, lane: str | None = None) -> Experiment:
     """Load an experiment with the changes of the command line."""
     import json
 
@@ -133,6 +137,8 @@ def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Expe
     overrides = list(changes or [])
     if prompts is not None:
         overrides.append(f"prompts={json.dumps(prompts)}")
+    if lane is not None:
+        overrides.append(f"execution.lane={lane}")
     return load_experiment(spec, overrides)
 
 

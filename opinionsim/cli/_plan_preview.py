@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import aligned, records, say, say_json
-from opinionsim.cli._options import AsJson, Changes, Slots, read_spec
+from opinionsim.cli._options import AsJson, Changes, LaneName, Slots, read_spec
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def plan(
     changes: Changes = None,
     prompts: str | None = None,
     max_concurrency: Slots = None,
+    lane: LaneName = None,
     latency: Annotated[float | None, typer.Option(min=0.0, callback=_finite)] = None,
     reply_tokens: Annotated[float | None, typer.Option(min=1.0, callback=_finite)] = None,
     store: str | None = None,
@@ -59,7 +60,7 @@ def plan(
     from opinionsim.planning import plan as forecast_of
     from opinionsim.specification import taking_part
 
-    experiment = read_spec(spec, changes, prompts)
+    experiment = read_spec(spec, changes, prompts, lane)
     forecast = forecast_of(
         experiment,
         max_concurrency=max_concurrency,

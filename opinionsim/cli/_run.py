@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opinionsim.cli._console import columns, counted, note, say, say_json, write_text
-from opinionsim.cli._options import AsJson, Changes, DesignNumber, Slots, assignments, own_modules, read_spec
+from opinionsim.cli._options import AsJson, Changes, DesignNumber, LaneName, Slots, assignments, own_modules, read_spec
 from opinionsim.cli._stores import read_results, reason_lines
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.foundation.progress import attended, shown, stop_requests
@@ -37,6 +37,7 @@ def run(
     spec: str,
     store: str | None = None,
     max_concurrency: Slots = None,
+    lane: LaneName = None,
     changes: Changes = None,
     prompts: str | None = None,
     fresh: bool = False,
@@ -60,7 +61,7 @@ def run(
     from opinionsim.planning import counts_by_run, plan
     from opinionsim.running import Invocation
 
-    experiment = read_spec(spec, changes, prompts)
+    experiment = read_spec(spec, changes, prompts, lane)
     if robustness and not experiment.variants:
         raise SpecError("--robustness: the specification lists no variant under robustness")
     url, only = store_of(experiment, store), experiment.pilot if pilot else None

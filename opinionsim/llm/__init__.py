@@ -33,7 +33,12 @@ if TYPE_CHECKING:
     from opinionsim.llm._keys import ALLOWED as ALLOWED, allow_keys as allow_keys
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import in_process as in_process, module_of as module_of, own_model as own_model
-    from opinionsim.llm._policy import Limits as Limits, RetryPolicy as RetryPolicy
+    from opinionsim.llm._policy import (
+        Fallback as Fallback,
+        Lane as Lane,
+        Limits as Limits,
+        RetryPolicy as RetryPolicy,
+    )
     from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
     from opinionsim.llm._providers import (
         NotLoaded as NotLoaded,
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
     )
     from opinionsim.llm._reply import ParsedReply as ParsedReply, read_reply as read_reply
     from opinionsim.llm._seat import LEFT as LEFT, Left as Left, Person as Person, Question as Question, Seat as Seat
-    from opinionsim.llm._slots import Lane as Lane, SlotPool as SlotPool
+    from opinionsim.llm._slots import AccountSlots as AccountSlots, SlotPool as SlotPool
     from opinionsim.llm.scripted._answers import any_sentences as any_sentences
     from opinionsim.llm.scripted._scene import Scene as Scene
     from opinionsim.llm.scripted._script import ScriptedChatModel as ScriptedChatModel, latent as latent

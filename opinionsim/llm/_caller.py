@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -27,11 +27,11 @@ from opinionsim.llm._call_name import REPLY
 from opinionsim.llm._failures import Failure, classify_failure, wait_s
 from opinionsim.llm._journal import Entry, EntryKey, Journal
 from opinionsim.llm._judging import Judgement, asked_again, judge, parsed, read_again, reply_of, treated
-from opinionsim.llm._policy import RetryPolicy
+from opinionsim.llm._policy import Fallback, Lane, RetryPolicy
 from opinionsim.llm._prices import Price
 from opinionsim.llm._reply import ParsedReply, read_reply
 from opinionsim.llm._seat import People, Seat
-from opinionsim.llm._slots import Ending, Lane, SlotPool
+from opinionsim.llm._slots import AccountSlots, Ending, SlotPool
 from opinionsim.messages import AS_IS, ChatMessage, Parsing, Prompt, Reply
 from opinionsim.registry import RAISED, raised
 
@@ -43,6 +43,9 @@ FILTERED = "content_filter"
 
 #: Tokens of instructions that a provider may add to a prompt, and far more than any is known to add.
 _PROVIDERS_OWN = 100_000
+
+#: What asks for the flexible tier of a provider, and its usual time limit, seconds.
+_FLEX: Mapping[str, Any] = {"service_tier": "flex", "timeout": 900.0}
 
 #: Seconds between two looks at a journal that is behind.
 _LOOK_S = 0.02
@@ -64,10 +67,11 @@ class CallSite(Protocol):
 class Client(Protocol):
     """Makes single calls: :class:`opinionsim.llm.ModelClient`, or a stand-in for it."""
 
-    async def call(self, messages: Prompt, seed: int, max_tokens: int | None = None) -> AIMessage:
+    async def call(self, messages: Prompt, seed: int, max_tokens: int | None = None, **options: Any) -> AIMessage:
         """Make one attempt at one call; raises whatever the model raises.
 
-        `max_tokens` is given where the reply may be longer than the model's own limit.
+        `max_tokens` is given where the reply may be longer than the model's own limit, and `options` are those of a
+        lane.
         """
         ...
 
@@ -87,7 +91,9 @@ class _NewCall(NamedTuple):
 class ReplayOnly:
     """Stands in for the chat model where a run must be answered by its journal alone."""
 
-    async def call(self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
+    async def call(
+        self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None, **options: Any
+    ) -> AIMessage:
         """Refuse."""
         raise StoreError("replay needs a call that the store lacks; complete the run with `opinionsim run`")
 
@@ -110,6 +116,10 @@ class Endpoint:
         Longest reply; None where it is left to the provider.
     replies : ReplyPolicy
         What to do with replies that are no answers.
+    lane : str
+        How calls are bought: ``now``, or ``flex``, the provider's flexible tier.
+    fallback : str
+        What to do if that tier refuses a call: ``wait``, or ask again ``now``, at full price.
     """
 
     client: Client
@@ -118,6 +128,13 @@ class Endpoint:
     price: Price | None = None
     max_tokens: int | None = None
     replies: ReplyPolicy = field(default_factory=ReplyPolicy)
+    lane: Lane = "now"
+    fallback: Fallback = "wait"
+
+    @property
+    def expected(self) -> Price | None:
+        """Price of a call that its lane takes."""
+        return None if self.price is None else self.price.at(self.lane)
 
     def longest(self, cut_off: int) -> int | None:
         """Longest reply after `cut_off` replies to the same question were cut off: double the length each time."""
@@ -126,7 +143,8 @@ class Endpoint:
     def worst(self, prompt: Iterable[ChatMessage], longest: int | None = None) -> Usage:
         """The most a call can use, as far as that can be bounded beforehand; `longest` is by default `max_tokens`."""
         tokens, longest = bound_tokens(prompt), longest or self.max_tokens or 0
-        return Usage(1, tokens + longest, 0.0 if self.price is None else self.price.cost(tokens, longest))
+        price = self.price if self.fallback == "now" else self.expected
+        return Usage(1, tokens + longest, 0.0 if price is None else price.cost(tokens, longest))
 
 
 class RunCalls:
@@ -361,22 +379,23 @@ class RunCalls:
 
     async def _call(self, question: _NewCall, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
+        flex = endpoint.lane == "flex"
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed = dict.fromkeys(allowed, 0)
         pool, client = self._slots, endpoint.client
         # What waits for a model in this process waits here, where its time does not run yet.
         most = getattr(getattr(client, "behind", client), "slots", None)
-        lane = pool.lane(endpoint.account, adaptive=endpoint.networked, most=most)
+        account = pool.account(endpoint.account, adaptive=endpoint.networked, most=most)
         clock = asyncio.get_running_loop().time
         while True:
             pool.check(client)
             await self._until_kept()
-            await self._take_slot(lane, question.priority, client)
+            await self._take_slot(account, question.priority, client)
             if self.journal.behind or pool.refuses(client):
-                lane.release("failed")
+                account.release("failed")
                 continue
             began = clock()
-            got = await self._attempt(lane, question, endpoint)
+            got = await self._attempt(account, question, endpoint, flex)
             if not isinstance(got, Failure):
                 return _read(got, question.prompt), clock() - began
             if got.kind == "content-filter":
@@ -386,40 +405,47 @@ class RunCalls:
                 pool.refuse(getattr(client, "behind", client), got.reason)
                 pool.refuse(client, got.reason)
                 pool.check(client)
-            if failed.get(got.kind, 0) >= allowed.get(got.kind, 0):
+            if flex and got.kind == "rate-limited":
+                # The tier has no room, which costs nothing: the call waits for it as long as it takes.
+                flex = endpoint.fallback == "wait"
+                if not flex:
+                    continue
+            elif failed.get(got.kind, 0) >= allowed.get(got.kind, 0):
                 tries = sum(failed.values()) + 1
                 raise ModelCallError(got.reason + (f" (after {tries} tries)" if tries > 1 else ""))
             failed[got.kind] += 1
             self.repeated += 1
             await self._pause(sum(failed.values()), got, question.seed, client)
 
-    async def _attempt(self, lane: Lane, question: _NewCall, endpoint: Endpoint) -> AIMessage | Failure:
+    async def _attempt(
+        self, account: AccountSlots, question: _NewCall, endpoint: Endpoint, flex: bool
+    ) -> AIMessage | Failure:
         """The model's message, or its failure; uses a slot that is already taken, and frees it."""
         ending: Ending = "failed"
         retry_after_s = None
+        timeout_s = max(self._timeout_s, _FLEX["timeout"]) if flex else self._timeout_s
+        options = {**_FLEX, "timeout": timeout_s} if flex else {}
+        if question.cut_off:
+            options["max_tokens"] = endpoint.longest(question.cut_off)
         try:
             if self._stopped:
                 raise asyncio.CancelledError
             try:
-                async with asyncio.timeout(self._timeout_s) as limit:
-                    if question.cut_off:
-                        longest = endpoint.longest(question.cut_off)
-                        message = await endpoint.client.call(question.prompt, question.seed, max_tokens=longest)
-                    else:
-                        message = await endpoint.client.call(question.prompt, question.seed)
+                async with asyncio.timeout(timeout_s) as limit:
+                    message = await endpoint.client.call(question.prompt, question.seed, **options)
                 ending = "ok"
                 return message
             except StoreError:
                 raise
             except RAISED as error:
                 if isinstance(error, TimeoutError) and limit.expired():
-                    return Failure("transient", f"no reply within {self._timeout_s:g} s")
+                    return Failure("transient", f"no reply within {timeout_s:g} s")
                 failure = classify_failure(error, networked=endpoint.networked)
             if failure.kind == "rate-limited":
                 ending, retry_after_s = "rate-limited", failure.retry_after_s
             return failure
         finally:
-            lane.release(ending, retry_after_s=retry_after_s)
+            account.release(ending, retry_after_s=retry_after_s)
 
     async def _until_kept(self) -> None:
         """Wait as long as replies cannot be made durable: nothing is bought that cannot be kept."""
@@ -428,18 +454,18 @@ class RunCalls:
             await asyncio.sleep(_LOOK_S)
             self.journal.check()
 
-    async def _take_slot(self, lane: Lane, priority: float, client: Client) -> None:
+    async def _take_slot(self, account: AccountSlots, priority: float, client: Client) -> None:
         if self._stopped:
             raise asyncio.CancelledError
-        if lane.take():
+        if account.take():
             return
-        waiter = lane.enqueue(priority)
+        waiter = account.enqueue(priority)
         try:
             await self._stoppable(waiter, client)
         except asyncio.CancelledError:
             # The slot may have been handed over in the same moment: then it must go to the next call.
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                lane.release("failed")
+                account.release("failed")
             raise
 
     async def _pause(self, repetitions: int, failure: Failure, seed: int, client: Client) -> None:
@@ -518,7 +544,7 @@ def _read(message: AIMessage, prompt: Prompt) -> ParsedReply:
 
 def _money(endpoint: Endpoint | Seat, reply: ParsedReply) -> dict[str, Any]:
     """What a call cost, and what the provider's cache saved of it; None where prices or tokens are not known."""
-    price = None if isinstance(endpoint, Seat) else endpoint.price
+    price = None if isinstance(endpoint, Seat) or endpoint.price is None else endpoint.price.at(reply.lane)
     given, said, cached = reply.input_tokens, reply.output_tokens, reply.cached_tokens
     cost = None if price is None or given is None or said is None else price.cost(given, said, cached or 0)
     return {"cost": cost, "saved": None if price is None or cached is None else price.saved(cached)}

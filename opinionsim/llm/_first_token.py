@@ -46,7 +46,9 @@ class TokenClient:
     def __init__(self, client: ModelClient) -> None:
         self.behind = client
 
-    async def call(self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
+    async def call(
+        self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None, **options: Any
+    ) -> AIMessage:
         """Ask for one token, and raise whatever the model raises.
 
         Raises
@@ -55,7 +57,7 @@ class TokenClient:
             If the reply has no log probabilities, or the model reasoned before its answer.
         """
         # Some servers apply the temperature before they take logarithms.
-        message = await self.behind.call(messages, seed, 1, logprobs=True, top_logprobs=TOP, temperature=1.0)
+        message = await self.behind.call(messages, seed, 1, logprobs=True, top_logprobs=TOP, temperature=1.0, **options)
         about, reply, model = message.response_metadata, read_reply(message), self.behind.model
         if reply.status in ("refused", "filtered"):
             return message

@@ -78,6 +78,8 @@ class Entry:
         Money, by the price table in use at the time; None where it has no price for the model.
     saved : float or None
         Money that the provider's cache saved, by the same table; None where cached tokens or prices are not known.
+    lane : str
+        How a model's reply was bought: ``now`` or ``flex``; empty of any other.
     latency_s : float or None
         Seconds from dispatch to arrival of the attempt that succeeded.
     arrived_at : float or None
@@ -113,6 +115,7 @@ class Entry:
     saved: float | None = None
     source: Source = "model"
     fingerprint: str = ""
+    lane: str = ""
 
     def left_of(self, said: str) -> str:
         """What readers get of a part of the text that is said: without what was taken out."""

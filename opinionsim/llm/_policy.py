@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -30,6 +30,11 @@ class Limits(DocumentModel):
         """What a usage leaves of each limit."""
         limited = ((name, limit) for name, limit in self if limit is not None)
         return Limits(**{name: max(limit - getattr(usage, name), 0) for name, limit in limited})
+
+
+#: How calls are bought, and what follows if a provider's flexible tier has no room.
+Lane = Literal["now", "flex"]
+Fallback = Literal["wait", "now"]
 
 
 class RetryPolicy(DocumentModel):

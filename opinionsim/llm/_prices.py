@@ -23,6 +23,32 @@ _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)$")
 _FREE = re.compile(r"ollama:.|scripted$")
 
 
+def _is_day(text: str) -> str:
+    """The day, if spelled as in 2025-12-31; the standard library takes other forms as well."""
+    try:
+        spelled = date.fromisoformat(text).isoformat()
+    except ValueError:
+        spelled = ""
+    if spelled != text:
+        raise ValueError(f"must be a day such as 2025-12-31; got {text!r}")
+    return text
+
+
+_Day = Annotated[str, AfterValidator(_is_day)]
+
+
+class Rebate(DocumentModel):
+    """What a lane charges, and where that is stated."""
+
+    factor: float = Field(gt=0, le=1)
+    """Share of the list price."""
+    date: _Day
+    source: str = Field(min_length=1)
+    """Page that states the factor."""
+    models: tuple[str, ...] | None = None
+    """Models that have the lane. Null means all models of the provider."""
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
     """What one token costs, by kind, in the currency of the table.
@@ -35,12 +61,22 @@ class Price:
         A token of the prompt that came from the provider's cache.
     date : str
         Day of the price, ISO 8601; empty for a free model.
+    lanes : mapping of str to Rebate
+        Lanes that cost less, by name.
     """
 
     input: float
     output: float
     cached_input: float
     date: str = ""
+    lanes: Mapping[str, Rebate] = field(default_factory=dict, hash=False)
+
+    def at(self, lane: str) -> Price:
+        """The price of a token that was bought through a lane; the list price for one that is not listed."""
+        if lane not in self.lanes:
+            return self
+        charged = (self.lanes[lane].factor * price for price in (self.input, self.output, self.cached_input))
+        return Price(*charged, self.date)
 
     def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
         """Cost of a call.
@@ -104,20 +140,6 @@ class PriceTable:
         return listed
 
 
-def _is_day(text: str) -> str:
-    """The day, if spelled as in 2025-12-31; the standard library takes other forms as well."""
-    try:
-        spelled = date.fromisoformat(text).isoformat()
-    except ValueError:
-        spelled = ""
-    if spelled != text:
-        raise ValueError(f"must be a day such as 2025-12-31; got {text!r}")
-    return text
-
-
-_Day = Annotated[str, AfterValidator(_is_day)]
-
-
 class _PriceModel(DocumentModel):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -130,6 +152,7 @@ class _PriceTableModel(DocumentModel):
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     per: int = Field(ge=1)
     source: dict[str, str] = Field(default_factory=dict)
+    lanes: dict[str, dict[str, Rebate]] = Field(default_factory=dict)
     models: dict[str, _PriceModel] = Field(min_length=1)
 
 
@@ -139,8 +162,9 @@ def load_prices(path: str | Path | None = None) -> PriceTable:
     Parameters
     ----------
     path : str or Path, optional
-        YAML or JSON file with ``date, currency, per, source, models``, as the file that comes with the package;
-        default that file.
+        YAML or JSON file with ``date, currency, per, source, lanes, models``, as the file that comes with the package;
+        default that file. `lanes` maps a provider, or a model in the place of its provider, to its :class:`Rebate` by
+        the name of the lane.
 
     Raises
     ------
@@ -155,6 +179,11 @@ def load_prices(path: str | Path | None = None) -> PriceTable:
             # Where no price of cached tokens is stated, there is no rebate.
             (price.input if price.cached_input is None else price.cached_input) / model.per,
             price.date or model.date,
+            {
+                lane: each
+                for lane, each in (model.lanes.get(name) or model.lanes.get(name.partition(":")[0], {})).items()
+                if each.models is None or name in each.models
+            },
         )
         for name, price in model.models.items()
     }

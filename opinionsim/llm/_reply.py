@@ -46,6 +46,8 @@ class ParsedReply(NamedTuple):
         configuration.
     input_tokens, output_tokens, cached_tokens, reasoning_tokens : int or None
         As the provider counted them; None where it does not say, or what it says cannot be.
+    lane : str
+        How the reply was bought: ``flex`` if the provider says that its flexible tier answered, and otherwise ``now``.
     """
 
     text: str
@@ -58,6 +60,7 @@ class ParsedReply(NamedTuple):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    lane: str = ""
 
 
 def read_reply(message: AIMessage) -> ParsedReply:
@@ -85,6 +88,7 @@ def read_reply(message: AIMessage) -> ParsedReply:
         finish_reason=finish,
         model=_kept(str(about.get("model_name") or about.get("model") or "")),
         fingerprint=_kept(str(about.get("system_fingerprint") or "")),
+        lane="flex" if about.get("service_tier") == "flex" else "now",
         **_counted(message.usage_metadata or {}),
     )
 
@@ -92,14 +96,20 @@ def read_reply(message: AIMessage) -> ParsedReply:
 def _counted(usage: Mapping[str, Any]) -> dict[str, int | None]:
     """Tokens as the provider counted them; None for what it does not say, or what cannot be."""
     given, said = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
-    cached = _count((usage.get("input_token_details") or {}).get("cache_read"))
-    thought = _count((usage.get("output_token_details") or {}).get("reasoning"))
+    cached = _detail(usage.get("input_token_details"), "cache_read")
+    thought = _detail(usage.get("output_token_details"), "reasoning")
     return {
         "input_tokens": given,
         "output_tokens": said,
         "cached_tokens": None if given is None or (cached or 0) > given else cached,
         "reasoning_tokens": None if said is None or (thought or 0) > said else thought,
     }
+
+
+def _detail(details: Mapping[str, Any] | None, name: str) -> int | None:
+    """A part of the tokens; LangChain puts the tier of OpenAI's before its name, as in ``flex_cache_read``."""
+    found = [value for key, value in (details or {}).items() if key.endswith(name) and value is not None]
+    return _count(found[0]) if found else None
 
 
 def _count(tokens: object) -> int | None:

@@ -1,4 +1,4 @@
-"""One pool of call slots shared by all runs of a sweep, with a lane for each rate-limit account."""
+"""One pool of call slots shared by all runs of a sweep, and the slots of each rate-limit account."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opinionsim.errors import ModelCallError, SpecError
 #: Outcome of an attempt, as far as it affects the pace.
 Ending = Literal["ok", "failed", "rate-limited"]
 
-#: First limit of an adaptive lane, calls in flight.
+#: First limit of an adaptive account, calls in flight.
 _START = 10
 #: Growth of the limit by a clean round after a first cut, per cent.
 _GROWTH = 5
@@ -22,7 +22,7 @@ _GROWTH = 5
 _CUT = 80
 #: Seconds after a cut without another: calls sent before the cut come back in this time.
 _COOL_DOWN_S = 15.0
-#: Share of the limit in flight from which on a lane learns from a success, per cent.
+#: Share of the limit in flight from which on an account learns from a success, per cent.
 _SATURATED = 80
 
 
@@ -32,12 +32,12 @@ class SlotPool:
     Parameters
     ----------
     limit : int
-        Calls in flight at most, >= 1, over all lanes.
+        Calls in flight at most, >= 1, over all accounts.
 
     Attributes
     ----------
     in_flight : int
-        Slots taken, over all lanes.
+        Slots taken, over all accounts.
 
     Notes
     -----
@@ -50,8 +50,8 @@ class SlotPool:
             raise SpecError(f"max_concurrency must be at least 1; got {limit}")
         self.limit = limit
         self.in_flight = 0
-        self._lanes: dict[str, Lane] = {}
-        #: Places in the queues of all lanes; cancelled ones count until they are dropped.
+        self._accounts: dict[str, AccountSlots] = {}
+        #: Places in the queues of all accounts; cancelled ones count until they are dropped.
         self._queued = 0
         self._arrivals = 0
         #: By identity of a client, which need not be hashable: the client and why nothing more is sent through it.
@@ -59,30 +59,30 @@ class SlotPool:
         #: By identity of a client: the waits that its refusal ends.
         self._until_refused: dict[int, set[asyncio.Future[Any]]] = {}
 
-    def lane(self, name: str, *, adaptive: bool = False, most: int | None = None) -> Lane:
-        """The lane of a rate-limit account; the same name gives the same lane.
+    def account(self, name: str, *, adaptive: bool = False, most: int | None = None) -> AccountSlots:
+        """The slots of a rate-limit account; the same name gives the same slots.
 
         Parameters
         ----------
         name : str
             The account, such as provider and address.
         adaptive : bool
-            Whether the lane seeks its own limit below that of the pool. Counts when the lane is first asked for.
+            Whether the account seeks its own limit below that of the pool. Counts when the account is first asked for.
         most : int, optional
             Its limit, where that is known and lower.
         """
-        lane = self._lanes.get(name)
-        if lane is None:
-            lane = self._lanes[name] = (_AdaptiveLane if adaptive else Lane)(self, name)
-            lane.limit = min(lane.limit, most or lane.limit)
-        return lane
+        account = self._accounts.get(name)
+        if account is None:
+            account = self._accounts[name] = (_AdaptiveSlots if adaptive else AccountSlots)(self, name)
+            account.limit = min(account.limit, most or account.limit)
+        return account
 
     def waiting(self) -> dict[str, float]:
         """Seconds left for each account that is paused at its provider's request, by name.
 
         May be called from any thread.
         """
-        left = {name: lane.waits_s for name, lane in self._lanes.copy().items()}
+        left = {name: account.waits_s for name, account in self._accounts.copy().items()}
         return {name: seconds for name, seconds in sorted(left.items()) if seconds > 0}
 
     def refuse(self, client: object, reason: str) -> None:
@@ -122,11 +122,11 @@ class SlotPool:
     def _serve(self) -> None:
         """Hand free slots to waiting calls, first in the queues first."""
         while self._queued and self.in_flight < self.limit:
-            first: Lane | None = None
-            for lane in self._lanes.values():
+            first: AccountSlots | None = None
+            for account in self._accounts.values():
                 # Arrivals differ, so that futures are never compared.
-                if lane._can_serve() and (first is None or lane._waiting[0] < first._waiting[0]):
-                    first = lane
+                if account._can_serve() and (first is None or account._waiting[0] < first._waiting[0]):
+                    first = account
             if first is None:
                 return
             waiter = first._pop()
@@ -135,7 +135,7 @@ class SlotPool:
             waiter.set_result(None)
 
 
-class Lane:
+class AccountSlots:
     """The slots of one rate-limit account inside a :class:`SlotPool`, which makes it; has the limit of the pool.
 
     Attributes
@@ -173,7 +173,7 @@ class Lane:
     def enqueue(self, priority: float) -> asyncio.Future[None]:
         """A future that is done when a slot has been taken on its behalf; larger `priority` goes first.
 
-        Called after :meth:`take` returned False. Equal priorities are served in order of arrival, over all lanes that
+        Called after :meth:`take` returned False. Equal priorities are served in order of arrival, over all accounts that
         may send. Cancelling the future gives up the place in the queue; a slot handed over in the same moment must be
         released.
         """
@@ -190,7 +190,7 @@ class Lane:
         Parameters
         ----------
         ending : {"ok", "failed", "rate-limited"}
-            What became of the attempt. ``failed`` teaches an adaptive lane nothing: also for a slot that was not used.
+            What became of the attempt. ``failed`` teaches an adaptive account nothing: also for a slot that was not used.
         retry_after_s : float, optional
             Seconds the provider asked to wait, with ``rate-limited``.
         """
@@ -213,13 +213,13 @@ class Lane:
         return bool(self._waiting)
 
 
-class _AdaptiveLane(Lane):
-    """A lane that seeks the pace its provider allows.
+class _AdaptiveSlots(AccountSlots):
+    """An account that seeks the pace its provider allows.
 
     Notes
     -----
     Additive increase, multiplicative decrease. A round is as many successes as the limit, each of which came back
-    while the lane was at least 80 % full: a limit that is not used says nothing about a higher one. A round doubles
+    while the account was at least 80 % full: a limit that is not used says nothing about a higher one. A round doubles
     the limit until a first rate limit, and later adds 5 %, at least 1. A rate limit starts an episode: the limit is
     cut to 80 % once, nothing is learnt until the episode is over, after 15 s or Retry-After, whichever is longer.
     """
@@ -232,7 +232,7 @@ class _AdaptiveLane(Lane):
         self._episode_ends = -math.inf
         self._resume_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
-        #: The clock of the loop, once the lane was paused.
+        #: The clock of the loop, once the account was paused.
         self._clock: Callable[[], float] = time.monotonic
 
     @property
@@ -241,7 +241,7 @@ class _AdaptiveLane(Lane):
         return max(0.0, self._resume_at - self._clock()) if self._paused else 0.0
 
     def release(self, ending: Ending = "ok", *, retry_after_s: float | None = None) -> None:
-        """Give a slot back, and learn from what became of the attempt; see :meth:`Lane.release`."""
+        """Give a slot back, and learn from what became of the attempt; see :meth:`AccountSlots.release`."""
         self._learn(ending, retry_after_s)
         super().release(ending)
 

@@ -266,7 +266,7 @@ class _Planning:
             if asks(each.classifier):
                 if each.classifier.endpoint is not None:
                     endpoint, name = each.classifier.endpoint, str(each.classifier.options["model"])
-                    self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.price)
+                    self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.expected)
                 self._questions[identity] = background.run(questions(each))
         cells = {id(run.cell): run for run in runs.values()}.values()
         agents = [self._agent(model, run) for run in cells for model in run.spec.chat_models]
@@ -278,7 +278,7 @@ class _Planning:
 
     def _agent(self, model: ModelSpec, run: PlannedRun) -> Model:
         endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.pack))
-        return Model(model.name, False, model.max_tokens, endpoint.price)
+        return Model(model.name, False, model.max_tokens, endpoint.expected)
 
     def _judges(self, run_id: str) -> dict[str, Model]:
         """The models that answer instruments; for those that ask authors, where a run has several, its first."""

@@ -174,14 +174,14 @@ def _stamps(results: Results) -> Iterator[str]:
 
 
 def _cost(results: Results) -> Iterator[tuple[str, ...]]:
-    """Calls, tokens and money by model."""
+    """Calls, tokens and money by model and lane."""
     if results.swept:
         return
-    for model, own in results.calls.groupby("model", dropna=False):
+    for (model, lane), own in results.calls.groupby(["model", "lane"], dropna=False):
         known = [own[name].sum(min_count=1) for name in ("input_tokens", "output_tokens", "cost")]
         forms = zip(("{:,.0f}", "{:,.0f}", "{:,.2f}"), known, strict=True)
         told = ("not known" if pd.isna(each) else form.format(each) for form, each in forms)
-        yield (str(model), f"{len(own):,}", *told)
+        yield (str(model) + (f" ({lane})" if lane == "flex" else ""), f"{len(own):,}", *told)
 
 
 def _versions(results: Results) -> Iterator[tuple[str, str]]:

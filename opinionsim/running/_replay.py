@@ -165,7 +165,9 @@ async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequ
 class _Unanswered:
     """A chat model that never answers, so that only stored replies count."""
 
-    async def call(self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None) -> AIMessage:
+    async def call(
+        self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None, **options: Any
+    ) -> AIMessage:
         never: asyncio.Future[AIMessage] = asyncio.get_running_loop().create_future()
         return await never
 

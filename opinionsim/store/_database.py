@@ -22,7 +22,7 @@ from opinionsim.store._schema import TABLES, schema_version
 _T = TypeVar("_T")
 
 #: Version of the schema, raised whenever a table changes.
-VERSION = 15
+VERSION = 16
 
 #: Waits between attempts at a transaction, seconds: doubling from the first to the longest.
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0

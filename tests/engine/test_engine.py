@@ -138,11 +138,11 @@ def _order(n_agents: int, *turns: Turn, calls_per_event: int = 0) -> list[str]:
 
     async def story() -> list[str]:
         run = Run(Listed(n_agents, *turns), slots=1, calls_per_event=calls_per_event)
-        assert run.slots.lane("local").take()
+        assert run.slots.account("local").take()
         run.engine.start()
         await asyncio.sleep(1.0)
         assert run.client.order == []
-        run.slots.lane("local").release()
+        run.slots.account("local").release()
         await run.engine.wait()
         return run.client.order
 

@@ -52,6 +52,7 @@ def test_a_reply_is_journalled_with_all_that_is_known_of_it() -> None:
         finish_reason="stop",
         model="m-2",
         fingerprint="fp_1",
+        lane="now",
         input_tokens=11,
         output_tokens=2,
         latency_s=2.5,
@@ -253,10 +254,10 @@ def test_a_slot_that_is_handed_over_in_the_moment_of_the_stop_is_given_back_unus
     desk = Desk(Client("Yes."))
 
     async def story() -> None:
-        assert desk.slots.lane("local").take()
+        assert desk.slots.account("local").take()
         queued = asyncio.create_task(desk.ask())
         await asyncio.sleep(0.5)
-        desk.slots.lane("local").release()
+        desk.slots.account("local").release()
         desk.calls.stop()
         with pytest.raises(asyncio.CancelledError):
             await queued

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import SpecError
-from opinionsim.llm import Endpoint, Lane, MemoryJournal, RetryPolicy, RunCalls, SlotPool
+from opinionsim.llm import Endpoint, AccountSlots, MemoryJournal, RetryPolicy, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage
 from opinionsim.schedules import Turn
 from opinionsim.testing import VirtualClockLoop, run_virtual
@@ -29,8 +29,8 @@ def test_a_pool_has_a_slot(limit: int) -> None:
 def test_accounts_that_wait_are_named_with_the_seconds_left() -> None:
     async def story() -> list[dict[str, float]]:
         pool = SlotPool(4)
-        lanes = [pool.lane(name, adaptive=True) for name in ("b", "a")]
-        pool.lane("local")
+        lanes = [pool.account(name, adaptive=True) for name in ("b", "a")]
+        pool.account("local")
         told = [pool.waiting()]
         for lane, seconds in zip(lanes, (34.0, 5.0), strict=True):
             assert lane.take()
@@ -46,8 +46,8 @@ def test_accounts_that_wait_are_named_with_the_seconds_left() -> None:
 
 def test_lanes_share_the_slots_of_their_pool() -> None:
     pool = SlotPool(3)
-    one, other = pool.lane("one"), pool.lane("other")
-    assert pool.lane("one") is one
+    one, other = pool.account("one"), pool.account("other")
+    assert pool.account("one") is one
     assert [one.take(), one.take(), other.take(), other.take(), one.take()] == [True, True, True, False, False]
     assert (one.in_flight, other.in_flight, pool.in_flight) == (2, 1, 3)
     assert one.limit == other.limit == 3
@@ -56,7 +56,7 @@ def test_lanes_share_the_slots_of_their_pool() -> None:
 # --- the pace of an adaptive lane ----------------------------------------------------------------------------
 
 
-def _round(lane: Lane, ending: str = "ok") -> int:
+def _round(lane: AccountSlots, ending: str = "ok") -> int:
     """Fill a lane and let all of it come back, one after the other, with the lane full meanwhile; the limit then."""
     for _ in range(lane.limit):
         while lane.take():
@@ -65,7 +65,7 @@ def _round(lane: Lane, ending: str = "ok") -> int:
     return lane.limit
 
 
-def _empty(lane: Lane) -> None:
+def _empty(lane: AccountSlots) -> None:
     while lane.in_flight:
         lane.release("failed")
 
@@ -73,7 +73,7 @@ def _empty(lane: Lane) -> None:
 @pytest.mark.parametrize(("pool", "limits"), [(64, [10, 20, 40, 64, 64]), (3, [3, 3])])
 def test_an_adaptive_lane_starts_slowly_and_doubles_up_to_the_pool(pool: int, limits: list[int]) -> None:
     async def story() -> list[int]:
-        lane = SlotPool(pool).lane("a", adaptive=True)
+        lane = SlotPool(pool).account("a", adaptive=True)
         return [lane.limit, *(_round(lane) for _ in limits[1:])]
 
     assert run_virtual(story()) == limits
@@ -82,7 +82,7 @@ def test_an_adaptive_lane_starts_slowly_and_doubles_up_to_the_pool(pool: int, li
 def test_an_episode_cuts_once_and_growth_is_slow_afterwards() -> None:
     async def story() -> None:
         pool = SlotPool(1000)
-        lane = pool.lane("a", adaptive=True)
+        lane = pool.account("a", adaptive=True)
         for _ in range(4):
             _round(lane)
         assert lane.limit == 160
@@ -108,7 +108,7 @@ def test_an_episode_cuts_once_and_growth_is_slow_afterwards() -> None:
 
 def test_small_limits_grow_by_one_and_are_cut_down_to_one() -> None:
     async def story() -> list[int]:
-        lane = SlotPool(8).lane("a", adaptive=True)
+        lane = SlotPool(8).account("a", adaptive=True)
         limits = []
         for _ in range(8):
             assert lane.take()
@@ -123,7 +123,7 @@ def test_small_limits_grow_by_one_and_are_cut_down_to_one() -> None:
 
 def test_a_lane_that_is_not_full_does_not_grow() -> None:
     async def story() -> int:
-        lane = SlotPool(100).lane("a", adaptive=True)
+        lane = SlotPool(100).account("a", adaptive=True)
         for _ in range(7):
             assert lane.take()
         for _ in range(100):
@@ -142,7 +142,7 @@ def test_a_lane_that_is_not_full_does_not_grow() -> None:
 
 def test_server_errors_neither_cut_nor_grow() -> None:
     async def story() -> list[int]:
-        lane = SlotPool(100).lane("a", adaptive=True)
+        lane = SlotPool(100).account("a", adaptive=True)
         limits = [_round(lane, "failed") for _ in range(5)]
         while lane.take():
             pass
@@ -162,13 +162,13 @@ def test_nothing_is_sent_before_retry_after_is_over() -> None:
     async def story() -> list[tuple[str, float]]:
         loop = asyncio.get_running_loop()
         pool = SlotPool(20)
-        limited, other = pool.lane("a", adaptive=True), pool.lane("b", adaptive=True)
+        limited, other = pool.account("a", adaptive=True), pool.account("b", adaptive=True)
         assert limited.take()
         assert limited.take()
         limited.release("rate-limited", retry_after_s=20)
         served: list[tuple[str, float]] = []
 
-        async def wait(name: str, lane: Lane) -> None:
+        async def wait(name: str, lane: AccountSlots) -> None:
             assert lane.take() is (lane is other)
             if lane is limited:
                 await lane.enqueue(1.0)
@@ -200,7 +200,7 @@ def test_the_lane_settles_at_what_the_provider_allows() -> None:
 
     async def story() -> tuple[list[int], int, int]:
         pool = SlotPool(256)
-        lane = pool.lane("a", adaptive=True)
+        lane = pool.account("a", adaptive=True)
         done = refused = 0
         limits: list[int] = []
         room = 30
@@ -242,7 +242,7 @@ NAMES = ("fixed", "adaptive", "other adaptive")
 class _Account:
     """What the model knows of a lane."""
 
-    lane: Lane
+    lane: AccountSlots
     held: int = 0
     paused_until: float = 0.0
     waiting: list[tuple[float, int, asyncio.Future[None]]] = field(default_factory=list)
@@ -263,7 +263,7 @@ class SlotStory(RuleBasedStateMachine):
         self.loop = VirtualClockLoop()
         self.pool = SlotPool(limit)
         self.arrivals = 0
-        self.accounts = [_Account(self.pool.lane(name, adaptive=name != "fixed")) for name in NAMES]
+        self.accounts = [_Account(self.pool.account(name, adaptive=name != "fixed")) for name in NAMES]
         for account in self.accounts:
             assert account.lane.limit == (limit if account.lane.name == "fixed" else min(limit, 10))
 
@@ -454,7 +454,7 @@ def test_no_slot_is_lost_whoever_is_cancelled_fails_is_stopped_or_refused(
         await asyncio.gather(*interventions)
         assert client.peak <= limit
         assert pool.in_flight == client.in_flight == 0
-        lane = pool.lane("account")
+        lane = pool.account("account")
         assert [lane.take() for _ in range(limit + 1)] == [True] * limit + [False]
         # Whoever was left alone and could be served was served.
         for index, (result, (_, lasts, _, fails, cancel_at)) in enumerate(zip(results, work, strict=True)):

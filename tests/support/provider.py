@@ -69,6 +69,8 @@ class StubProvider:
         By default there are none.
     cached : float
         Share of the prompt's tokens that the usage reports as cached, in [0, 1].
+    room : callable
+        ``room(request) -> bool``: whether the flexible tier has room for a request that asks for it; others get a 429.
     seed : int
         Root of the stub's own draws of latencies and faults.
 
@@ -94,6 +96,7 @@ class StubProvider:
     unsupported: Collection[str] = ()
     tokens: Callable[[tuple[ChatMessage, ...]], Mapping[str, float]] | None = None
     cached: float = 0.0
+    room: Callable[[StubRequest], bool] = lambda request: True
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -209,6 +212,9 @@ class StubProvider:
         refusal = self._refusal(body, request)
         if refusal is not None:
             return await self._send(http, refusal, request, None, began)
+        if body.get("service_tier") == "flex" and not self.room(request):
+            full = error(429, "Resource Unavailable", "resource_unavailable")
+            return await self._send(http, full, request, "no-room", began)
         wait_s = self._over_limit()
         if wait_s is not None:
             return await self._send(http, rate_limited(wait_s), request, "over-limit", began)

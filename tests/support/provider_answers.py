@@ -106,6 +106,7 @@ def reply_of(
         "created": 0,
         "model": model,
         "system_fingerprint": f"fp_{digest(model)[:10]}",
+        "service_tier": request.options.get("service_tier", "default"),
         "choices": [
             {
                 "index": 0,
