@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from opinionsim.llm._keys import ALLOWED as ALLOWED, allow_keys as allow_keys
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import in_process as in_process, module_of as module_of, own_model as own_model
-    from opinionsim.llm._policy import (
-        Fallback as Fallback,
-        Lane as Lane,
-        Limits as Limits,
-        RetryPolicy as RetryPolicy,
+    from opinionsim.llm._policy import Lanes as Lanes, Limits as Limits, RetryPolicy as RetryPolicy
+    from opinionsim.llm._prices import (
+        Price as Price,
+        PriceTable as PriceTable,
+        Rebate as Rebate,
+        load_prices as load_prices,
     )
-    from opinionsim.llm._prices import Price as Price, PriceTable as PriceTable, load_prices as load_prices
     from opinionsim.llm._providers import (
         NotLoaded as NotLoaded,
         is_planning as is_planning,

@@ -38,6 +38,9 @@ from opinionsim.registry import RAISED, raised
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
 
+    #: What an attempt brings.
+    _Got = AIMessage | Failure
+
 #: The finish reason on record where a provider refused the prompt with an error instead of a reply.
 FILTERED = "content_filter"
 
@@ -407,8 +410,7 @@ class RunCalls:
                 pool.check(client)
             if flex and got.kind == "rate-limited":
                 # The tier has no room, which costs nothing: the call waits for it as long as it takes.
-                flex = endpoint.fallback == "wait"
-                if not flex:
+                if not (flex := endpoint.fallback == "wait"):
                     continue
             elif failed.get(got.kind, 0) >= allowed.get(got.kind, 0):
                 tries = sum(failed.values()) + 1
@@ -417,16 +419,13 @@ class RunCalls:
             self.repeated += 1
             await self._pause(sum(failed.values()), got, question.seed, client)
 
-    async def _attempt(
-        self, account: AccountSlots, question: _NewCall, endpoint: Endpoint, flex: bool
-    ) -> AIMessage | Failure:
+    async def _attempt(self, account: AccountSlots, question: _NewCall, endpoint: Endpoint, flex: bool) -> _Got:
         """The model's message, or its failure; uses a slot that is already taken, and frees it."""
         ending: Ending = "failed"
         retry_after_s = None
-        timeout_s = max(self._timeout_s, _FLEX["timeout"]) if flex else self._timeout_s
+        timeout_s = max(self._timeout_s, _FLEX["timeout"] * flex)
         options = {**_FLEX, "timeout": timeout_s} if flex else {}
-        if question.cut_off:
-            options["max_tokens"] = endpoint.longest(question.cut_off)
+        options |= {"max_tokens": endpoint.longest(question.cut_off)} if question.cut_off else {}
         try:
             if self._stopped:
                 raise asyncio.CancelledError

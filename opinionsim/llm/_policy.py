@@ -37,6 +37,20 @@ Lane = Literal["now", "flex"]
 Fallback = Literal["wait", "now"]
 
 
+class Lanes(DocumentModel):
+    """How replies are bought."""
+
+    lane: Lane | dict[str, Lane] = "now"
+    """How to buy replies: `now` at the list price, or `flex` through the provider's flexible tier, which is slower and
+    costs less. A mapping gives the lane of each model by its name."""
+    fallback: Fallback = "wait"
+    """What to do when the flexible tier has no room: `wait` for it, or ask again `now`, at the list price."""
+
+    def lane_of(self, model: str) -> Lane:
+        """How the replies of a model are bought."""
+        return self.lane.get(model, "now") if isinstance(self.lane, dict) else self.lane
+
+
 class RetryPolicy(DocumentModel):
     """How often to repeat calls after temporary failures."""
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
-from opinionsim.llm import Fallback, Lane, Limits, RetryPolicy
+from opinionsim.llm import Lanes, Limits, RetryPolicy
 from opinionsim.prompts import CognitionFields
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
@@ -153,16 +153,11 @@ class CognitionSpec(CognitionFields):
     """Selector that picks one of several replies: `first`, `shortest`, `longest`, or your own."""
 
 
-class ExecutionSpec(DocumentModel):
+class ExecutionSpec(Lanes):
     """How runs are carried out. No field changes a result, and each may change between invocations."""
 
     max_concurrency: int = Field(64, ge=1, le=MAX_SIZE)
     """Maximum number of model calls in flight at once, over all runs."""
-    lane: Lane | dict[str, Lane] = "now"
-    """How to buy replies: `now` at the list price, or `flex` through the provider's flexible tier, which is slower and
-    costs less. A mapping gives the lane of each model by its name."""
-    fallback: Fallback = "wait"
-    """What to do when the flexible tier has no room: `wait` for it, or ask again `now`, at the list price."""
     timeout_s: float = Field(120.0, gt=0)
     """Maximum wait for one reply, in seconds. Replies through the flexible tier may take at least 900 seconds."""
     max_prompt_characters: int = Field(1_000_000, ge=1_000, le=MAX_INT)
@@ -175,11 +170,6 @@ class ExecutionSpec(DocumentModel):
     """Path of a price table. Null uses the table of the package."""
     retry: RetryPolicy = Field(default_factory=RetryPolicy)
     """How often to repeat calls after temporary failures."""
-
-    def lane_of(self, model: str) -> Lane:
-        """How the replies of a model are bought."""
-        return self.lane.get(model, "now") if isinstance(self.lane, dict) else self.lane
-
 
 def _topic_form(value: Any) -> str:
     """Whether a topic is written out or named."""

@@ -13,8 +13,7 @@ from langchain_core.messages import AIMessage
 import opinionsim as osim
 from opinionsim.errors import BudgetExceeded, ModelCallError, SpecError
 from opinionsim.foundation.documents import validate
-from opinionsim.llm import Budget, Endpoint, Limits, MemoryJournal, Price, RetryPolicy, RunCalls, SlotPool
-from opinionsim.llm._prices import Rebate
+from opinionsim.llm import Budget, Endpoint, Limits, MemoryJournal, Price, Rebate, RetryPolicy, RunCalls, SlotPool
 from opinionsim.messages import Prompt
 from opinionsim.testing import run_virtual
 from tests.support.desk import PROMPT, TURN
