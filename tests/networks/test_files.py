@@ -156,7 +156,7 @@ def test_what_files_mean(tmp_path: Path, name: str, text: str, told: Any) -> Non
         ("g.gml", f"graph [ node [ id 1 ] node [ id 2 ] {GML_EDGE} {GML_EDGE} ]", r"edge #1 \(1--2\) is duplicated"),
         ("g.gexf", GEXF.format("", '<node id="0"/>', GEXF_EDGE), "declares 1 nodes, but networkx finds 2"),
         ("g.gexf", GEXF.format("", '<node id="0"/><node id="0"/><node id="1"/>', GEXF_EDGE), "have the same name"),
-        ("g.gexf", GEXF.format("", '<node id="0" label="a"/><node id="1" label="a"/>', GEXF_EDGE), "have the same name"),
+        ("g.gexf", GEXF.format("", '<node id="0" label="a"/><node id="1" label="a"/>', GEXF_EDGE), "the same name"),
         ("g.gexf", GEXF.format("", GEXF_NODES, '<edge source="0" target="1" type="directed"/>'), "Directed edge found"),
         ("g.graphml", GRAPHML.format("z"), "declares 3 nodes, but networkx finds 4"),
         ("g.npz", {"a": np.zeros(3)}, "does not contain a sparse array or matrix"),
