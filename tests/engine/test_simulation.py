@@ -544,7 +544,7 @@ def test_nobody_has_two_roles_and_no_two_instruments_are_one() -> None:
     cast = simulation.cast
     for twin in (cast[1].actor, object()):
         moderator = replace(cast[1], actor=twin, role="moderator")
-        with pytest.raises(SpecError, match=r"the moderator \(member 4\) is also the participant 1"):
+        with pytest.raises(SpecError, match=r"member 4 \(moderator\) is also the participant 1"):
             Simulation(schedule, [*cast, moderator], calls)
     with pytest.raises(SpecError, match="member 4 must have the role moderator; got analyst"):
         Simulation(schedule, [*cast, replace(cast[1], actor=object(), role="analyst", name="")], calls)
