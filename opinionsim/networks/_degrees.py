@@ -30,7 +30,7 @@ def degrees_problem(degrees: np.ndarray) -> str:
     larger = np.maximum(np.searchsorted(-falling, -first, side="right"), first)
     room = first * (first - 1) + first * (larger - first) + (sums[-1] - sums[larger])
     if (sums[1:] > room).any():
-        return "no network without loops and repeated edges has these degrees: the largest are too large"
+        return "degrees are impossible without loops or repeated edges: the largest are too large"
     return ""
 
 

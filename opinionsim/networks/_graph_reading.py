@@ -80,10 +80,10 @@ class Edges:
     labels: tuple[Any, ...] | None = None
 
     def without_loops(self, file: str) -> Edges:
-        """The edges that join different agents; tells how many are left out."""
+        """Return the edges that connect different agents, and print how many are left out."""
         kept = self.speakers != self.listeners
         if not kept.all():
-            tell(f"{file}: edges that join an agent to itself, left out: {np.count_nonzero(~kept):,}")
+            tell(f"{file}: omitted edges from an agent to itself: {np.count_nonzero(~kept):,}")
         weights = None if self.weights is None else self.weights[kept]
         return replace(self, speakers=self.speakers[kept], listeners=self.listeners[kept], weights=weights)
 
@@ -136,11 +136,11 @@ def agents_called(labels: Sequence[Any], names: Sequence[str], n: int) -> np.nda
         )
     if len(place) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        refuse(f"two agents have the name {twice!r}, so that a node of this name could be either; number the nodes")
+        refuse(f"two agents have the name {twice!r}, so a node with this name could be either; number the nodes")
     if len(names) != n:
         refuse(
-            f"nodes can be names only where each name is that of one agent; there are {len(names)} names and N = {n} "
-            f"agents: number the nodes, or make N = {len(names)}"
+            f"named nodes need one name per agent; there are {len(names)} names and N = {n} agents. "
+            f"Number the nodes, or set N to {len(names)}"
         )
     return np.array([place.get(label, 0) for label in labels], dtype=np.int64)
 
@@ -175,7 +175,7 @@ def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
         refuse(f"node labels must be all numbers or all names; got the number {numbers[0]} and the name {name!r}")
     if len(set(numbers)) != len(numbers) or min(numbers, default=0) < 0:
         refuse(
-            f"node labels must be different agents 0, 1, ... or names; got {len(labels)} nodes, for instance "
+            f"node labels must be different numbers 0, 1, ... or names; got {len(labels)} nodes, for example "
             f"{list(labels[:3])}"
         )
     return numbers, check_size(max(numbers, default=-1) + 1)
@@ -240,11 +240,11 @@ def _weight_of(graph: nx.Graph, weight: str | None) -> str:
     present = {name: None for *_, attributes in graph.edges(data=True) for name in attributes}
     if weight is not None and weight not in present:
         refuse(
-            f"no edge has the attribute {weight!r}{meant(weight, present)}; they have {', '.join(present) or 'none'}"
+            f"no edge has the attribute {weight!r}{meant(weight, present)}; attributes: {', '.join(present) or 'none'}"
         )
     near = [name for name in present if str(name).casefold() in ("weight", "value")]
     if weight is None and near and "weight" not in present:
-        refuse(f"edges have {near[0]!r} and no 'weight'; say weight: {near[0]}, or give the attribute another name")
+        refuse(f"edges have {near[0]!r} but no 'weight'; set weight: {near[0]}, or rename the attribute")
     return weight or "weight"
 
 
@@ -298,7 +298,7 @@ def from_matrix(matrix: Any) -> Edges:
     from scipy.sparse import coo_array
 
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        refuse(f"a matrix must be square; got the shape {matrix.shape}")
+        refuse(f"a matrix must be square; got shape {matrix.shape}")
     if matrix.dtype.kind not in "iufb":
         refuse(f"the weights of a matrix must be real numbers; got {matrix.dtype}")
     entries = coo_array(matrix, dtype=float, copy=True)
@@ -308,7 +308,7 @@ def from_matrix(matrix: Any) -> Edges:
     loops = np.flatnonzero(listeners == speakers)
     if len(loops):
         refuse(
-            f"an agent cannot be joined to itself: the diagonal must be 0; got {weights[loops[0]]:g} "
+            f"an agent cannot be connected to itself, so the diagonal must be 0; got {weights[loops[0]]:g} "
             f"for agent {listeners[loops[0]]}"
         )
     back = coo_array((weights, (speakers, listeners)), shape=entries.shape)
@@ -329,18 +329,18 @@ def from_rows(edges: Any, n: int | None, weights: Any = None, *, directed: bool 
     if pairs.size == 0 and pairs.shape in ((0,), (0, 2)):
         pairs = np.empty((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iuf":
-        refuse(f"edges must be pairs of agents, of the shape (E, 2); got {edges!r:.80}")
+        refuse(f"edges must be pairs of agents with shape (E, 2); got {edges!r:.80}")
     if pairs.dtype.kind == "f":
         # A row with a weight may hold its agents as floats; they must still be whole numbers.
         whole = np.isfinite(pairs) & (pairs == np.floor(pairs)) & (np.abs(pairs) < 2**53)
         if not whole.all():
-            refuse(f"edges must join agents, which are numbers 0, 1, ...; got {pairs[~whole][0]:g}")
+            refuse(f"edges must connect agents with the numbers 0, 1, ...; got {pairs[~whole][0]:g}")
     if pairs.dtype.kind == "u" and pairs.size and int(pairs.max()) >= 2**63:
-        refuse(f"edges must join agents, which are numbers 0, 1, ...; got {pairs.max()}")
+        refuse(f"edges must connect agents with the numbers 0, 1, ...; got {pairs.max()}")
     pairs = pairs.astype(np.int64)
     if n is None:
         if not pairs.size:
-            refuse("without an edge, the number of agents n must be given")
+            refuse("there are no edges, so n must give the number of agents")
         n = int(pairs.max()) + 1
     return Edges(n, pairs[:, 0], pairs[:, 1], _numbers(weights, len(pairs)), directed)
 
@@ -354,5 +354,5 @@ def _numbers(weights: Any, size: int) -> np.ndarray | None:
     except ValueError:  # rows of different lengths
         given = np.empty((0, 0))
     if given.shape != (size,) or (given.dtype.kind not in "iuf" and size):
-        refuse(f"weights must give one number for each of the {size} edges; got {weights!r:.80}")
+        refuse(f"weights must contain one number for each of the {size} edges; got {weights!r:.80}")
     return given.astype(float)
