@@ -174,7 +174,7 @@ class ReplyPolicy(DocumentModel):
             looked = await given if isawaitable(given) else given
             fits = isinstance(looked, Looked) and looked.status in (status, *_JUDGED)
             fits = fits and all(isinstance(each, Sign) and _inside(each[1:3], text) for each in looked.signs)
-            judge.expect(fits, f"must return a Looked of status {', '.join(_JUDGED)}, and signs inside the text", looked)
+            judge.expect(fits, f"must return a Looked with {', '.join(_JUDGED)}, and signs inside the text", looked)
         if speech is None or looked.status not in SPOKEN:
             return looked
         found = list(looked.signs)

@@ -244,7 +244,7 @@ def test_what_a_judge_gives_is_checked_and_the_reply_is_kept(looked: Any) -> Non
         return looked
 
     at = desk({}, PLAIN, judge="odd")
-    fails(at, ScheduleError, "judge of replies odd must return a Looked of status answered, .* inside the text; got", SPEAKS)
+    fails(at, ScheduleError, "judge of replies odd must return a Looked with answered, .* inside the text; got", SPEAKS)
     assert [(each.text, each.acceptance) for each in at.journal.records] == [(PLAIN, "unparsed")]
 
 
