@@ -45,12 +45,12 @@ def shown(agent: Agent) -> list[list[str]]:
 
 TWO = [Agent(), Agent()]
 WRONG: list[tuple[Callable[[], object], str]] = [
-    (lambda: Chain([], TASK), "agents must hold at least one agent"),
+    (lambda: Chain([], TASK), "agents must contain at least one agent"),
     (lambda: Chain(Agent(), TASK), "agents must be a list of agents; got Agent"),
     (lambda: Chain({"a": Agent()}, TASK), "agents must be a list of agents; got dict"),
     (lambda: Chain([Agent(), "b"], TASK), r"agents\[1\] must be an Agent; got str"),
     (lambda: Chain([Moderator()], TASK), r"agents\[0\] must be an Agent; got Moderator"),
-    (lambda: Chain(TWO), "agent 0 has no task; give one to it, or to the structure"),
+    (lambda: Chain(TWO), "agent 0 has no task; set a task for it or for the structure"),
     (lambda: Chain(TWO, " "), "task: must not be blank"),
     (lambda: Chain(TWO, TASK, shuffle=1), "shuffle must be True or False; got 1"),
     (lambda: Chain(TWO, TASK, cycles=0), "cycles: must be at least 1; got 0"),
