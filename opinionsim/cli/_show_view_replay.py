@@ -217,7 +217,7 @@ def check(store: str) -> None:
     for line in found:
         say(line)
     if found:
-        say("The store is damaged; restore it from a copy, or start the runs above anew with `run --fresh`.")
+        say("The store is damaged; restore it from a backup, or start the runs above anew with `run --fresh`.")
         raise typer.Exit(1)
     say("The store is sound.")
     if has_log:

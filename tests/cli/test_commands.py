@@ -99,7 +99,7 @@ def test_a_damaged_store_is_named_by_status_and_check(invoke: Invoke, store: Pat
     checked = invoke("store", "check", path)
     assert checked.exit_code == 1
     assert checked.stdout.splitlines()[0] == lost
-    assert "damaged; restore it from a copy" in checked.stdout
+    assert "damaged; restore it from a backup" in checked.stdout
 
 
 def test_show_prints_one_run(invoke: Invoke, store: Path) -> None:
