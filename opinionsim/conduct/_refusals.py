@@ -1,4 +1,4 @@
-"""Whether a reply is a refusal: signs that a text steps out of its role are weighed against those of a person's."""
+"""Detects refusals: weighs signs that a text steps out of its role against signs of a person's own words."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Flag = Literal["", "note", "suspected"]
 
 
 class Answered(NamedTuple):
-    """Whether a text holds an answer in its role.
+    """Whether a text contains an answer in its role.
 
     Attributes
     ----------
     status : str
-        ``answered``; ``refused`` where it declines; ``off_role`` where it holds no answer and declines nothing.
+        ``answered``; ``refused`` if it declines; ``off_role`` if it neither answers nor declines.
     flag : str
-        ``note``: beside the answer, the model speaks to whoever runs it; ``suspected``: it may be a refusal, or a
+        ``note`` if the model also addresses the person who runs it; ``suspected`` if the text may be a refusal, or a
         person who declines; empty otherwise.
     """
 
@@ -90,27 +90,27 @@ _ENDS = 3000
 
 
 def read_answer(text: str, known: frozenset[str] | None = None) -> Answered:
-    """Tell whether a text holds an answer in its role.
+    """Determine whether a text contains an answer in its role.
 
     Parameters
     ----------
     text : str
-        What a model wrote, reasoning split off.
+        The text of a model without reasoning.
     known : frozenset of str, optional
-        The words of the text in lower case, where the caller has them already.
+        The words of the text in lower case, if the caller has them already.
 
     Returns
     -------
     Answered
-        ``refused`` or ``off_role`` where signs that the model declines, leaves its role or speaks of its task outweigh
-        those of a person; every other text is an answer, on whichever side of the question, or between them.
+        ``refused`` or ``off_role`` if signs that the model declines, leaves its role or mentions its task outweigh
+        signs of a person. Every other text is an answer, whatever position it takes on the question.
 
     Notes
     -----
-    The score is linear in the signs of the text's sentences, by the table of its language; the weights come from a
-    logistic regression (``python benchmarks/replies.py --fit``). A person, too, may "not write another word on this":
-    a life and a stance outweigh such words. A first or last paragraph that speaks to whoever runs the model is a note,
-    and is left out of the score.
+    The score is linear in the signs that the table of the text's language finds in its sentences. The weights come from
+    a logistic regression (``python benchmarks/replies.py --fit``). A person may also "not write another word on this",
+    so details of a life and a stance outweigh such words. A first or last paragraph that addresses the person who runs
+    the model is a note, which the score ignores.
     """
     if len(text) < _ASKED and _ASKS.fullmatch(text.lower().replace("\u2019", "'")):
         return Answered("off_role")
@@ -131,12 +131,12 @@ def read_answer(text: str, known: frozenset[str] | None = None) -> Answered:
 
 
 def is_notice(text: str) -> bool:
-    """Whether a text is nothing but a notice of refusal."""
+    """Whether a text consists only of a notice of refusal."""
     return len(text) < _SHORT and _FORM.fullmatch(text.lower()) is not None
 
 
 def signs(text: str) -> tuple[dict[str, float], bool]:
-    """Signs in a text without its notes: how often or how much, by name; whether there are notes."""
+    """Counts or amounts of signs in a text without its notes, by name, and whether there are notes."""
     plain = _plain(text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}")
     language = _language(plain)
     plain, noted = _without_notes(plain, language)

@@ -1,4 +1,4 @@
-"""Signs of conduct in a reply: what a model shows beside an answer in its role, and where."""
+"""Signs of conduct in a reply: what a model writes in addition to an answer in its role, and where."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Sign(NamedTuple):
     start: int
     end: int
     sure: bool = False
-    """Whether no person would say this in the role, so that a study may take it out."""
+    """Whether no person would write this in the role, so a study can remove it."""
 
 
 @lru_cache(maxsize=32)
@@ -105,7 +105,7 @@ def _joined(text: str) -> bool:
 
 
 def words_in(low: str) -> list[str]:
-    """The words of a text in lower case, and so the signs of scripts without blanks."""
+    """The words of a text in lower case; in scripts without spaces, its characters."""
     # To split takes a third of looking for words by a pattern.
     if _joined(low):
         return _EACH.findall(low)
@@ -113,7 +113,7 @@ def words_in(low: str) -> list[str]:
 
 
 def wordless(text: str) -> bool:
-    """Whether a whole reply is a word for nothing, such as N/A."""
+    """Whether a whole reply is only a word for nothing, such as N/A."""
     text = text.strip()
     return len(text) < 80 and _pattern("empty", "wordless").fullmatch(text.lower()) is not None
 
@@ -126,20 +126,20 @@ def signs_in(
     received: Sequence[Message] = (),
     task: Sequence[str] | None = None,
 ) -> list[Sign]:
-    """The signs in a reply, by place.
+    """Find the signs in a reply, in order of their place.
 
     Parameters
     ----------
     text : str
         The reply.
     words, known
-        Its words in lower case, and the same as a set.
+        Its words in lower case, as a sequence and as a set.
     speech : Speech
-        In whose name and how it was to be said.
+        In whose name and how the text was requested.
     received : sequence of Message
-        The messages that were shown.
+        The messages that the agent was shown.
     task : sequence of str, optional
-        The other texts of the prompt; by default the reply may repeat what it was shown.
+        The other texts of the prompt; by default, the reply may repeat what the agent was shown.
     """
     lined = "\n" in text
     found = list(_lines(text, speech.author, received)) if lined else []
@@ -167,18 +167,18 @@ def signs_in(
 
 
 def names_of(signs: Iterable[Sign]) -> tuple[str, ...]:
-    """The signs that occur, each once, in the order of :data:`SIGNS`, those of one's own behind."""
+    """The signs that occur, each once, in the order of :data:`SIGNS`, followed by signs that you wrote."""
     occur = {sign.name for sign in signs}
     return tuple(name for name in SIGNS if name in occur) + tuple(sorted(occur.difference(SIGNS)))
 
 
 def stripped(text: str, signs: Iterable[Sign], taken: Collection[str]) -> str:
-    """A reply without the characters of its sure signs that are taken out."""
+    """A reply without the characters of its sure signs, if they are to be removed."""
     return _without(text, [sign for sign in signs if sign.sure and sign.name in taken])
 
 
 def remains(text: str, signs: Iterable[Sign]) -> str:
-    """A reply without words of the model's own, names and marks, be they sure or not."""
+    """A reply without the model's own words, names and marks, whether they are sure or not."""
     return _without(text, [sign for sign in signs if sign.sure or sign.name in ("preamble", "names")])
 
 
