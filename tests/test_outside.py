@@ -680,7 +680,7 @@ def test_what_is_left_out_is_named_only_where_it_is_missing(astray: str) -> None
     for command, lacks in (("table metrics", True), ("table opinions", False), ("plot panels", False)):
         name, *options = command.split()
         said = CliRunner().invoke(app, [name, *options, astray]).stderr
-        assert ("left out your own parts, which need --allow-parts: astray:late, astray:most" in said) == lacks
+        assert ("left out your own parts; add --allow-parts to include them: astray:late, astray:most" in said) == lacks
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ _KNOWN = ((0, 60), (0, 68))
 def inlined(function: _Function, *, allocates: bool = False) -> _Function:
     """Mark a function that kernels call. It is plain Python when Python calls it, and compiled in a compiled kernel.
 
-    The compiled code does not count references to arrays, because that takes time to compile and to run. Mark a function
+    The compiled code does not count references to arrays, because that takes time to compile and run. Mark a function
     that makes arrays, or passes on arrays made by another, with :data:`allocating` instead.
     """
     if function.__closure__:

@@ -68,7 +68,7 @@ class Form:
         Parameters
         ----------
         given : str, sequence of str or mapping of str to str
-            A text or the item chosen; for a ranking, the place of each item in the order of `items`, equal places for a
+            A text or the item chosen; for a ranking, the place of each item, in the order of `items`, equal for a
             tie; for ratings the number of each item by its name.
 
         Raises
@@ -107,7 +107,7 @@ class Form:
         return f"at least {self.min_words} words" if self.words is None else f"{self.min_words} to {self.words} words"
 
     def typed(self, line: str) -> str:
-        """Like :meth:`written`, for an answer on one line: a ranking as ``B > A = C``, a choice by its number from 1."""
+        """Like :meth:`written`, for an answer on one line: a ranking as ``B > A = C``, a choice by number from 1."""
         if self.kind == "ranking":
             groups = [group.split("=") for group in line.upper().split(">")]
             places = {label.strip(): str(place) for place, group in enumerate(groups, 1) for label in group}

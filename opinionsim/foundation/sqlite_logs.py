@@ -2,7 +2,7 @@
 
 A log consists of frames, each a page as a transaction left it. A frame begins with the number of its page, the size
 of the file if it ends a transaction (otherwise 0), the random salt of the log, and a checksum that continues that of
-the frame before. SQLite reads up to the first frame with a wrong salt or checksum, silently ignores the rest, and deletes
+the frame before. SQLite reads up to the first frame with a wrong salt or checksum, ignores the rest, and deletes
 the log when the file is closed.
 """
 

@@ -167,7 +167,7 @@ def test_of_tables_and_figures_that_are_not_installed_the_names_are_shown(
     whole = invoke("table", store)
     monkeypatch.setattr(osim.Results, "declared", {"a cell": {"tables": ["gone"], "figures": ["lost"]}})
     left = invoke("table", store)
-    assert left.stderr == "left out what is not installed here: table gone, figure lost\n"
+    assert left.stderr == "left out because it is not installed here: table gone, figure lost\n"
     assert left.stdout == whole.stdout
     assert invoke("report", store, "--out", "r.html").exit_code == 0
     assert "Not installed, and left out: table gone, figure lost." in Path("r.html").read_text(encoding="utf-8")
