@@ -146,7 +146,7 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
         lambda place: _text(_changed(place.rows, 3, place.number, "high")),
         "(:3: '{number}' is 'high', which is not|'{number}' of row 2 is 'high'|:3: the {number} 'high' is off)",
     ),
-    "nothing": (lambda place: "", "(is empty; expected a table with a header|has no edge)"),
+    "nothing": (lambda place: "", "(is empty; expected a table with a header|contains no edges)"),
 }
 
 
