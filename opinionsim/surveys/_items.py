@@ -14,9 +14,9 @@ from opinionsim.errors import SurveyError
 from opinionsim.surveys._respondents import Survey
 from opinionsim.surveys._survey_mapping import SurveyColumn, spelled
 
-#: Name of the mean over items, in the place of an item.
+#: Name of the mean over items, used instead of the name of an item.
 ALL_ITEMS = "all"
-#: Most values of a numeric variable that are subgroups each; of more, the quarters of the respondents are.
+#: Maximum number of values of a numeric variable that form subgroups; with more, quarters of the respondents do.
 _MOST_VALUES = 12
 
 _WHOLE = re.compile(r"[+-]?\d+")

@@ -14,7 +14,7 @@ from opinionsim.errors import SurveyError
 
 #: Values of a variable, one for each respondent: floats with NaN, or objects, texts and None.
 Column: TypeAlias = np.ndarray
-#: Which respondents fulfil a condition.
+#: Which respondents meet a condition.
 Mask: TypeAlias = np.ndarray
 #: ``condition(columns, known) -> Mask``, as :meth:`Query.mask` takes them.
 Condition: TypeAlias = Callable[[Mapping[str, Column], Mapping[str, Collection[str]]], Mask]
@@ -22,7 +22,7 @@ Condition: TypeAlias = Callable[[Mapping[str, Column], Mapping[str, Collection[s
 _FORMS = "valid are ==, !=, <, <=, >, >=, in and not in between a variable and values, joined by and, or, not"
 _LONGEST = 10_000
 _DEEPEST = 50
-#: Values that an error lists at most.
+#: Maximum number of values that an error lists.
 _MOST_SHOWN = 60
 #: Texts in quotes, names in backticks, and the signs that stand for and, or.
 _TOKENS = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`([^`]*)`|(&|\|)""")

@@ -17,7 +17,7 @@ from opinionsim.personas import Persona, PersonaSet
 from opinionsim.surveys._query import Query
 from opinionsim.surveys._survey_mapping import WEIGHT, SurveyMapping, checked_mapping, spelled
 
-#: Expected draws of a respondent from which it is drawn for certain; below one by what rounding may add.
+#: Expected number of draws from which a respondent is certainly drawn; one, minus a margin for rounding.
 _CERTAIN = 1 - 1e-12
 
 

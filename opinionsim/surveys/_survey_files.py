@@ -19,13 +19,13 @@ from opinionsim.surveys._survey_mapping import SurveyColumn, SurveyMapping, load
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Packages that read a format, beside pandas, by suffix of the file.
+#: Packages that read a format in addition to pandas, by suffix of the file.
 _NEEDS = {".csv": "", ".parquet": "pyarrow", ".dta": "", ".sav": "pyreadstat"}
 #: Suffixes of the files that can be read.
 TABLE_SUFFIXES = tuple(_NEEDS)
-#: Whole numbers from here on may not be kept by a float.
+#: A float may not represent whole numbers from here on exactly.
 _EXACT = 2**53
-#: Values beside a mapping that are listed, the most frequent ones.
+#: Maximum number of values outside a mapping to list, the most frequent first.
 _MOST_TOLD = 10
 
 

@@ -13,9 +13,9 @@ from opinionsim.foundation.data import data_folder
 from opinionsim.foundation.documents import Document, DocumentModel, is_one_line, read_document, validate
 from opinionsim.surveys._query import Query
 
-#: Where the value of a column stands in its clause.
+#: Place of the value of a column in its clause.
 SLOT = "${value}"
-#: Name under which the weight of a respondent stands on record.
+#: Name of the weight of a respondent in its record.
 WEIGHT = "weight"
 
 _SUFFIXES = (".yaml", ".yml", ".json")

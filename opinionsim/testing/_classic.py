@@ -16,7 +16,7 @@ from opinionsim.networks import Network
 #: A network on which agents differ: a star joined to a triangle.
 _EDGES = np.array([(0, 1), (0, 2), (0, 3), (3, 4), (4, 5), (3, 5)])
 _N = 6
-#: Standard errors by which two estimates of one number may differ: 5 in 10^7 pairs of them differ by more.
+#: Standard errors by which two estimates of one number may differ; 5 in 10^7 pairs differ by more.
 _TOLERATED = 5.0
 
 

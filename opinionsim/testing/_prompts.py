@@ -19,7 +19,7 @@ def _values(annotation: Any) -> tuple[Any, ...]:
     return (True, False) if annotation is bool else (None, 7) if annotation == int | None else get_args(annotation)
 
 
-#: Every value of what a study may vary; of numbers and opinions a few.
+#: All values of the conditions that a study may vary; a few of numbers and opinions.
 _AXES: Mapping[str, tuple[Any, ...]] = {
     **{name: _values(field.annotation) for name, field in Conditions.model_fields.items()},
     "opinion": (None, -1, 0, 1),

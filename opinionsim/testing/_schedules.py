@@ -25,11 +25,11 @@ from opinionsim.schedules import (
 )
 from opinionsim.testing._clock import run_virtual
 
-#: Opinions that invented texts are said to express; NaN for a text without an answer.
+#: Opinions that invented texts express; NaN for a text without an answer.
 _OPINIONS = (-2.0, -1.0, 0.0, 1.0, 2.0, float("nan"))
 
 
-#: What is replied in a turn, from the messages it received and an invented text.
+#: Returns the reply of a turn from the messages that it received and an invented text.
 Says = Callable[[Turn, Sequence[Message], str], str]
 
 
