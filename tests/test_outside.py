@@ -123,7 +123,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
     refused = ("table own:texts_by_kind o.sqlite", "plot own:lengths o.sqlite --csv drawn.csv")
     for command, each in found.items():
         assert each.exit_code == (2 if command in refused else 0), f"{command}: {each.stderr}"
-    assert all("--allow-parts imports it" in found[each].stderr for each in refused)
+    assert all("add --allow-parts to import it" in found[each].stderr for each in refused)
 
     # Letters are coded although the specification names no kinds of text, and the diary, which nobody reads, is not.
     assert json.loads(found["plan own.yaml --json"].stdout)["texts"] == 6 * 12
