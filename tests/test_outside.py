@@ -141,7 +141,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
 
     named = ("own:share_above", "own:texts_by_kind", "own:lengths")
     without, with_own = found["table o.sqlite"], found["table o.sqlite --allow-parts"]
-    assert f"which need --allow-parts: {', '.join(named)}" in without.stderr
+    assert f"add --allow-parts to include them: {', '.join(named)}" in without.stderr
     assert "convinced" not in without.stdout
     assert "mean " in without.stdout
     assert "convinced: own:share_above" in with_own.stdout
