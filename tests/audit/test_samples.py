@@ -130,7 +130,7 @@ def test_conditions_are_by_default_those_of_the_primary_contrast(results: Result
 def test_where_no_run_is_complete_there_is_no_text(tmp_path: Path) -> None:
     with under_way(Invocation(load_experiment(SPEC), str(tmp_path / "none.sqlite"), only=())):
         pass
-    with pytest.raises(SpecError, match=r"^no run is complete, so there is nothing to label \(\d+ pending\): `o"):
+    with pytest.raises(SpecError, match=r"^no run is complete, so there is nothing to label \(\d+ pending\): continue"):
         draw(osim.load(str(tmp_path / "none.sqlite")), 5)
 
 
