@@ -420,7 +420,7 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
         ({"population": "nobody"}, "personas: unknown 'nobody'; valid: chuang2024"),
         ({"framing": "lie"}, "lie"),
         ({"schedule": -1}, "schedule must be a whole number of at least 0; got -1"),
-        ({"schedule": GivenDyads(3, [(0, 1)])}, "the schedule is for 3 agents; the population has 10"),
+        ({"schedule": GivenDyads(3, [(0, 1)])}, "the schedule needs 3 agents; the population has 10"),
         ({"chat_model": "gpt"}, "unknown model 'gpt'"),
         ({"classifier": "none"}, "unknown classifier 'none'"),
         ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),

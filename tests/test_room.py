@@ -43,7 +43,7 @@ def changed(**fields: Any) -> dict[str, Any]:
         ({"cast": [{"name": "Ada"}]}, "cast: must be at least 2 for interaction kind 'room'"),
         (
             {"cast": [{"seat": {}}, {"seat": {}}, {"seat": {}}, {}]},
-            "interaction.every: 3 turns do not hold one of each of 3 seats beside 1 other speakers; give 4 or more",
+            "interaction.every: 3 turns are too few for 3 seats and 1 other speaker; give 4 or more",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a reply of a model is, what it shows beside an answer in role, and what follows from that."""
+"""Classifies replies of models, finds signs in addition to an answer in role, and decides how to handle them."""
 
 from __future__ import annotations
 

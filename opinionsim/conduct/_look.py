@@ -1,4 +1,4 @@
-"""The one look at a reply: its status, and its signs."""
+"""Determines the status and the signs of a reply."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from opinionsim.messages import Message, Prompt, ReplyStatus, Speech
 
 
 class Looked(NamedTuple):
-    """What a reply is, and what it shows."""
+    """The status and the signs of a reply."""
 
     status: ReplyStatus
     """``answered``, ``refused``, ``off_role``, ``empty`` or ``truncated``."""
     signs: tuple[Sign, ...] = ()
-    """The signs of an answer, by place."""
+    """The signs of an answer, in order of their place."""
 
 
 def look(
@@ -26,25 +26,25 @@ def look(
     prompt: Prompt | None = None,
     received: Sequence[Message] = (),
 ) -> Looked:
-    """Look at a reply by the rules of the package.
+    """Apply the rules of the package to a reply.
 
     Parameters
     ----------
     text : str
-        The reply, reasoning split off.
+        The reply without reasoning.
     status : str
-        What its provider says of it: ``answered``, ``refused``, ``empty`` or ``truncated``.
+        The status from its provider: ``answered``, ``refused``, ``empty`` or ``truncated``.
     speech : Speech, optional
-        In whose name and how it was to be said; by default no signs are looked for.
+        In whose name and how the text was requested; by default, the function looks for no signs.
     prompt : Prompt, optional
-        What was asked.
+        The prompt of the call.
     received : sequence of Message
-        The messages that were shown.
+        The messages that the agent was shown.
 
     Returns
     -------
     Looked
-        Refusals of the provider, and a text that was cut off, stay what they are.
+        Refusals from the provider and truncated texts keep their status.
     """
     if status not in ("answered", "truncated"):
         return Looked(status)

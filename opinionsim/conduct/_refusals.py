@@ -1,4 +1,4 @@
-"""Whether a reply is a refusal: signs that a text steps out of its role are weighed against those of a person's."""
+"""Detects refusals: weighs signs that a text steps out of its role against signs of a person's own words."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, Literal, NamedTuple
 
 from opinionsim.messages import ReplyStatus
 
-#: What is odd about a text that stands all the same: a note to whoever runs the model, or words that may be a refusal.
+#: Flag of a text that still counts: a note to the person who runs the model, or words that may be a refusal.
 Flag = Literal["", "note", "suspected"]
 
 
 class Answered(NamedTuple):
-    """Whether a text holds an answer in its role.
+    """Whether a text contains an answer in its role.
 
     Attributes
     ----------
     status : str
-        ``answered``; ``refused`` where it declines; ``off_role`` where it holds no answer and declines nothing.
+        ``answered``; ``refused`` if it declines; ``off_role`` if it neither answers nor declines.
     flag : str
-        ``note``: beside the answer, the model speaks to whoever runs it; ``suspected``: it may be a refusal, or a
+        ``note`` if the model also addresses the person who runs it; ``suspected`` if the text may be a refusal, or a
         person who declines; empty otherwise.
     """
 
@@ -48,7 +48,7 @@ _SCRIPTS = {name: re.compile(table["script"]) for name, table in _LANGUAGES.item
 _COMMON = {
     name: re.compile(r"(?<!\w)" + _pattern(table["common"])) for name, table in _LANGUAGES.items() if "common" in table
 }
-#: Words of English alone, and letters that no text in it has.
+#: Words that occur only in English, and letters that never occur in English.
 _ENGLISH = re.compile(r"(?<!\w)i'(?:m|d|ll|ve)(?!\w)|n't(?!\w)")
 _FOREIGN = re.compile("[\u00bf\u00c0-\u024f\u0400-\u1fff\u3040-\u9fff\uac00-\ud7a3]")
 #: Signs that a sentence declines, that it is about the task, and that it is the author's own.
@@ -62,16 +62,16 @@ _COUNTED = (*_COLUMNS, "cannot do", "cannot say", "cannot talk")
 _GATE = {
     name: frozenset([*words.split(), *words.replace("'", "\u2019").split()]) for name, words in _DATA["gate"].items()
 }
-#: A text that is nothing but a notice of refusal, and its greatest length.
+#: Pattern of a text that is only a notice of refusal, and its maximum length.
 _FORM, _SHORT = re.compile(r"\W*" + _pattern(_DATA["form"]) + r"\W*"), 160
-#: A text that is nothing but questions about the task, and its greatest length.
+#: Pattern of a text that consists only of questions about the task, and its maximum length.
 _ASKS, _ASKED = re.compile(_pattern(_DATA["asks"])), 600
 #: A line that presents the answer.
 _PRESENTS = re.compile(r"\bhere(?:'s| is)\b|in character|response as|voice of")
-#: What the prompts of reports ask to begin with, or the name of the author.
+#: The beginning that prompts of reports ask for, or the name of the author.
 _OPENING = re.compile(r"(?:[^.!?\n]{0,80}step by step through what i believe|\w{1,40}(?: \w{1,40})?:)\W{0,9}")
 _MARKUP = re.compile(r"</?[a-z]{1,20}>|[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]{0,9}(?:#{1,6} |>)", re.IGNORECASE | re.MULTILINE)
-#: What others say: in a sentence, or before more words of the author; a text that is one quotation is no quotation.
+#: Words of others, in a sentence or before more words of the author; a text quoted as a whole does not count.
 _QUOTED = re.compile(
     r"(?<=[\w,] )\"[^\"\n]{1,300}\"|(?:\"[^\"\n]{1,300}\"|\u00ab[^\u00bb\n]{1,300}\u00bb|\u201e[^\"\n]{1,300}\""
     r"|\u300c[^\u300d\n]{1,150}\u300d)(?!\W{0,9}$)"
@@ -85,32 +85,32 @@ _PARTS = re.compile(
     "|,\\s(?=(?:but|yet|so|aber|maar|mais|pero|ma|mas|ale|ama|\u043d\u043e|\u0644\u0643\u0646|\u092a\u0930)\\b)"
 )
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
-#: Characters at either end of a text that are read: no refusal hides in the middle of a long one.
+#: Characters to read at either end of a text, because no refusal is in the middle of a long one.
 _ENDS = 3000
 
 
 def read_answer(text: str, known: frozenset[str] | None = None) -> Answered:
-    """Tell whether a text holds an answer in its role.
+    """Determine whether a text contains an answer in its role.
 
     Parameters
     ----------
     text : str
-        What a model wrote, reasoning split off.
+        The text of a model without reasoning.
     known : frozenset of str, optional
-        The words of the text in lower case, where the caller has them already.
+        The words of the text in lower case, if the caller has them already.
 
     Returns
     -------
     Answered
-        ``refused`` or ``off_role`` where signs that the model declines, leaves its role or speaks of its task outweigh
-        those of a person; every other text is an answer, on whichever side of the question, or between them.
+        ``refused`` or ``off_role`` if signs that the model declines, leaves its role or mentions its task outweigh
+        signs of a person. Every other text is an answer, whatever position it takes on the question.
 
     Notes
     -----
-    The score is linear in the signs of the text's sentences, by the table of its language; the weights come from a
-    logistic regression (``python benchmarks/replies.py --fit``). A person, too, may "not write another word on this":
-    a life and a stance outweigh such words. A first or last paragraph that speaks to whoever runs the model is a note,
-    and is left out of the score.
+    The score is linear in the signs that the table of the text's language finds in its sentences. The weights come from
+    a logistic regression (``python benchmarks/replies.py --fit``). A person may also "not write another word on this",
+    so details of a life and a stance outweigh such words. A first or last paragraph that addresses the person who runs
+    the model is a note, which the score ignores.
     """
     if len(text) < _ASKED and _ASKS.fullmatch(text.lower().replace("\u2019", "'")):
         return Answered("off_role")
@@ -131,12 +131,12 @@ def read_answer(text: str, known: frozenset[str] | None = None) -> Answered:
 
 
 def is_notice(text: str) -> bool:
-    """Whether a text is nothing but a notice of refusal."""
+    """Whether a text consists only of a notice of refusal."""
     return len(text) < _SHORT and _FORM.fullmatch(text.lower()) is not None
 
 
 def signs(text: str) -> tuple[dict[str, float], bool]:
-    """Signs in a text without its notes: how often or how much, by name; whether there are notes."""
+    """Counts or amounts of signs in a text without its notes, by name, and whether there are notes."""
     plain = _plain(text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}")
     language = _language(plain)
     plain, noted = _without_notes(plain, language)

@@ -1,4 +1,4 @@
-"""Signs of conduct in a reply: what a model shows beside an answer in its role, and where."""
+"""Signs of conduct in a reply: what a model writes in addition to an answer in its role, and where."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ RULES = f"rules {_DATA['version']}"
 _GRAM, _SHORT, _ECHO, _LOOP, _ROW = 6, 3, 0.5, 0.6, 20
 #: Fewest words of a text that is an echo, that is a loop, and of which the language is told; most that are compared.
 _COMPARED, _REPEATED, _TOLD, _MOST = 24, 12, 8, 2000
-#: Characters of the pieces by which it is told whether a text copies anything.
+#: Characters of the pieces that show whether a text copies anything.
 _PIECE = 20
-#: Characters at either end in which words of the model's own stand, and those of a first line or a last paragraph.
+#: Characters at either end that may contain the model's own words, and those of a first line or last paragraph.
 _END, _LINE = 2000, 400
-#: Most times that words of the model's own, names and marks around the text are looked for within each other.
+#: Maximum number of times to look for the model's own words, names and marks within each other.
 _ROUNDS = 6
 #: Share of common words of the language asked for above which a text is in it, and difference of log-probabilities
 #: above which it is in a language rather than in another.
@@ -58,7 +58,7 @@ class Sign(NamedTuple):
     start: int
     end: int
     sure: bool = False
-    """Whether no person would say this in the role, so that a study may take it out."""
+    """Whether no person would write this in the role, so a study can remove it."""
 
 
 @lru_cache(maxsize=32)
@@ -72,7 +72,7 @@ def _pattern(kind: str, name: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1 << 10)
 def _forms(name: str) -> frozenset[str]:
-    """The words of a name in lower case, in any case; of a name in small letters there are none."""
+    """The words of a name in lower case, in any case; none for a name in small letters."""
     parts = [part.lower() for part in _PART.findall(name) if part[0].upper() == part[0] and len(part) > 2]
     stems = {*parts, *(part[:-1] for part in parts if len(part) > 4 and part[-1] in "a\u0430o\u0435\u044f")}
     return frozenset([*parts, *(stem + case for stem in stems if len(stem) > 3 for case in _WORDS["cases"])])
@@ -80,7 +80,7 @@ def _forms(name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 10)
 def _called(name: str) -> frozenset[str]:
-    """What somebody is called, in lower case: the whole name, its first and last part, and either with an initial."""
+    """Forms of a person's name in lower case: the whole name, its first and last part, and either with an initial."""
     parts = (low := name.lower()).split()
     if len(parts) < 2:
         return frozenset(filter(None, (low,)))
@@ -105,7 +105,7 @@ def _joined(text: str) -> bool:
 
 
 def words_in(low: str) -> list[str]:
-    """The words of a text in lower case, and so the signs of scripts without blanks."""
+    """The words of a text in lower case; in scripts without spaces, its characters."""
     # To split takes a third of looking for words by a pattern.
     if _joined(low):
         return _EACH.findall(low)
@@ -113,7 +113,7 @@ def words_in(low: str) -> list[str]:
 
 
 def wordless(text: str) -> bool:
-    """Whether a whole reply is a word for nothing, such as N/A."""
+    """Whether a whole reply is only a word for nothing, such as N/A."""
     text = text.strip()
     return len(text) < 80 and _pattern("empty", "wordless").fullmatch(text.lower()) is not None
 
@@ -126,20 +126,20 @@ def signs_in(
     received: Sequence[Message] = (),
     task: Sequence[str] | None = None,
 ) -> list[Sign]:
-    """The signs in a reply, by place.
+    """Find the signs in a reply, in order of their place.
 
     Parameters
     ----------
     text : str
         The reply.
     words, known
-        Its words in lower case, and the same as a set.
+        Its words in lower case, as a sequence and as a set.
     speech : Speech
-        In whose name and how it was to be said.
+        In whose name and how the text was requested.
     received : sequence of Message
-        The messages that were shown.
+        The messages that the agent was shown.
     task : sequence of str, optional
-        The other texts of the prompt; by default the reply may repeat what it was shown.
+        The other texts of the prompt; by default, the reply may repeat what the agent was shown.
     """
     lined = "\n" in text
     found = list(_lines(text, speech.author, received)) if lined else []
@@ -167,18 +167,18 @@ def signs_in(
 
 
 def names_of(signs: Iterable[Sign]) -> tuple[str, ...]:
-    """The signs that occur, each once, in the order of :data:`SIGNS`, those of one's own behind."""
+    """The signs that occur, each once, in the order of :data:`SIGNS`, followed by signs that you wrote."""
     occur = {sign.name for sign in signs}
     return tuple(name for name in SIGNS if name in occur) + tuple(sorted(occur.difference(SIGNS)))
 
 
 def stripped(text: str, signs: Iterable[Sign], taken: Collection[str]) -> str:
-    """A reply without the characters of its sure signs that are taken out."""
+    """A reply without the characters of its sure signs, if they are to be removed."""
     return _without(text, [sign for sign in signs if sign.sure and sign.name in taken])
 
 
 def remains(text: str, signs: Iterable[Sign]) -> str:
-    """A reply without words of the model's own, names and marks, be they sure or not."""
+    """A reply without the model's own words, names and marks, whether they are sure or not."""
     return _without(text, [sign for sign in signs if sign.sure or sign.name in ("preamble", "names")])
 
 
@@ -191,14 +191,14 @@ def _without(text: str, signs: Sequence[Sign]) -> str:
 
 
 def _begins(text: str, place: int, end: int) -> bool:
-    """Whether a sentence begins at a place: no letter in lower case stands there."""
+    """Whether a sentence begins at a place, that is, without a lower-case letter."""
     while place < end and text[place] in " *_\"“„«'(¿¡":
         place += 1
     return place < end and not text[place].islower()
 
 
 def _led(text: str, start: int, end: int, author: str, found: list[Sign]) -> int:
-    """Where the text begins behind words of the model's own in front of it; 0 where there are none."""
+    """Start of the text after the model's own words; 0 if there are none."""
     stop = min(end, start + _LINE)
     newline, colon = text.find("\n", start, stop), _COLON.search(text, start, stop)
     line = newline if newline >= 0 else end if end == stop else 0
@@ -218,7 +218,7 @@ def _led(text: str, start: int, end: int, author: str, found: list[Sign]) -> int
 
 
 def _named(text: str, start: int, end: int, author: str, received: Sequence[Message], found: list[Sign]) -> int:
-    """Where the text begins behind a name, if one stands in front of it."""
+    """Start of the text after a name, if a name precedes it."""
     match = _pattern("shape", "label").match(text, start, min(end, start + _LINE))
     if not match or not (match.end() == end or _begins(text, match.end(), end)):
         return start
@@ -244,7 +244,7 @@ def _named(text: str, start: int, end: int, author: str, received: Sequence[Mess
 
 
 def _behind(text: str, start: int, end: int, author: str, found: list[Sign]) -> int:
-    """Where the text ends in front of words of the model's own, or their number, behind it."""
+    """End of the text before the model's own words, or a word count, that follow it."""
     tail = max(start, end - _LINE)
     newline, bracketed = text.rfind("\n", tail, end) + 1, text[end - 1] in _CLOSED
     if (count := _pattern("shape", "count").search(text, tail, end)) and count.start() > start:
@@ -302,7 +302,7 @@ def _unwrapped(text: str, start: int, end: int, found: list[Sign]) -> tuple[int,
 
 
 def _marks(body: str, start: int) -> Iterator[Sign]:
-    """Marks around words and in front of lines, and else what may be some."""
+    """Marks around words and in front of lines; otherwise, possible marks."""
     spans = [match.span() for match in _pattern("shape", "heading").finditer(body)] if "#" in body else []
     for match in _pattern("shape", "bold").finditer(body) if "**" in body or "__" in body else ():
         mark = len(match[1] or match[2])
@@ -317,7 +317,7 @@ def _marks(body: str, start: int) -> Iterator[Sign]:
 
 
 def _lines(text: str, author: str, received: Sequence[Message]) -> Iterator[Sign]:
-    """Lines that are written for others: several, with the labels of speakers, and of one alone behind other words."""
+    """Lines written for others: several with labels of speakers, or a single one after other words."""
     spoken = [(match, match[1].lower().strip()) for match in _pattern("shape", "speaker").finditer(text)]
     labels = Counter(label for _, label in spoken)
     if len(spoken) < 2 or (len(labels) < 2 and spoken[0][0].start() == 0):
@@ -371,7 +371,7 @@ def _whole(
 
 
 def _echoes(words: Sequence[str], read: str, task: str) -> Iterator[str]:
-    """What a text copies most of its passages of, and many words in a row: what was read, or the task without it."""
+    """What a text copies most of its passages and many words in a row from: messages read, or the rest of the task."""
     grams, rows = _grams(words, _GRAM), _grams(words, _ROW)
     from_read = [gram in read for gram in grams]
     from_task = [gram in task and not there for gram, there in zip(grams, from_read, strict=True)]
@@ -386,7 +386,7 @@ def _grams(words: Sequence[str], n: int) -> list[str]:
 
 
 def _foreign(text: str, words: Sequence[str], known: frozenset[str], language: str) -> bool:
-    """Whether a text, whose words are in lower case, is in another language than asked."""
+    """Whether a text, given in lower-case words, is in a different language from the requested one."""
     common, least = _COMMON.get(language, frozenset()), _KNOWN * len(words)
     if not language or len(known & common) > least or sum(map(common.__contains__, words)) > least:
         return False

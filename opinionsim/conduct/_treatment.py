@@ -1,4 +1,4 @@
-"""What follows from the status of a reply, and from its signs: settings that users make."""
+"""Settings that define how to handle a reply with a given status and given signs."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class ReplyPolicy(DocumentModel):
         yield from self.own.items()
 
     def identity(self) -> dict[str, Any]:
-        """What enters the identity of a run, each treatment whole: all but what truncated texts count for."""
+        """The part of the settings that enters the identity of a run: all except how truncated texts count."""
         default, plain = ReplyPolicy(), self.model_dump(mode="json")
         found = {name: plain[name] for name, each in self if each != getattr(default, name)}
         if "truncated" in found:
@@ -131,23 +131,23 @@ class ReplyPolicy(DocumentModel):
 
     @property
     def uncounted(self) -> tuple[str, ...]:
-        """The statuses and signs of texts that tables and figures leave out; where they end runs, there are none."""
+        """Statuses and signs of texts that tables and figures leave out, including those that end a run."""
         left_out = ("missing", "fail")
         return tuple(name for name, each in self._each() if isinstance(each, CutOff | Again) and each.then in left_out)
 
     @property
     def ends(self) -> list[str]:
-        """The statuses and signs with which a reply ends its run."""
+        """Statuses and signs of replies that end their run."""
         return [name for name, each in self._each() if getattr(each, "then", "") == "fail"]
 
     @property
     def parts(self) -> list[Part]:
-        """The judge, if there is one, and the signs of one's own."""
+        """The judge, if there is one, and the signs that you wrote."""
         return [*([find("judge", self.judge)] if self.judge else []), *(find("sign", name) for name in self.own)]
 
     @property
     def rules(self) -> str:
-        """Names and versions of what looks at replies."""
+        """Names and versions of the code that checks replies."""
         if not self.judge and not self.own:
             return RULES
         own = [f"{part.kind} {part.identity}" for part in self.parts]
@@ -155,16 +155,16 @@ class ReplyPolicy(DocumentModel):
 
     @property
     def taken(self) -> frozenset[str]:
-        """The signs that are taken out of what readers get, where they are sure."""
+        """The signs that are removed from texts before others read them, if they are sure."""
         return frozenset(name for name, each in self._each() if "strip" in (each, getattr(each, "then", "")))
 
     async def look(self, text: str, status: ReplyStatus, *, speech: Speech | None, **shown: Any) -> Looked:
-        """The status and the signs of a reply, by the rules or the judge; signs of one's own of a text that is said.
+        """Status and signs of a reply, from the rules or the judge, with your own signs if it has a speaker.
 
         Raises
         ------
         SpecError
-            If a part of the user's own fails, or gives what is none; names it.
+            If a judge or sign that you wrote fails or returns an invalid value; the error names it.
         """
         if not self.judge:
             looked = look(text, status, speech=speech, **shown)
@@ -174,7 +174,7 @@ class ReplyPolicy(DocumentModel):
             looked = await given if isawaitable(given) else given
             fits = isinstance(looked, Looked) and looked.status in (status, *_JUDGED)
             fits = fits and all(isinstance(each, Sign) and _inside(each[1:3], text) for each in looked.signs)
-            judge.expect(fits, f"gives a Looked of one of {', '.join(_JUDGED)}, and of signs inside the text", looked)
+            judge.expect(fits, f"must return a Looked with {', '.join(_JUDGED)}, and signs inside the text", looked)
         if speech is None or looked.status not in SPOKEN:
             return looked
         found = list(looked.signs)
@@ -182,14 +182,14 @@ class ReplyPolicy(DocumentModel):
             sign = find("sign", name)
             spans = list(sign.build(text, options={}, speech=speech, **shown))
             inside = all(isinstance(each, tuple) and _inside(each, text) for each in spans)
-            sign.expect(inside, "gives pairs of start and end inside the text", spans)
+            sign.expect(inside, "must return pairs of start and end inside the text", spans)
             found += [Sign(name, start, end, sure=True) for start, end in spans]
         return looked._replace(signs=tuple(found))
 
     def follows(
         self, status: ReplyStatus, signs: Sequence[str], asked: Mapping[str, int], *, doubles: bool = True
     ) -> tuple[str, str]:
-        """What follows from the status of a reply and from its signs, beside taking some out.
+        """How to handle a reply with this status and these signs, except for signs that are removed.
 
         Parameters
         ----------
@@ -198,15 +198,15 @@ class ReplyPolicy(DocumentModel):
         signs : sequence of str
             Its signs.
         asked : mapping of str to int
-            How often each status and sign was asked about before, in the same call.
+            How often the same call has already asked again because of each status and sign.
         doubles : bool
-            Whether a reply that was cut off can be asked for with double the length.
+            Whether the call can ask for a truncated reply again with double the length.
 
         Returns
         -------
         cause, then : str
-            The status or sign that counts, and ``again``, ``skip``, ``missing`` or ``fail``; both empty where none
-            does. Of a text that was cut off, no sign is asked about again.
+            The status or sign that counts, and ``again``, ``skip``, ``missing`` or ``fail``; both are empty if none
+            counts. Signs of a truncated text are never a reason to ask again.
         """
         if status == "answered" and not signs:
             return "", ""

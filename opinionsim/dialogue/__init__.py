@@ -1,4 +1,4 @@
-"""Dialogues as data: who may speak next, what a moderator decides, what an analyzer says; pure functions of texts."""
+"""Pure functions of dialogues: who may speak next, what a moderator decides, and what an analyzer writes."""
 
 from opinionsim.dialogue._arguments import (
     Analysis as Analysis,

@@ -1,4 +1,4 @@
-"""What an analyzer says of a dialogue: its schema, how it is read, and the ids of its items over time."""
+"""Analyses of a dialogue: their schema, how to read them from replies, and the ids of their items over time."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ _CITED = re.compile(r"\[(q\d+)\]")
 
 
 class _Fields(BaseModel):
-    """Fields of an analysis; what a model adds to them is left out."""
+    """Fields of an analysis; further fields in a reply are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Counterargument(_Fields):
-    """What is said against a claim."""
+    """An argument against a claim."""
 
     counterargument: _Words
     rebuttal: Annotated[_Words | None, BeforeValidator(lambda text: text or None)] = None
 
 
 class ArgumentClaim(_Fields):
-    """A claim of the dialogue, with what is said for it and against it."""
+    """A claim in the dialogue, with the arguments for and against it."""
 
     claim: _Words
     premises: _Texts = ()
-    """Reasons that are given for it; none where nobody gave one."""
+    """Reasons given for it; empty if nobody gave one."""
     counterarguments: tuple[Counterargument, ...] = ()
     turns: tuple[int, ...] = ()
-    """Turns in which it is made; a claim without one is not backed by the dialogue."""
+    """Turns that make it; without any, nothing in the dialogue supports the claim."""
 
 
 class FallacyNote(_Fields):
-    """Weak reasoning, by its name, and the turn it stands in."""
+    """The name of a fallacy, and the turn that contains it."""
 
     turn: int
     fallacy: _Words
@@ -60,7 +60,7 @@ class FallacyNote(_Fields):
 
 
 class AnalysisText(_Fields):
-    """All of what an analyzer says (ArgsBase; C3)."""
+    """The analysis that an analyzer writes (ArgsBase; C3)."""
 
     summary: _Words
     points_of_agreement: _Texts = ()
@@ -70,19 +70,19 @@ class AnalysisText(_Fields):
 
 
 def read_analysis(most: int, call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """The analysis in a reply, published as JSON in one spelling; words around it are left out.
+    """Read the analysis in a reply and publish it as canonical JSON, ignoring words around it.
 
     Parameters
     ----------
     most : int
-        Most sentences of the summary and items of a list; what goes beyond is left out.
+        Maximum number of sentences in the summary, and of items in each list; the rest is left out.
     call, text, received
-        As for any `parse`. Turns that are cited and were not received are left out, and so are fallacies in them.
+        As for any `parse`. Cited turns that were not received are left out, and so are fallacies in them.
 
     Raises
     ------
     Rejected
-        If the reply holds no such JSON object.
+        If the reply contains no such JSON object.
     """
     found, reason = None, "it holds no JSON object"
     for candidate in _objects(text):
@@ -112,7 +112,7 @@ def read_analysis(most: int, call: str, text: str, received: tuple[Message, ...]
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """JSON objects in a text, from its beginning, whatever stands around them."""
+    """JSON objects in a text, in order, ignoring other text."""
     decoder, place = json.JSONDecoder(), text.find("{")
     while place >= 0:
         try:
@@ -128,19 +128,19 @@ Change = Literal["new", "kept", "changed", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class AnalysisItem:
-    """An item of an analysis as it stands beside those before.
+    """An item of an analysis, compared with the previous analysis.
 
     Attributes
     ----------
     id : str
-        A letter of its section and a number: ``a`` for agreements, ``q`` for open questions, ``c`` for claims. An item
-        that says the same, or much of it, keeps the id of the item before; no id is given twice.
+        A letter for its section and a number: ``a`` for agreements, ``q`` for open questions, ``c`` for claims. An item
+        with the same or a similar text as an earlier item keeps that item's id; no two items share an id.
     text : str
-        What it says.
+        Its text.
     change : {"new", "kept", "changed", "gone"}
-        What became of it since the analysis before; one that is gone stands here once, with its last text.
+        How it changed since the previous analysis; an item that is gone appears once more, with its last text.
     claim : ArgumentClaim or None
-        Premises, counterarguments and turns, of a claim.
+        For a claim: its premises, counterarguments and turns.
     """
 
     id: str
@@ -150,7 +150,7 @@ class AnalysisItem:
 
     @property
     def uncited(self) -> bool:
-        """Whether it is a claim that cites no turn."""
+        """Whether this is a claim that cites no turn."""
         return self.claim is not None and not self.claim.turns
 
 
@@ -161,13 +161,13 @@ class Analysis:
     Attributes
     ----------
     turn : int
-        The turn of the analyzer.
+        The analyzer's turn.
     summary : str
         The dialogue in a few sentences.
     agreements, questions, claims : tuple of AnalysisItem
-        The items of each section, in its order, and last those that are gone since the analysis before.
+        The items of each section in order, followed by those that are gone since the previous analysis.
     fallacies : tuple of FallacyNote
-        Weak reasoning by its names.
+        The fallacies.
     """
 
     turn: int
@@ -179,13 +179,13 @@ class Analysis:
 
 
 def analyses(texts: Sequence[tuple[int, str]]) -> list[Analysis]:
-    """The valid analyses among some published texts, with ids that follow from their sequence alone.
+    """The valid analyses among published texts, with ids that depend only on the texts and their order.
 
     Parameters
     ----------
     texts : sequence of (int, str)
-        Turn and text of each turn of kind ``analysis``, in order. A text that is no valid analysis is passed over: the
-        one before stays, and its turn tells its age.
+        Turn and text of each turn of kind ``analysis``, in order. A text that is not a valid analysis is skipped, and
+        the previous analysis stays current; its turn shows how old it is.
     """
     sections = [_Ids(letter) for letter in "aqc"]
     found = []
@@ -201,12 +201,12 @@ def analyses(texts: Sequence[tuple[int, str]]) -> list[Analysis]:
 
 
 def cited(text: str) -> list[str]:
-    """Ids of open questions that a text takes up, such as ``[q3]``, each once, in order."""
+    """Ids of the open questions that a text cites, as in ``[q3]``, each once, in order."""
     return list(dict.fromkeys(_CITED.findall(text)))
 
 
 class _Ids:
-    """The ids of one section, analysis by analysis."""
+    """Assigns ids in one section, analysis by analysis."""
 
     def __init__(self, letter: str) -> None:
         self._letter, self._given = letter, 0
@@ -245,7 +245,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _likeness(one: str, other: str) -> float:
-    """Likeness of two texts: 2 where their words are the same in the same order, else the share of words in both."""
+    """Similarity of two texts: 2 for the same words in the same order, otherwise the share of common words."""
     left, right = _words(one), _words(other)
     if left == right:
         return 2.0

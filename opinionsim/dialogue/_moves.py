@@ -1,4 +1,4 @@
-"""What speakers and moderators do beside speaking: proposals, declared ends, votes, signals."""
+"""What speakers and moderators do in addition to speaking: they propose speakers, declare ends, vote and signal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ENDINGS: tuple[Ending, ...] = get_args(Ending)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a moderator decides in one turn.
+    """A moderator's decision in one turn.
 
     Attributes
     ----------
     speaker : str
-        The next speaker as it is called; empty where nobody is.
+        Name of the next speaker; empty if the moderator names none.
     declared : {"resolution", "deadlock"} or None
-        How the moderator declares the room to have ended.
+        The outcome, if the moderator declares that the discussion has ended.
     """
 
     speaker: str = ""
@@ -33,7 +33,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What a person wants out of turn.
+    """The wishes that a person signals outside turns.
 
     Attributes
     ----------
@@ -73,15 +73,15 @@ _NOTHING = frozenset(("", "none", "no", "n/a", "nobody", "not yet", "nothing", "
 
 
 def read_move(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """A moderator's remark as its words, and what it decides: the next speaker, or that the room has come to its end.
+    """Read a moderator's remark and its decision: the next speaker, or the end of the discussion.
 
-    The next speaker stands on a line such as ``Next: NAME``, an end on one such as ``Resolution: WHY`` or ``Deadlock:
-    WHY``, which is part of the remark. Of several the last counts.
+    A line such as ``Next: NAME`` names the next speaker. A line such as ``Resolution: WHY`` or ``Deadlock: WHY``
+    declares the end and is part of the remark. If there are several such lines, the last one counts.
 
     Raises
     ------
     Rejected
-        If there is neither.
+        If there is no such line.
     """
     named = [*_NEXT.finditer(text)] or [*_NEXT_INSIDE.finditer(text)]
     ends = [each for each in _DECLARED.finditer(text) if not _nothing(each["why"])]
@@ -106,13 +106,13 @@ def _nothing(words: str) -> bool:
 
 
 def _empty_line(line: str) -> bool:
-    """Whether a line declares no end, such as ``Deadlock: none``, or holds nothing but signs."""
+    """Whether a line declares no end, such as ``Deadlock: none``, or contains only punctuation."""
     found = _DECLARED.match(line)
     return bool(line.strip() and not line.strip(_AROUND)) or (found is not None and _nothing(found["why"]))
 
 
 def speaker_called(name: str, names: Mapping[int, str]) -> int | None:
-    """The speaker that is meant by a name: the one so called, or the only one whose name stands in it."""
+    """Find the speaker with this name, or the only speaker whose name occurs in it."""
     spelled, wanted = {agent: each.casefold() for agent, each in names.items()}, name.casefold().strip()
     exact = [agent for agent, each in spelled.items() if each == wanted]
     inside = [agent for agent, each in spelled.items() if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", wanted)]
@@ -130,12 +130,12 @@ _YES_NO = re.compile(
 
 
 def read_vote(call: str, text: str, received: tuple[Message, ...]) -> bool:
-    """Whether a speaker agrees that the room ends: the word yes or no at the beginning of its reply.
+    """Read whether a speaker agrees to end the discussion, from yes or no at the beginning of its reply.
 
     Raises
     ------
     Rejected
-        If it begins with neither, or with both, as in "Yes and no: ...".
+        If the reply begins with neither, or with both, as in "Yes and no: ...".
     """
     found = _YES_NO.match(text)
     if found is None:
@@ -146,7 +146,7 @@ def read_vote(call: str, text: str, received: tuple[Message, ...]) -> bool:
 
 
 def read_signals(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """What a person wants, one thing a line: ``analysis``, ``pause``, ``end``, ``harm: TEXT``, or nothing.
+    """Read a person's wishes, one per line: ``analysis``, ``pause``, ``end`` or ``harm: TEXT``; may be empty.
 
     Raises
     ------
@@ -166,5 +166,5 @@ def read_signals(call: str, text: str, received: tuple[Message, ...]) -> Said:
 
 
 def read_answer(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """What was answered, and the same in lower case as a decision; saying nothing is an answer."""
+    """Read an answer, which may be empty, and the same text in lower case as the decision."""
     return Said(text.strip(), text.strip().casefold())

@@ -1,4 +1,4 @@
-"""What people are asked once a room is over, and how their ratings are read."""
+"""Questions to people after a room has ended, and how to read their ratings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ OPEN: Mapping[str, str] = _ASKED["open"]
 
 
 def read_questionnaire(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """Ratings of the room, one a line such as ``easy_to_use: 4``, said of the turn in which it ended.
+    """Read ratings of the room, one per line, such as ``easy_to_use: 4``; they refer to its last turn.
 
     Raises
     ------
     Rejected
-        If one is missing or off the scale.
+        If a rating is missing or off the scale.
     """
     found = dict(re.findall(r"^\s*(\w+)\s*:\s*(\d+)\s*$", text, re.MULTILINE))
     if wrong := [name for name in RATED if found.get(name) not in [str(point) for point in LIKERT]]:

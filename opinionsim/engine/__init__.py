@@ -1,8 +1,8 @@
-"""The engine: runs any schedule out of order with exactly the sequential result; its actors, and one run put together.
+"""The engine runs any schedule out of order, with exactly the same result as a sequential run.
 
-A turn starts as soon as everything it depends on is there; among turns that wait for a call slot the one
-with the longest remaining path goes first. The engine itself knows actors, turns and messages, and neither chat
-models nor opinions; the members of a cast, who act by them, and the simulation, which measures, stand beside it.
+A turn starts as soon as everything it depends on is available. Among turns that wait for a call slot, the one with
+the longest remaining path goes first. The engine itself handles actors, turns and messages. Members of the cast call
+chat models, and the simulation measures opinions.
 """
 
 from __future__ import annotations

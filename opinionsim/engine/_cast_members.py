@@ -1,4 +1,4 @@
-"""The cast of a run: who acts, in what role, and who answers for each."""
+"""The cast of a run: its members, their roles, and the models or people who answer for them."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _TOKENS_A_WORD = 2
 
 @dataclass(frozen=True)
 class Direction(Brief):
-    """What one member of a cast is told, and does, apart from the others.
+    """The settings of one member of a cast that differ from those of the others.
 
     Attributes
     ----------
     system, template, instructions, persona, values, without, task, author
-        The texts that address it, as those of :class:`opinionsim.prompts.Brief`.
+        Texts of its prompts, as in :class:`opinionsim.prompts.Brief`.
     draws : int or None
-        Replies drawn for each of its answers; None for those of the act. Off-record answers have one.
+        Number of replies drawn for each of its answers; None uses that of the act. Off-record answers have one.
     selector : callable, AskingSelector or None
         Picks one of several replies.
     invitation : str or None
-        For a person at a seat: what it is told in front of each question, which may be nothing; None for others.
+        For a person at a seat: the text shown before each question, which may be empty. None for others.
     """
 
     draws: int | None = None
@@ -77,23 +77,23 @@ class Member:
     Attributes
     ----------
     actor : Actor
-        Carries out its turns; not shared with other members, because actors remember.
+        Carries out its turns. Members do not share actors, because actors remember.
     role : str
         ``participant``, or the role that the schedule gives it.
     endpoint : Endpoint or Seat
-        Chat model, or person at a seat, that answers; not used for an equation.
+        Chat model or person at a seat that answers. Equations do not use it.
     name : str
         Its name in results.
     evidence : str
-        What its texts are evidence of: ``scripted``, ``model``, ``equation`` or ``human``.
+        Source of its texts: ``scripted``, ``model``, ``equation`` or ``human``.
     model : str
         Name of the chat model or equation.
     opinion : float or None
-        The opinion it was assigned at the start.
+        Its assigned opinion at the start.
     attributes : mapping of str to str
         Attributes of its persona.
     record : mapping of str to str
-        What else is known of its persona, and told to no model.
+        Further data about its persona, which no model sees.
     """
 
     actor: Actor
@@ -108,7 +108,7 @@ class Member:
 
     @property
     def author(self) -> Author:
-        """What an instrument with context is told of it."""
+        """The description of it that an instrument with context reads."""
         persona = (("name", self.name), *self.attributes.items()) if self.name else tuple(self.attributes.items())
         return Author(persona, self.opinion)
 
@@ -119,14 +119,14 @@ def check_cast(schedule: AnySchedule, cast: Sequence[Member]) -> None:
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        States the number of participants, and the roles of others.
+        Has the number of participants, and the roles of others.
     cast : sequence of Member
         Participants first, then the others in the schedule's order.
 
     Raises
     ------
     SpecError
-        Naming the role or the member that does not fit.
+        If a role or a member does not fit; the message names it.
     """
     check_schedule(schedule)
     roles = (*(PARTICIPANT,) * schedule.n_agents, *schedule.others)
@@ -134,19 +134,19 @@ def check_cast(schedule: AnySchedule, cast: Sequence[Member]) -> None:
     if len(given) != n_members(schedule):
         n_participants = given.count(PARTICIPANT)
         raise SpecError(
-            f"the schedule is for {schedule.n_agents} participants and {_listed(schedule.others)}; the cast has "
+            f"the schedule needs {schedule.n_agents} participants and {_listed(schedule.others)}; the cast has "
             f"{n_participants} and {_listed([role for role in given if role != PARTICIPANT])}"
         )
     for agent, (wanted, has) in enumerate(zip(roles, given, strict=True)):
         if wanted != has:
-            raise SpecError(f"cast: member {agent} is the schedule's {wanted}; got a {has}")
+            raise SpecError(f"cast: member {agent} must have the role {wanted}; got {has}")
     for agent, member in enumerate(cast[schedule.n_agents :], schedule.n_agents):
         for other, twin in enumerate(cast[:agent]):
             same_name = bool(member.name) and member.name == twin.name and twin.role == PARTICIPANT
             if member.actor is twin.actor or same_name:
                 raise SpecError(
-                    f"cast: the {member.role} (member {agent}) is also the {twin.role} "
-                    f"{other}{f', {twin.name}' if twin.name else ''}; a member has one role in a run"
+                    f"cast: member {agent} ({member.role}) is also the {twin.role} "
+                    f"{other}{f', {twin.name}' if twin.name else ''}; a member can have only one role in a run"
                 )
 
 
@@ -155,7 +155,7 @@ def _listed(roles: Sequence[str]) -> str:
 
 
 class PersonaActor:
-    """An agent that answers prompts: it reads, answers through a chat model or a person, and remembers.
+    """An agent that reads messages, answers prompts through a chat model or a person, and remembers.
 
     Parameters
     ----------
@@ -164,19 +164,19 @@ class PersonaActor:
     prompts : AgentPrompts
         The prompts for its persona and the run's conditions.
     memory : Memory
-        Its memory before the first turn, with its system message, if it has one; it begins every prompt.
+        Its memory before the first turn, with its system message if it has one. Every prompt begins with it.
     acts : mapping of str to ActSpec
         The schedule's acts by name.
     role : str
         Its role in the run.
     unread : collection of int
-        Turns that none of its later ones remembers (:func:`opinionsim.schedules.unremembered`): its memory asks nothing
-        after them, and keeps what it can without an answer.
+        Turns that no later turn of it remembers (:func:`opinionsim.schedules.unremembered`). After these, its memory
+        makes no calls and keeps what it can without a reply.
 
     Attributes
     ----------
     calls_per_event : int
-        Calls it makes to remember a turn.
+        Number of calls it makes to remember a turn.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class PersonaActor:
         self._unread = unread
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
-        """Answer the turn's task from memory, hand the answer over, then remember it."""
+        """Answer the turn's task from memory, publish the answer, then remember it."""
         spec = self._acts[turn.act]
         memory = self.memory if spec.memory != "none" else self._blank
         prompt = memory.prompt().then(self.prompts.task(spec, received, memory.past))
@@ -215,7 +215,7 @@ class PersonaActor:
             self.memory = await memory.remember(spec, received, reply, asks)
 
     def message(self, turn: Turn, reply: Reply) -> Message:
-        """The message made of a reply, which others may read."""
+        """The message that others may read, made from a reply."""
         text, status, decision, *_ = reply
         who = self.prompts.author, self.agent, status, self.role
         return Message(text, *who, turn.act, decision, signs=reply.signs, taken=reply.taken)
@@ -227,17 +227,17 @@ class PersonaActor:
         return twin
 
     def preview(self, act: str, received: Sequence[Message] = ()) -> tuple[ChatMessage, ...]:
-        """The literal prompt of an act from the present memory, without a call."""
+        """The exact prompt of an act from the current memory; makes no call."""
         return tuple(self.memory.prompt().then(self.prompts.task(self._acts[act], received, self.memory.past)))
 
 
 async def _unasked(call: str, messages: Iterable[ChatMessage], **how: Any) -> Reply:
-    """The reply to a question that nobody is asked."""
+    """The empty reply that replaces a call."""
     return Reply("", "empty")
 
 
 async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Callable[[Reply], Reply]) -> Reply:
-    """The reply of a turn as it is published: the only one, or the one that the act's selector picks from several."""
+    """The reply that a turn publishes: the only one, or the one that the act's selector picks."""
     if spec.draws == 1:
         return said(await ask(REPLY))
     calls = [str(CallName("reply", draw)) for draw in range(1, spec.draws + 1)]
@@ -247,7 +247,7 @@ async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Calla
         if isinstance(reply, BaseException):
             raise reply
     every = [said(reply) for reply in drawn if isinstance(reply, Reply)]
-    # A refused or empty draw is chosen only where all draws are refused or empty.
+    # A refused or empty draw is chosen only if all draws are refused or empty.
     replies = [reply for reply in every if reply.status in SPOKEN] or every[:1]
     if len(replies) == 1:
         return replies[0]
@@ -267,7 +267,7 @@ async def _draw(spec: ActSpec, ask: Callable[..., Awaitable[Reply]], said: Calla
 
 
 async def _judged(selector: AskingSelector, texts: Sequence[str], ask: Callable[..., Awaitable[Reply]]) -> int:
-    """The position that the agent's model names; the first where it names none within the attempts of the act."""
+    """The position that the agent's model names, or the first if no attempt of the act names one."""
 
     def parse(call: str, text: str, received: tuple[Message, ...]) -> int:
         place = selector.parse(call, text, received)
@@ -295,7 +295,7 @@ def _occasions(schedule: AnySchedule) -> tuple[bool, bool]:
 
 
 def conditions_of_others(masked: bool) -> Conditions:
-    """The conditions of members other than participants: an open world, and no bias.
+    """Conditions of members other than participants: an open world and no bias.
 
     Parameters
     ----------
@@ -307,32 +307,32 @@ def conditions_of_others(masked: bool) -> Conditions:
 
 @dataclass(frozen=True, kw_only=True)
 class Casting:
-    """The members of a run before they act: who they are, and what each of them is told.
+    """The members of a run before their first turn, with the settings of their prompts.
 
     Attributes
     ----------
     population : Population
-        The persona of each participant, with the opinion it is assigned.
+        The persona and the assigned opinion of each participant.
     schedule : StaticSchedule or AdaptiveSchedule
-        The schedule they will carry out, with the roles of the others.
+        The schedule that they will carry out, with the roles of the others.
     pack : PromptPack
-        Wording.
+        The templates of prompts.
     claim : Claim or None
-        What opinions are about.
+        The claim that opinions are about.
     scale : OpinionScale
         The scale of assigned opinions.
     memory : NamedPart
-        The memory of participants; others have none.
+        The memory of participants; other members have none.
     token_budget : int or None
-        Estimated tokens of memory that a prompt may carry; the oldest events are left out beyond it.
+        Maximum number of estimated tokens of memory in a prompt; prompts omit the oldest events first.
     conditions : Conditions
-        What the prompts of participants vary with.
+        Conditions that change the prompts of participants.
     task : str
-        What they are asked to do, in free words; empty for nothing beyond their acts.
+        Their task, in free words; empty if they have only their acts.
     directions : tuple of Direction, length N or 0
-        What each participant is told, and does, apart from the others; by default nothing.
+        Settings of each participant; by default, none differs from the others.
     others : mapping of str to Direction
-        The same for other members, by role; by default nothing.
+        The same for other members, by role; by default empty.
     """
 
     population: Population
@@ -359,16 +359,16 @@ class Casting:
         return unremembered(self.schedule) if self.remembering.calls_per_event else frozenset()
 
     def actors(self) -> list[PersonaActor]:
-        """All members of the cast before their first turn, participants first.
+        """Create all members of the cast before their first turn, participants first.
 
         Raises
         ------
         SpecError
-            If the population has another size than the schedule, or the pack lacks what the acts need.
+            If population and schedule differ in size, or the pack lacks a template that an act needs.
         """
         population, schedule = self.population, self.schedule
         if schedule.n_agents != len(population):
-            raise SpecError(f"the schedule is for {schedule.n_agents} agents; the population has {len(population)}")
+            raise SpecError(f"the schedule needs {schedule.n_agents} agents; the population has {len(population)}")
         writes, reads = _occasions(schedule)
         # One historical memory treats the agent that acts first differently.
         leader = first_keeper(schedule) if self.remembering.treats_first else None
@@ -391,11 +391,11 @@ class Casting:
         return actors
 
     def longest(self, agent: int) -> int | None:
-        """Most tokens of a reply of a member; None where that is left to the provider."""
+        """Maximum number of tokens of a member's reply; None uses the provider's limit."""
         return None
 
     def _words(self, agent: int) -> int | None:
-        """Most words that prompts ask a member for, so that its reply is not cut off; None where they say nothing."""
+        """Maximum number of words that prompts request, to avoid truncated replies; None if they name no number."""
         longest = None if self.conditions.post_words is None else self.longest(agent)
         return None if longest is None else max(longest // _TOKENS_A_WORD, 1)
 
@@ -422,13 +422,13 @@ class Casting:
 
 
 class OnRecord:
-    """A person whose texts are on record: what it said is read from the journal, and nobody is asked."""
+    """A person whose replies come from the journal, as in a replay."""
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
-        """Publish what is on record."""
+        """Publish the recorded reply."""
         said = await ask(REPLY, EMPTY_PROMPT)
         publish(Message(said.text, "", turn.agent, said.status, PARTICIPANT, turn.act))
 
     def fork(self) -> OnRecord:
-        """The person itself: it does not change."""
+        """The person itself, which does not change."""
         return self

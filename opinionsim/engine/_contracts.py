@@ -1,4 +1,4 @@
-"""Protocols of what the engine is given: actors, the calls of a run, and a witness."""
+"""Protocols of the objects that the engine uses: actors, the calls of a run, and a witness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rate = Callable[[Turn, Message, str, int | None], Awaitable[float]]
 class Actor(Protocol):
     """A member of the cast that carries out turns: a persona, a moderator, an equation, a person at a seat.
 
-    An actor that makes calls to remember a turn has an attribute `calls_per_event`; see :func:`calls_per_event`.
+    An actor that makes calls to remember a turn needs an attribute `calls_per_event`; see :func:`calls_per_event`.
     """
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
@@ -26,27 +26,28 @@ class Actor(Protocol):
         Parameters
         ----------
         turn : Turn
-            What to do.
+            The turn.
         received : sequence of Message
-            The messages the turn reads, in order, without those that are refused, empty, skipped or silent.
+            The messages that the turn reads, in order, except refused, empty, skipped and silent ones.
         ask : Ask
-            The only way to a chat model or a person.
+            Asks a chat model or a person. Actors must use nothing else for this.
         publish : callable
-            Hands over the turn's message, exactly once; its readers start at once. Returning frees the agent.
+            Publishes the turn's message; call it exactly once. Its readers start at once. The agent is free when
+            `act` returns.
         """
         ...
 
     def fork(self) -> Actor:
-        """A copy of this actor with its present context; acts of the copy leave this actor unchanged.
+        """Copy this actor with its current context; acts of the copy do not change this actor.
 
-        Called as soon as the memory-keeping turn before a forking turn is done, so that the agent can go on
+        The engine calls it as soon as the memory-keeping turn before a forking turn is done. The agent can then go on
         while the fork waits for the messages it reads.
         """
         ...
 
 
 def calls_per_event(actor: Actor) -> int:
-    """Number of calls an actor makes in sequence to remember a turn: its attribute `calls_per_event`, or 0."""
+    """Number of successive calls that an actor makes to remember a turn: its attribute `calls_per_event`, or 0."""
     return int(getattr(actor, "calls_per_event", 0))
 
 
@@ -63,11 +64,11 @@ class TurnCalls(Protocol):
         priority: float,
         dropped: int = 0,
     ) -> Awaitable[Reply]:
-        """Answer one call of a turn; larger `priority` is served first."""
+        """Answer one call of a turn; calls with larger `priority` come first."""
         ...
 
     def stop(self) -> None:
-        """Dispatch no further call; calls in flight run to their end."""
+        """Start no further call; calls in flight finish."""
         ...
 
 
@@ -76,11 +77,11 @@ class Witness(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether turns should wait until the witness has written what it was told."""
+        """Whether turns should wait until the witness has written its records."""
         ...
 
     def published(self, turn: Turn, message: Message) -> None:
-        """Record that a turn has published; called before its readers start."""
+        """Record that a turn has published; the engine calls it before readers start."""
         ...
 
     def moved(self) -> None:

@@ -1,4 +1,4 @@
-"""The largest possible speed-up of a schedule, computed before its first call."""
+"""Largest possible speed-up of a schedule, computed before its first call."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from opinionsim.schedules import ActSpec, StaticSchedule
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The largest possible speed-up of a static schedule, in units of one call's latency.
+    """Largest possible speed-up of a static schedule, in units of one call's latency.
 
     Attributes
     ----------
     length : int
-        Calls on the longest chain of dependent calls: no order of execution is faster.
+        Number of calls on the longest chain of dependent calls. No order of execution is faster.
     calls : int
-        Number of calls: the time of a sequential execution.
+        Number of calls, which is the time of a sequential execution.
     peak_width : int
-        Most calls in flight at a time when every call starts as early as it can.
+        Maximum number of calls in flight at a time if every call starts as early as it can.
     """
 
     length: int
@@ -30,7 +30,7 @@ class CriticalPath:
 
     @property
     def mean_width(self) -> float:
-        """Calls / length: the largest possible speed-up, and the mean number of calls in flight."""
+        """`calls` / `length`: the largest possible speed-up, and the mean number of calls in flight."""
         return self.calls / self.length if self.length else 0.0
 
 
@@ -47,20 +47,21 @@ def critical_path(
     Parameters
     ----------
     schedule : StaticSchedule
-        Turns known in advance.
+        A schedule whose turns are known in advance.
     calls_per_event : int or sequence of int
-        Calls to remember a turn, for each member of the cast or for all: 0 for cumulative, 1 for reflective memory.
+        Number of calls to remember a turn, for each member of the cast or for all: 0 for cumulative memory, 1 for
+        reflective memory.
     acts : callable, optional
-        The acts of a member of the cast, as it carries them out; default those of the schedule.
+        Takes a member of the cast and returns the acts as it carries them out; default the acts of the schedule.
     begins : int
-        First step whose turns make calls.
+        The first step whose turns make calls.
     unread : collection of int
-        Turns that no later one remembers, so that remembering them takes no call.
+        Turns that no later turn remembers, and which therefore need no call to remember.
 
     Returns
     -------
     CriticalPath
-        In calls of unit latency; draws of one turn count as made side by side, and a judge of them comes after.
+        In calls of unit latency. Draws of one turn run in parallel, followed by the call that judges them.
     """
     published: list[int] = []
     busy_until: dict[int, int] = {}

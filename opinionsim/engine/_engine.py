@@ -1,4 +1,4 @@
-"""The engine: carries out the turns of one schedule, of those that are ready the longest remaining path first."""
+"""The engine carries out the turns of a schedule; of those that are ready, the longest remaining path goes first."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from opinionsim.schedules import PARTICIPANT, AdaptiveSchedule, AnySchedule, Tur
 
 
 def relayed(turn: Turn, received: Sequence[Message], role: str) -> Message:
-    """The message of a turn that passes on the one message that it reads.
+    """The message of a turn that passes on the only message that it reads.
 
     Raises
     ------
     ScheduleError
-        If the turn received none, or several.
+        If the turn received no message or several.
     """
     if len(received) != 1:
-        raise ScheduleError(f"turn {turn.index} ({turn.act}) passes on one message; it received {len(received)}")
+        raise ScheduleError(f"turn {turn.index} ({turn.act}) passes on one message, but received {len(received)}")
     return received[0]._replace(agent=turn.agent, role=role, act=turn.act)
 
 
@@ -37,37 +37,37 @@ class Engine:
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        Yields the turns; a `turns` method makes it static.
+        Yields the turns; a static schedule has a method `turns`.
     actors : sequence of Actor
         By agent number: participants, then the schedule's others.
     calls : TurnCalls
         Answers the actors' questions.
     rate : callable, optional
-        ``await rate(turn, message, instrument, about)`` gives the measured opinion an adaptive schedule asks for.
+        ``await rate(turn, message, instrument, about)`` returns the measured opinion for an adaptive schedule.
     seats : collection of int
-        Agents that persons play: their turns, which may wait for long, follow each other and do not count towards
+        Agents played by people. Their turns may wait for long; they follow each other and do not count towards
         `most`.
     horizon : int or None
-        Last step whose turns may start, moved by :meth:`allow`; None lets all turns start.
+        The last step whose turns may start; :meth:`allow` changes it. None lets all turns start.
     most : int or None
-        Largest number of turns under way, >= 1, since each holds its prompt; None sets no bound.
+        Maximum number of turns under way, >= 1, because each keeps its prompt in memory; None sets no limit.
     witness : Witness or None
-        Told of each published message, and when an adaptive schedule moves on.
+        Records each published message, and when an adaptive schedule moves on.
 
     Attributes
     ----------
     graph : TurnGraph
-        The turns taken in so far, and what they have published.
+        The turns so far, and the messages that they have published.
     error : BaseException or None
-        The error that stopped the run; None while nothing has.
+        The error that stopped the run; None if there is none.
     completed : int
-        The last step that is complete: every turn up to it is done, background turns aside; -1 before any.
+        The last complete step: every turn up to it is done, except background turns. -1 before the first.
 
     Notes
     -----
-    :meth:`start` dispatches, :meth:`wait_step` and :meth:`wait` wait for results and raise the error
-    that stopped the run, :meth:`stop` ends dispatch and lets calls in flight finish, :meth:`cancel` ends
-    everything at once.
+    :meth:`start` starts turns. :meth:`wait_step` and :meth:`wait` wait for results and raise the error that stopped
+    the run. :meth:`stop` starts no further turns and lets calls in flight finish; :meth:`cancel` ends everything at
+    once.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Engine:
     # -- life cycle ------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take in the schedule and start every ready turn; needs a running event loop."""
+        """Read the schedule and start every ready turn; needs a running event loop."""
         self._loop = asyncio.get_running_loop()
         if isinstance(self.schedule, AdaptiveSchedule):
             self._spawn(self._pull(self.schedule.decide(self._outcomes)))
@@ -134,7 +134,7 @@ class Engine:
         self._advance()
 
     def allow(self, horizon: int | None) -> None:
-        """Let turns up to step `horizon` start; None lets all."""
+        """Let turns up to step `horizon` start; None lets all turns start."""
         self._horizon = horizon
         allowed = []
         while self._held and (horizon is None or self._held[0][1].turn.step <= horizon):
@@ -165,7 +165,7 @@ class Engine:
             raise self.error
 
     def stop(self, error: BaseException) -> None:
-        """Start no further turn; calls in flight run to their end. The first error given is kept."""
+        """Start no further turn; calls in flight finish. If called repeatedly, the engine keeps the first error."""
         if self.error is None:
             self.error = error
         self._stopping = True
@@ -183,7 +183,7 @@ class Engine:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def let_go(self) -> None:
-        """Forget witness and rate, once all is over: both know the engine, and as a cycle it would stay in memory."""
+        """Forget witness and rate after the run; both refer to the engine, and the cycle would keep it in memory."""
         self._witness = self._outcomes.rate = None
 
     # -- taking turns in ---------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Engine:
     # -- carrying turns out ------------------------------------------------------------------------------
 
     def _ready(self, nodes: Iterable[Node]) -> None:
-        """Start turns whose dependencies are all there; hold those beyond the horizon."""
+        """Start turns whose dependencies are complete; keep back those beyond the horizon."""
         allowed = []
         for node in nodes:
             if self._horizon is not None and node.turn.step > self._horizon:

@@ -1,4 +1,4 @@
-"""What an adaptive schedule may wait for: messages, decisions and opinions of turns that it has yielded."""
+"""Messages, decisions and opinions of yielded turns, which an adaptive schedule can wait for."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from opinionsim.schedules import AnySchedule, called
 
 
 class TurnOutcomes:
-    """The outcomes of a run's turns, awaited by the schedule that yields them.
+    """Outcomes of a run's turns, for the schedule that yields them.
 
     Parameters
     ----------
     schedule : AdaptiveSchedule
-        Declares in `needs` the instruments on whose opinions it acts.
+        Its attribute `needs` declares the instruments that it uses.
     nodes : sequence of Node
-        The turns taken in so far, by index; grows as the schedule yields.
+        The turns so far, by index; grows as the schedule yields.
     rate : callable or None
-        ``await rate(turn, message, instrument, about)`` gives the measured opinion; None where nothing measures.
+        ``await rate(turn, message, instrument, about)`` returns the measured opinion; None without measurement.
     """
 
     def __init__(self, schedule: AnySchedule, nodes: Sequence[Node], rate: Rate | None) -> None:
@@ -41,24 +41,24 @@ class TurnOutcomes:
                 node.published.cancel()
 
     async def decision(self, turn: int) -> Any:
-        """Decision read by the act's `parse` in a turn already yielded; None where there is none."""
+        """Decision that the act's `parse` read in a yielded turn; None without one."""
         return (await self.reply(turn)).decision
 
     async def opinion(self, turn: int, instrument: str = "stance", about: int | None = None) -> float:
-        """Measured opinion of a turn already yielded; NaN where its message, or that of `about`, is not passed on."""
+        """Measured opinion of a yielded turn; NaN if its message or that of `about` is not passed on."""
         name = called(self._schedule)
         if instrument not in self._schedule.needs:
             declared = ", ".join(self._schedule.needs) or "none"
-            raise ScheduleError(f"{name} acts on {instrument!r}, which it does not declare; its needs: {declared}")
+            raise ScheduleError(f"{name} acts on {instrument!r}, which its needs do not declare; declared: {declared}")
         if self.rate is None:
-            raise ScheduleError(f"{name} acts on {instrument!r}, but nothing measures it here; give the engine a rate")
+            raise ScheduleError(f"{name} acts on {instrument!r}, but nothing measures it; pass rate to the engine")
         message = await self.reply(turn)
         if not message.passed_on or (about is not None and not (await self.reply(about)).passed_on):
             return math.nan
         return await self.rate(self._nodes[turn].turn, message, instrument, about)
 
     async def reply(self, turn: int) -> Message:
-        """The message of a turn already yielded, with its status."""
+        """The message of a yielded turn, with its status."""
         if not 0 <= turn < len(self._nodes):
             raise ScheduleError(f"the schedule waits for turn {turn}, which it has not yielded")
         node = self._nodes[turn]

@@ -1,4 +1,4 @@
-"""One run: cast, schedule, engine and measurement put together."""
+"""One run, made of cast, schedule, engine and measurement."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ class Simulation:
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        Who does what when.
+        The turns.
     cast : sequence of Member
-        Participants, then the schedule's others.
+        Participants first, then the schedule's others.
     calls : RunCalls
         The run's journal, slots and models.
     measuring : Measuring or None
-        The run's instruments at work; None measures nothing.
+        The run's instruments; None measures nothing.
     rate : Rate or None
-        Gives opinions to a schedule that acts on them, in the place of `measuring`; used by replays and forecasts.
+        Provides opinions for a schedule that uses them, instead of `measuring`; replays and forecasts use it.
     lookahead : int or None
-        Steps dispatched beyond the last complete one; None for no bound.
+        Number of steps to start beyond the last complete one; None sets no limit.
     witness : Witness or None
-        Told of each published message, and when an adaptive schedule moves on.
+        Records each published message, and when an adaptive schedule moves on.
 
     Raises
     ------
     SpecError
         If the cast does not fit the schedule.
     ScheduleError
-        If the schedule acts on opinions that nobody measures.
+        If the schedule uses opinions that the run does not measure.
 
     Notes
     -----
-    Used from one event loop. Results do not depend on timing: see `docs/architecture.md`.
+    Use it from one event loop only. Results do not depend on timing; see `docs/architecture.md`.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Simulation:
         )
 
     async def run(self) -> None:
-        """Carry out the whole schedule; raises the error that stops the run."""
+        """Carry out the whole schedule; raise the error that stops the run."""
         self.engine.start()
         try:
             if self._lookahead is not None:
@@ -114,7 +114,7 @@ class Simulation:
             self.engine.let_go()
 
     async def end(self, error: OpinionSimError) -> None:
-        """Start no further turn, and wait for calls in flight: their replies are paid for and belong in the journal."""
+        """Start no further turn, and wait for calls in flight, so the journal gets the replies that are paid for."""
         self.engine.stop(error)
         # The first failure, of whatever class, is the one that the caller has in hand.
         with suppress(Exception):
@@ -127,12 +127,12 @@ class Simulation:
             self.engine.allow(step + 1 + lookahead)
 
     async def commit(self, step: int) -> list[TurnResult]:
-        """Wait until all turns up to `step` are done, and those of participants measured.
+        """Wait until all turns up to `step` are done and those of participants are measured.
 
         Returns
         -------
         list of TurnResult
-            The turns since the last commit, by index. Background turns, which no step waits for, come with the last
+            The turns since the last commit, by index. Background turns, which no step waits for, are in the last
             step.
         """
         if self._lookahead is not None:
@@ -153,11 +153,11 @@ class Simulation:
         return [self._result(turn, message) for turn, message in found]
 
     def results(self) -> list[TurnResult]:
-        """All turns that have published, by index, with what is measured of them so far."""
+        """All published turns, by index, with their measurements so far."""
         return [self._result(turn, message) for turn, message in self.engine.graph.transcript()]
 
     def text(self, turn: int) -> Text:
-        """The text of a turn that has published, as instruments see it."""
+        """The text of a published turn, as instruments see it."""
         return self._text(*self.engine.graph.published(turn))
 
     def texts(self) -> list[Text]:
@@ -183,6 +183,6 @@ class Simulation:
     async def _rate(self, turn: Turn, message: Message, variable: str, about: int | None) -> float:
         """The opinion a schedule acts on; urgent, since all remaining turns wait for it."""
         if self.measuring is None:
-            raise ScheduleError(f"the schedule acts on {variable!r}, and the run measures nothing")
+            raise ScheduleError(f"the schedule acts on {variable!r}, but the run measures nothing")
         urgency = float(self.schedule.steps - turn.step + 1)
         return await self.measuring.rating(self._text(turn, message), variable, self.text, urgency, about)

@@ -1,4 +1,4 @@
-"""The dataflow graph of a run's turns: what each turn waits for, and how long the path behind it is."""
+"""Dataflow graph of a run's turns: the turns that each turn waits for, and the length of its remaining path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Node:
 
 
 class TurnGraph:
-    """The turns of a run, each joined to the turns it depends on.
+    """The turns of a run, each linked to the turns it depends on.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ class TurnGraph:
     actors : sequence of Actor
         By agent number.
     seats : collection of int
-        Agents that persons play. A person answers one thing at a time: its turns follow each other by their indices, so
-        that what came before a question does not depend on timing.
+        Agents played by people. A person answers one question at a time. Its turns follow each other by index, and
+        their order does not depend on timing.
 
     Attributes
     ----------
     nodes : list of Node
-        The turns taken in so far, by index.
+        The turns so far, by index.
     """
 
     def __init__(self, schedule: AnySchedule, actors: Sequence[Actor], seats: Collection[int] = ()) -> None:
@@ -59,7 +59,7 @@ class TurnGraph:
         self._last: dict[int, Node] = {}
 
     def take(self, turn: Turn) -> Node:
-        """Check a turn against the contract and join it to the turns it depends on."""
+        """Check a turn against the contract and link it to the turns it depends on."""
         nodes = self.nodes
         spec = self._check(turn)
         node = Node(turn, spec, self._actors[turn.agent])
@@ -90,7 +90,7 @@ class TurnGraph:
             node.priority = 1.0 + max(rest, node.rest)
 
     def transcript(self, start: int = 0, until: int | None = None) -> Iterator[tuple[Turn, Message]]:
-        """Turns from index `start` to step `until` that have published, with their messages, by index."""
+        """Published turns from index `start` to step `until`, with their messages, by index."""
         for index in range(start, len(self.nodes)):
             node = self.nodes[index]
             if until is not None and node.turn.step > until:
@@ -99,7 +99,7 @@ class TurnGraph:
                 yield node.turn, node.message
 
     def received(self, turn: Turn) -> list[Message]:
-        """The messages a turn is shown: those it reads, as far as they are passed on.
+        """The messages that a turn sees: those it reads and that are passed on.
 
         Raises
         ------
@@ -110,13 +110,13 @@ class TurnGraph:
         for ref in turn.reads:
             message = self.nodes[ref].message if isinstance(ref, int) else self._externals[ref.name]
             if message is None:
-                raise ScheduleError(f"turn {ref} is read before it has published")
+                raise ScheduleError(f"a turn reads turn {ref}, which has not published yet")
             if message.status == "answered" or message.passed_on:
                 found.append(message)
         return found
 
     def published(self, index: int) -> tuple[Turn, Message]:
-        """A turn that has published, with its message."""
+        """A published turn with its message."""
         node = self.nodes[index]
         if node.message is None:
             raise ScheduleError(f"turn {index} has not published")

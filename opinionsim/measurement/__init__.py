@@ -1,7 +1,7 @@
-"""Instruments, and the one way from a text to an estimate.
+"""Instruments, and the code through which every text becomes an estimate.
 
-An instrument reads texts of some kinds with a classifier. Classifiers that compute are fed from a queue that all runs
-of a process share; those that ask a chat model ask in calls of the run whose texts they judge.
+An instrument reads texts of certain kinds with a classifier. Classifiers that compute take texts from a queue that all
+runs of a process share. Classifiers that ask a chat model do so in calls of the run whose texts they judge.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Instruments: the variable that is measured, the kinds of text, the classifier and the scale."""
+"""Instruments: each has a variable to measure, kinds of text to read, a classifier and a scale."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _OFF_RECORD = (SELF_REPORT, "probe")
 
 
 class Reading(NamedTuple):
-    """What an instrument says about one text."""
+    """What an instrument reads from one text."""
 
     value: float
-    """The most probable scale point; NaN where the text gives no answer."""
+    """The most probable scale point; NaN if the text gives no answer."""
     probabilities: tuple[float, ...]
-    """Distribution over the scale points, NaN where there is no answer."""
+    """Distribution over the scale points; NaN if there is no answer."""
     off_scale: float
-    """Probability that the text is no answer, in [0, 1]; NaN where no classifier saw it."""
+    """Probability that the text is not an answer, in [0, 1]; NaN if no classifier read it."""
 
 
 class OpinionKey(NamedTuple):
-    """Identity of an opinion within its run: the text it is of, and the instrument."""
+    """Identity of an opinion within its run: its text and its instrument."""
 
     instrument_id: str
     turn: int
     about: int | None = None
-    """Index of the second turn, where two texts are judged together."""
+    """Index of the second turn, if two texts are judged together."""
 
 
 def instrument_id(
@@ -52,25 +52,24 @@ def instrument_id(
     about: str = "",
     whole: bool = False,
 ) -> str:
-    """Identity of an instrument: a hash of all that can change its estimates, 24 hexadecimal characters.
+    """Identity of an instrument: a hash of everything that can change its estimates, 24 hexadecimal characters.
 
     Parameters
     ----------
     variable : str
-        What it measures.
+        The variable that it measures.
     classifier : str
         Name of its classifier.
     options : mapping of str to JSON value
         The options of the classifier.
     scale : OpinionScale
-        The scale it codes on.
+        The scale on which it codes.
     context : bool
-        Whether the classifier is told what the author had read, who it is, and what it was assigned.
+        Whether the classifier sees what the author had read, its persona and its assigned opinion.
     about : str
-        ``reads`` where each text is judged together with each message its author was shown; empty where it is judged
-        by itself.
+        ``reads`` to judge each text together with each message that its author was shown; empty to judge it alone.
     whole : bool
-        Whether it reads whole replies, with what was stripped from them.
+        Whether it reads whole replies, including what was stripped from them.
     """
     read = [scale.points, scale.labels, context, about, *(["whole"] if whole else [])]
     return digest(canonical_json([variable, classifier, kept(options), *read]))
@@ -78,30 +77,30 @@ def instrument_id(
 
 @dataclass(frozen=True, eq=False)
 class Instrument:
-    """An instrument: measures a variable of texts with a classifier.
+    """Measures a variable of texts with a classifier.
 
     Attributes
     ----------
     instrument_id : str
-        As :func:`instrument_id` makes it.
+        Result of :func:`instrument_id`.
     variable : str
-        What it measures: ``stance``, or a name of the user's own.
+        The variable that it measures: ``stance``, or a name that you choose.
     classifier : Classifier
-        Reads the texts, and has the scale.
+        Reads the texts and contains the scale.
     kinds : frozenset of str
-        Kinds of text it reads; no part of its identity.
+        Kinds of text that it reads; they are not part of its identity.
     context : bool
-        Whether items carry what the author had read, who it is, and what it was assigned.
+        Whether items include what the author had read, its persona and its assigned opinion.
     about : str
-        ``reads`` where each text is judged together with each earlier message its author was shown; empty where it is
-        judged by itself.
+        ``reads`` to judge each text together with each earlier message that its author was shown; empty to judge it
+        alone.
     name : str
-        Name under which its classifier is loaded, with the version of one of the user's own; empty for the
-        classifier's own name.
+        Name under which its classifier is loaded, with the version if you wrote it; empty if that is the classifier's
+        `name`.
     code : str
-        Code of a classifier of the user's own; empty for any other.
+        Code of a classifier that you wrote; empty for any other.
     whole : bool
-        Whether it reads whole replies, with what was stripped from them for readers.
+        Whether it reads whole replies, including what was stripped from them for readers.
     """
 
     instrument_id: str
@@ -124,12 +123,12 @@ class Instrument:
         context: bool = False,
         about: str = "",
     ) -> Instrument:
-        """An instrument made of a loaded classifier.
+        """Make an instrument from a loaded classifier.
 
         Raises
         ------
         SpecError
-            If the classifier would ignore a context or a second text that it is given.
+            If the classifier would ignore the context or the second text that it receives.
         """
         check_abilities(classifier, variable, context=context, about=about)
         identity = instrument_id(
@@ -139,24 +138,24 @@ class Instrument:
 
     @property
     def scale(self) -> OpinionScale:
-        """The scale it codes on."""
+        """The scale on which it codes."""
         return self.classifier.scale
 
     @property
     def asks_author(self) -> bool:
-        """Whether the author of a text is asked itself, instead of the text being read."""
+        """Whether it asks the author of a text instead of reading the text."""
         return asks_author(self.classifier)
 
     @property
     def coded(self) -> frozenset[str]:
-        """Kinds of text that its classifier has work with: no classifier reads self-reports."""
+        """Kinds of text that its classifier must read; no classifier reads self-reports."""
         return self.kinds if self.asks_author else self.kinds - {SELF_REPORT}
 
     def fork(self, kind: str, text: str, prompt: Prompt, *, shown: bool) -> Prompt | None:
-        """The context from which the author of a text is asked: the prompt of its turn, and its text.
+        """The context in which to ask the author of a text: the prompt of its turn, and its text.
 
-        Of a question off the record, the context without it; but with its message where that also shows what others
-        said, or there is nothing before it.
+        After a question off the record, this is the context without that question. The message of the question stays
+        if it also shows what others said, or if nothing precedes it.
         """
         if not self.asks_author:
             return None
@@ -165,22 +164,22 @@ class Instrument:
         return prompt if kind in _OFF_RECORD else prompt.then(ChatMessage("assistant", text))
 
     def keys(self, text: Text) -> list[tuple[int, int | None]]:
-        """The keys that it codes of a text, as (turn, second turn); none of other kinds, or of turns without words."""
+        """The keys that it codes for a text, as (turn, second turn); none for other kinds or turns without words."""
         if text.kind not in self.kinds or text.status in WORDLESS:
             return []
         return [(text.site.index, about) for about in (text.reads if self.about else (None,))]
 
 
 def check_abilities(classifier: Classifier, variable: str, *, context: bool, about: str, whole: bool = False) -> None:
-    """Refuse a classifier that would ignore a context or a second text that it is given.
+    """Refuse a classifier that would ignore the context or the second text that it receives.
 
     Raises
     ------
     SpecError
-        Naming the instrument and what its classifier does not read.
+        If the classifier does not read what the instrument gives it. The error names both.
     """
     if about not in ("", "reads"):
-        raise SpecError(f"about must be 'reads', or left out; got {about!r}")
+        raise SpecError(f"about must be 'reads' or left out; got {about!r}")
     given = {
         "the context": context and not classifier.reads_context,
         "a second text": about and not classifier.reads_about,
@@ -192,19 +191,19 @@ def check_abilities(classifier: Classifier, variable: str, *, context: bool, abo
 
 
 def check_instruments(instruments: Sequence[Instrument], claim: Claim | None = None) -> None:
-    """Refuse instruments that cannot stand side by side, or lack what they need.
+    """Refuse instruments that are duplicates or lack a claim that they need.
 
     Parameters
     ----------
     instruments : sequence of Instrument
-        Those of one run.
+        The instruments of one run.
     claim : Claim or None
         What its opinions are about.
 
     Raises
     ------
     SpecError
-        If two instruments have one identity, or a classifier needs a claim and there is none.
+        If two instruments have the same identity, or a classifier needs a claim and there is none.
     """
     seen: dict[str, str] = {}
     for each in instruments:
@@ -219,17 +218,17 @@ def check_instruments(instruments: Sequence[Instrument], claim: Claim | None = N
 
 
 class Author(NamedTuple):
-    """What an instrument with context is told of the author of a text."""
+    """What an instrument with context sees of the author of a text."""
 
     persona: tuple[tuple[str, str], ...] = ()
     """Name and attributes, in order."""
     assigned_opinion: float | None = None
-    """The opinion it was assigned at the start."""
+    """The opinion assigned to it at the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of a run, as far as instruments need to know it.
+    """A text of a run, with everything that instruments need.
 
     Attributes
     ----------
@@ -240,11 +239,11 @@ class Text:
     text : str
         The literal text.
     status : str
-        Whether it is an answer at all.
+        Whether it is an answer.
     reads : tuple of int
         Earlier turns whose messages its author was shown, in order.
     received : tuple of str
-        Texts of all messages its author was shown, in order, those from outside included.
+        Texts of all messages that its author was shown, in order, including those from outside.
     """
 
     site: CallSite

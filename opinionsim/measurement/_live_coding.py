@@ -1,4 +1,4 @@
-"""Coding the texts of a run while it is under way."""
+"""Codes the texts of a run while the run is under way."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class LiveCoding:
     text_of : callable
         The text of a turn.
     known : callable
-        ``known(instrument_id, turn, about)`` tells whether a text has been coded before.
+        ``known(instrument_id, turn, about)`` returns whether a text has been coded before.
     keep : callable
-        ``keep(instrument, coded)`` takes estimates of an instrument, a list of :data:`Coded`.
+        ``keep(instrument, coded)`` receives the estimates of an instrument, a list of :data:`Coded`.
 
     Notes
     -----
-    A classifier that computes codes the texts that arrived while it was at work as one batch. A classifier that asks
-    codes every text by itself. An instrument that fails once codes no further text of the run. Used from one event
-    loop.
+    A classifier that computes codes all texts that arrived while it was busy as one batch. A classifier that asks codes
+    each text separately. After a failure, an instrument codes no more texts of the run. Use this class from a single
+    event loop.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class LiveCoding:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self, turn: int) -> None:
-        """Have the text of a turn coded by all instruments that read it."""
+        """Start coding the text of a turn by all instruments that read it."""
         text = self._text_of(turn)
         for instrument in self._measuring.instruments:
             identity = instrument.instrument_id
@@ -69,7 +69,7 @@ class LiveCoding:
                 self._start(self._code_arrived(instrument))
 
     async def end(self) -> OpinionSimError | None:
-        """Wait until every text taken is coded or has failed; returns the first failure, or None."""
+        """Wait until every text is coded or has failed; return the first failure, or None."""
         while self._tasks:
             await asyncio.wait(self._tasks)
         for failure in self._failed.values():
@@ -80,7 +80,7 @@ class LiveCoding:
         return None
 
     def cancel(self) -> None:
-        """End everything at once."""
+        """Cancel all coding immediately."""
         for task in list(self._tasks):
             task.cancel()
 

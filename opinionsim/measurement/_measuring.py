@@ -1,4 +1,4 @@
-"""The instruments of one run at work on its texts: the one way from a text to an estimate."""
+"""Applies the instruments of a run to its texts; every estimate is made here."""
 
 from __future__ import annotations
 
@@ -56,27 +56,27 @@ class _Shared:
 
 
 class Measuring:
-    """The instruments of one run at work on its texts.
+    """Applies the instruments of one run to its texts.
 
     Parameters
     ----------
     instruments : sequence of Instrument
         The instruments of the run.
     queues : Queues
-        Shared with other runs.
+        Queues shared with other runs.
     calls : RunCalls
-        The calls of the run: judges ask through it, and its journal keeps the opinions that a schedule awaited.
+        The calls of the run. Judges ask through it, and its journal keeps the opinions that a schedule awaited.
     claim : Claim or None
         What the texts are about.
     authors : sequence of Author
-        By agent, for instruments with context.
+        The author for each agent, for instruments with context.
 
     Attributes
     ----------
     estimates : dict of OpinionKey to Reading
-        What has been measured so far.
+        The estimates made so far.
     portion : int
-        How many opinions of a finished run are coded between two writes.
+        Number of opinions of a finished run that are coded between two writes.
 
     Raises
     ------
@@ -107,17 +107,17 @@ class Measuring:
         self._under_way: WeakValueDictionary[OpinionKey, _Shared] = WeakValueDictionary()
 
     def instrument(self, variable: str, *, pairs: bool = False) -> Instrument | None:
-        """The first instrument of a variable that judges texts by themselves, or pairs of them; None without one."""
+        """The first instrument of a variable that judges single texts, or pairs of them; None if there is none."""
         own = (each for each in self.instruments if each.variable == variable and bool(each.about) == pairs)
         return next(own, None)
 
     def stance(self, turn: int) -> Reading | None:
-        """Estimate of a turn by the first instrument of stance; None where it has not coded the turn."""
+        """Estimate of a turn by the first instrument of stance; None if it has not coded the turn."""
         instrument = self.instrument(STANCE)
         return None if instrument is None else self.estimates.get(OpinionKey(instrument.instrument_id, turn))
 
     async def code_all(self, texts: Iterable[Text], text_of: Callable[[int], Text], *, urgent: bool = False) -> None:
-        """Code all that the instruments read of some texts."""
+        """Code some texts with all instruments that read them."""
         some = list(texts)
         for instrument in self.instruments:
             keys = [key for text in some for key in instrument.keys(text)]
@@ -132,20 +132,20 @@ class Measuring:
         urgent: bool = False,
         priority: float = 0.0,
     ) -> list[tuple[int, int | None, Reading]]:
-        """Estimates of an instrument, each made once in the life of this object.
+        """Estimates of an instrument; this object makes each estimate once.
 
         Parameters
         ----------
         instrument : Instrument
             The instrument.
         keys : iterable of (int, int or None)
-            Turns, and the turns they are judged together with.
+            Turns, each with the turn whose text is judged together with it.
         text_of : callable
             The text of a turn.
         urgent : bool
             Whether to code at once, without waiting for a batch to fill.
         priority : float
-            Priority of a judge's questions; larger is served first, and the default comes after every turn.
+            Priority of a judge's questions; larger ones go first. By default, they come after every turn.
 
         Returns
         -------
@@ -226,19 +226,19 @@ class Measuring:
     async def rating(
         self, text: Text, variable: str, text_of: Callable[[int], Text], priority: float = 0.0, about: int | None = None
     ) -> float:
-        """The opinion of a text, or of one together with a second, that a schedule acts on.
+        """The opinion of a text, or of a pair of texts, that a schedule acts on.
 
-        It is journalled, so that a resumed run acts alike.
+        The journal keeps it, so a resumed run acts in the same way.
 
         Raises
         ------
         StoreError
-            If the journal holds a rating of another text.
+            If the rating in the journal belongs to another text.
         """
         instrument, journal = self.instrument(variable, pairs=about is not None), self._calls.journal
         if instrument is None:
             what = "no instrument" if about is None else "no instrument of pairs"
-            raise MeasurementError(f"the schedule acts on {variable!r}, which {what} of the run measures")
+            raise MeasurementError(f"the schedule acts on {variable!r}, but {what} of the run measures it")
         known = recorded_rating(journal, text.site.index, instrument.instrument_id, text.text, about)
         if known is not None:
             return known
@@ -322,7 +322,7 @@ class Measuring:
         except ModelCallError as error:
             # The error names the place of the text, but the judge failed and not the author.
             raise ModelCallError(
-                f"the judge of {instrument.variable!r} (classifier {classifier.name!r}) failed over the text of {error}"
+                f"the judge of {instrument.variable!r} (classifier {classifier.name!r}) failed on the text of {error}"
             ) from error
         except OpinionSimError:
             raise
@@ -361,7 +361,7 @@ def _estimate(scale: OpinionScale, number: float) -> Reading:
 
 
 def imported_rating(turn: int, variable: str) -> EntryKey:
-    """Key of the journal entry that holds a person's own rating of a variable, which came with the text of a turn."""
+    """Key of the journal entry for a person's own rating of a variable, which came with the text of a turn."""
     return EntryKey(turn, str(CallName("rating", instrument=variable)), 0)
 
 
@@ -370,7 +370,7 @@ def _rating_key(turn: int, identity: str, about: int | None) -> EntryKey:
 
 
 def recorded_rating(journal: Journal, turn: int, identity: str, text: str, about: int | None = None) -> float | None:
-    """The opinion on record that a schedule acted on; None where there is none.
+    """The recorded opinion that a schedule acted on; None if there is none.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def recorded_rating(journal: Journal, turn: int, identity: str, text: str, about
     Raises
     ------
     StoreError
-        If the rating is of another text.
+        If the rating belongs to another text.
     """
     entry = journal.lookup(_rating_key(turn, identity, about))
     if entry is None:

@@ -1,4 +1,4 @@
-"""Queues that feed classifiers that compute: texts wait for a full batch, or a time, one queue per instrument."""
+"""Queues for classifiers that compute, one per instrument: texts wait until a batch is full or a time has passed."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _WAIT_S = 0.1
 
 
 class Queues:
-    """The queues of a process, one an instrument, shared by all its runs.
+    """The queues of a process, one per instrument, shared by all its runs.
 
     Parameters
     ----------
     executor : concurrent.futures.Executor or None
-        Where classifiers compute; None does so on the event loop.
+        Where classifiers compute; None means on the event loop.
 
     Notes
     -----
-    Used from one event loop.
+    Use this class from a single event loop.
     """
 
     def __init__(self, executor: Executor | None = None) -> None:
@@ -72,14 +72,14 @@ class _Queue:
         Parameters
         ----------
         items : sequence of Item
-            In the order of the answer.
+            Items to code; the estimates come in the same order.
         urgent : bool
             Whether to code at once, without waiting for a batch to fill.
 
         Raises
         ------
         MeasurementError
-            If the classifier fails on these items; other runs do not notice.
+            If the classifier fails on these items; other runs are not affected.
         """
         found: list[Reading] = []
         for start in range(0, len(items), _FULL):
@@ -166,7 +166,7 @@ def _computed(classifier: Classifier, items: Sequence[Item]) -> list[Reading]:
         estimates = estimates_of(classifier.classify(items))
         if len(estimates) != len(items):
             raise MeasurementError(
-                f"classifier {classifier.name!r} gave {len(estimates)} answers to {len(items)} texts"
+                f"classifier {classifier.name!r} returned {len(estimates)} answers for {len(items)} texts"
             )
     except OpinionSimError:
         raise
@@ -176,7 +176,7 @@ def _computed(classifier: Classifier, items: Sequence[Item]) -> list[Reading]:
 
 
 def estimates_of(found: OpinionEstimates) -> list[Reading]:
-    """One estimate a row."""
+    """Split estimates into one per row."""
     rows = zip(found.value.tolist(), found.probabilities.tolist(), found.off_scale.tolist(), strict=True)
     return [Reading(value, tuple(probabilities), off_scale) for value, probabilities, off_scale in rows]
 

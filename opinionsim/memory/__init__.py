@@ -1,4 +1,4 @@
-"""Memories of agents: the part of prompts that an agent carries from one turn to the next."""
+"""Memories of agents, which carry texts from the prompts of one turn to those of the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cumulative memory: every event is kept."""
+"""Cumulative memory, which keeps every event."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from opinionsim.registry import part
 @part("memory", name="cumulative")
 @dataclass(frozen=True, slots=True)
 class CumulativeMemory(KeptMessages):
-    """Every turn leaves one narrated message, which never changes (Chuang et al. 2023; A7).
+    """Keeps one narrated message per turn, which never changes (Chuang et al. 2023; A7).
 
-    Without a budget, each prompt is the beginning of every later one, and they share it.
+    Without a token budget, later prompts begin with all earlier ones and share their text.
     """
 
     calls_per_event: ClassVar[int] = 0
     templates: ClassVar[tuple[str, ...]] = ("event",)
 
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> CumulativeMemory:
-        """The memory with one more event; makes no call."""
+        """Return the memory with one more event; makes no call."""
         event = self.prompts.event(act, received, reply, self.past)
         return replace(self, past=self.past.advance(act, received, reply.status), kept=self.kept.then(event))

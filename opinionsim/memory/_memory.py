@@ -12,16 +12,16 @@ from opinionsim.prompts import Act, AgentPrompts, Frame, Past
 
 
 class Memory(Protocol):
-    """An agent's memory: an immutable value that each turn replaces by a new one.
+    """An agent's memory, an immutable value that each turn replaces with a new one.
 
-    Every prompt of the agent begins with its start, the system message if there is one. This holds for :meth:`prompt`
-    and for calls that the memory makes through `ask`.
+    Every prompt of the agent begins with the start, which is its system message if it has one. This includes
+    :meth:`prompt` and the calls that the memory makes through `ask`.
     """
 
     calls_per_event: ClassVar[int]
     """Number of successive calls made to remember one turn."""
     templates: ClassVar[tuple[str | Frame, ...]]
-    """Templates that it uses: those of the prompt pack by name, and such as it brings along itself."""
+    """Templates that it uses: names in the prompt pack, or frames that it defines itself."""
     treats_first: ClassVar[bool]
     """Whether it treats the run's first memory-keeping turn differently."""
 
@@ -44,14 +44,14 @@ class Memory(Protocol):
         ...
 
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> Memory:
-        """The memory after one more turn.
+        """Return the memory after one more turn.
 
         Parameters
         ----------
         act : Act
             The agent's act.
         received : sequence of Message
-            Messages it was shown.
+            Messages that it saw.
         reply : Reply
             Its reply, which may be refused or empty.
         ask : Ask
@@ -61,9 +61,9 @@ class Memory(Protocol):
 
 
 def estimated_tokens(text: str) -> int:
-    """Estimated tokens of a text: a quarter of its characters, rounded up.
+    """Estimate the tokens of a text as a quarter of its characters, rounded up.
 
-    A rule of thumb for English that needs no tokenizer, so that a budget means the same with every model.
+    This rule of thumb for English needs no tokenizer, so a budget means the same for every model.
     """
     return -(-len(text) // 4)
 
@@ -75,10 +75,10 @@ class KeptMessages:
     Attributes
     ----------
     prompts : AgentPrompts
-        Wording.
+        Makes the texts of messages.
     token_budget : int or None
         Maximum number of estimated tokens (:func:`estimated_tokens`) of remembered messages in a prompt, >= 1. The
-        oldest are left out first; if the newest message alone exceeds the budget, nothing is left. None means no limit.
+        oldest are left out first. If the newest message exceeds the budget, all are left out. None means no limit.
     start : Prompt
         Beginning of all the agent's prompts.
     past : Past
@@ -87,7 +87,7 @@ class KeptMessages:
         The start, then all remembered messages, oldest first; by default only the start.
     leads : bool
         Whether the agent carries out the run's first memory-keeping turn, the one with the lowest index; set only
-        where `treats_first`.
+        if `treats_first`.
     shown : Prompt
         The start, and the newest remembered messages that fit the budget; computed once.
     """

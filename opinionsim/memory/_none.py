@@ -1,4 +1,4 @@
-"""No memory: every turn is as if it were the first."""
+"""No memory: every turn is like the first."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from opinionsim.registry import part
 @part("memory", name="none")
 @dataclass(frozen=True, slots=True)
 class NoMemory(KeptMessages):
-    """No prompt shows anything of an agent's past."""
+    """Prompts show nothing of an agent's past."""
 
     calls_per_event: ClassVar[int] = 0
     templates: ClassVar[tuple[str, ...]] = ()
 
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> NoMemory:
-        """The memory itself, unchanged; makes no call."""
+        """Return the memory unchanged; makes no call."""
         return self

@@ -1,4 +1,4 @@
-"""Reflective memory as published: one summary, replaced after every event."""
+"""Reflective memory as published, with one summary that every event replaces."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from opinionsim.registry import part
 @part("memory", name="reflective")
 @dataclass(frozen=True, slots=True)
 class ReflectiveMemory(KeptMessages):
-    """After every turn the agent sums up its experience; only the newest summary is kept.
+    """Keeps only the newest summary, which the agent writes after every turn.
 
-    Chuang et al. 2023 as published (A8). The request holds the past summary and the new event, regardless of the
-    budget. Where the reflection is refused or empty, both stay in memory, and the next request holds both.
+    Chuang et al. 2023 as published (A8). The request for a summary shows the last summary and the new event,
+    regardless of the budget. If the reflection is refused or empty, memory and the next request contain both.
 
     Attributes
     ----------
     summed_up : bool
-        Whether the first remembered message is a summary; those after it are events not yet summed up.
+        Whether the first remembered message is a summary; later ones are events that it does not cover yet.
     """
 
     calls_per_event: ClassVar[int] = 1
@@ -33,7 +33,7 @@ class ReflectiveMemory(KeptMessages):
     summed_up: bool = False
 
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> ReflectiveMemory:
-        """The memory with a new summary, or with the event where the reflection fails; asks for a call ``reflect``."""
+        """Return the memory with a new summary, or with the event if the call ``reflect`` fails."""
         event = self.prompts.event(act, received, reply, self.past)
         past = self.past.advance(act, received, reply.status)
         summary, events = (self.remembered[0], self.remembered[1:]) if self.summed_up else (None, self.remembered)

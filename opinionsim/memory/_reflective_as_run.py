@@ -1,4 +1,4 @@
-"""Reflective memory as the published code ran it."""
+"""Reflective memory as the published code implements it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from opinionsim.registry import part
 @part("memory", name="reflective-as-run")
 @dataclass(frozen=True, slots=True)
 class ReflectiveAsRunMemory(KeptMessages):
-    """Reflective memory as the published code of Chuang et al. 2024 ran it (A11).
+    """Adds one reflection per turn, as the published code of Chuang et al. 2024 does (A11).
 
-    The wording of a first reflection is used once a run; every other request holds the newest event in
-    the slot meant for the past reflection; reflections are appended, so that memory grows; and the agent
-    of the run's first turn keeps that event as well. Where a reflection is refused or empty, the event stands in
-    memory in its place.
+    Each run uses the wording of a first reflection once. All other requests show the newest event in the slot of the
+    past reflection. Memory grows, because it keeps all reflections. The agent of the run's first turn also keeps that
+    event. If a reflection is refused or empty, the memory keeps the event instead.
     """
 
     calls_per_event: ClassVar[int] = 1
@@ -29,7 +28,7 @@ class ReflectiveAsRunMemory(KeptMessages):
     treats_first: ClassVar[bool] = True
 
     async def remember(self, act: Act, received: Sequence[Message], reply: Reply, ask: Ask) -> ReflectiveAsRunMemory:
-        """The memory with one more reflection; asks for a call ``reflect``."""
+        """Return the memory with one more reflection, from a call ``reflect``."""
         event = self.prompts.event(act, received, reply, self.past)
         past = self.past.advance(act, received, reply.status)
         first = self.leads and self.kept.length == self.start.length

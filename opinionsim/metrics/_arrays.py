@@ -147,7 +147,7 @@ class Rows:
 
     @cached_property
     def deviations(self) -> np.ndarray:
-        """Opinions less their mean, (R, N); exactly 0 in a row without spread, even if the mean was rounded."""
+        """Opinions minus their mean, (R, N); exactly 0 in a row without spread, even if the mean was rounded."""
         found: np.ndarray = self.x - self.mean[:, None]
         found[self.spread == 0] *= 0
         return found
@@ -164,7 +164,7 @@ class Rows:
 
     @cached_property
     def spread(self) -> np.ndarray:
-        """Largest less smallest opinion, (R,); NaN where there is none."""
+        """Largest minus smallest opinion, (R,); NaN where there is none."""
         return np.asarray(np.fmax.reduce(self.x, axis=1) - np.fmin.reduce(self.x, axis=1))
 
     def sd(self, ddof: int) -> np.ndarray:
@@ -172,7 +172,7 @@ class Rows:
         return np.asarray(np.sqrt(ratio(self.total(self.deviations**2), self.n - ddof)))
 
     def batches(self, per_row: int) -> Iterator[Rows]:
-        """The rows in parts, so that memory for `per_row` values a row stays bounded."""
+        """The rows in parts, which bounds the memory for `per_row` values per row."""
         size = max(1, _BATCH // max(1, per_row))
         for first in np.arange(0, len(self.x), size):
             yield Rows(self.x[first : first + size], (), self.low, self.high)

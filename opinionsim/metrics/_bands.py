@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from opinionsim.errors import SpecError
 
-#: Fewest runs that have a band. Of fewer, quantiles say nothing and an interval of the mean is mostly assumption.
+#: Minimum number of runs for a band. With fewer, quantiles mean little and an interval is mostly assumption.
 LEAST_RUNS = 8
 #: No limits.
 ANY = (-math.inf, math.inf)
@@ -93,7 +93,7 @@ def say_band(band: str, level: float, n_runs: ArrayLike = LEAST_RUNS, each: str 
         )
     if not 0 < level < 1:
         raise SpecError(f"level must be between 0 and 1; got {level!r}")
-    what = "middle {} of the runs" if band == "runs" else "{} t interval of the mean over runs, at each place by itself"
+    what = "middle {} of the runs" if band == "runs" else "pointwise {} t interval of the mean over runs"
     counts, said = np.asarray(n_runs), []
     if (counts >= LEAST_RUNS).any():
         said.append("band: " + what.format(f"{100 * level:g}%"))

@@ -18,7 +18,7 @@ CLASSES: tuple[Class, ...] = ("perfect consensus", "consensus", "polarization", 
 
 #: Largest spread of a perfect consensus, as a share of the range.
 _PERFECT = 1e-3
-#: Most filled bins of a single group, as a share of all bins, that is a consensus and not a dissensus.
+#: Maximum share of filled bins in a single group that counts as consensus rather than dissensus.
 _NARROW = 0.4
 
 

@@ -15,10 +15,10 @@ from opinionsim.metrics._between_groups import numbered
 from opinionsim.metrics._on_networks import TieArrays, Ties
 from opinionsim.registry import part
 
-#: Runs of Leiden, of which the best partition is taken: a single one often stops short of it.
+#: Runs of Leiden; the best partition of all runs counts, because a single run often misses it.
 _RUNS = 10
 
-#: Held while igraph draws from a generator of ours: it has one for the whole process.
+#: Lock while igraph draws from our generator, because igraph has only one generator for the whole process.
 _drawing = Lock()
 
 
@@ -44,8 +44,9 @@ def communities(network: Ties) -> np.ndarray:
     Notes
     -----
     The best of ten seeded runs of ``community_leiden`` of igraph (Traag, Waltman and van Eck 2019,
-    doi:10.1038/s41598-019-41695-z). The best partition can only be found for small networks. Another version of igraph,
-    or another order of the agents, may find a slightly better or worse one.
+    doi:10.1038/s41598-019-41695-z). The search is certain to find the best partition only
+    in small networks. Another version of igraph, or another order of the agents, may find a slightly better or worse
+    one.
     """
     size = _size(network)
     ties = TieArrays.of(network, size)
@@ -54,7 +55,7 @@ def communities(network: Ties) -> np.ndarray:
 
 @part("metric", name="modularity")
 def modularity(opinions: ArrayLike | None, network: Ties, groups: ArrayLike | None = None) -> Measured:
-    r"""Share of ties within communities, less the share expected from the degrees alone.
+    r"""Share of ties within communities, minus the share expected from the degrees alone.
 
     :math:`Q = \sum_c \left(\frac{w_c}{W} - \left(\frac{s_c}{2W}\right)^2\right)`, with the weight W of all ties,
     the weight :math:`w_c` of ties within c, and the sum :math:`s_c` of the degrees of its members.
@@ -123,7 +124,7 @@ def _modularity(labels: np.ndarray, ties: TieArrays) -> float:
 
 
 def _size(network: Ties) -> int:
-    """Number of agents that a network states itself."""
+    """Number of agents of a network that contains this number."""
     size = getattr(network, "n", None)
     if size is None:
         raise MeasurementError(f"a network without opinions must be a Network; got {type(network).__name__}")

@@ -21,7 +21,7 @@ _CONDITIONS = (
     "topic",
 )  # fmt: skip
 
-#: Those that agents of equations do not have, and people on record neither.
+#: Columns that neither agents of equations nor recorded people have.
 _MINDS = frozenset({"confirmation_bias", "memory", "world"})
 
 #: Columns every runs frame has; each other one is a swept axis.
@@ -147,7 +147,7 @@ def condition_axes(runs: pd.DataFrame) -> tuple[str, ...]:
 def _levels(runs: pd.DataFrame, column: str) -> pd.Series[Any]:
     """A column of the runs whose agents can have a level in it: equations have no memory or prompts, people no model.
 
-    Agents that play nobody have no world, so that one world beside them is none that varies.
+    Agents without a persona have no world, so a single world of the other agents does not count as varying.
     """
     found = runs[column]
     if column in _MINDS | {"model"} and "evidence" in runs.columns:
@@ -186,7 +186,7 @@ def _is_spelled_out(runs: pd.DataFrame, path: str, named: Sequence[str]) -> bool
 
 
 def _told_by(runs: pd.DataFrame, path: str, named: Sequence[str]) -> list[str]:
-    """Named columns that the labels of a path determine, so that they are not shown beside it."""
+    """Named columns that the labels of a path determine; they are not shown in addition to it."""
     # The label of the models that play has that of each member of the cast.
     known = _DESCRIBED.get(path, ("model",) if ".model" in path else ())
     described = [column for column in known if column in named]
@@ -238,9 +238,9 @@ def usable_runs(runs: pd.DataFrame) -> pd.DataFrame:
 def none_complete(runs: pd.DataFrame, undone: str) -> SpecError:
     """Return the error for results without a complete run, which says how far the runs are and what you can do."""
     told = ", ".join(f"{n} {status}" for status, n in runs["status"].value_counts().items())
-    go_on = "`opinionsim run` goes on, and `opinionsim room` where people take part"
+    go_on = "continue with `opinionsim run`, or with `opinionsim room` if people take part"
     if set(runs["status"]) <= {"trial", "withdrawn"}:
-        go_on = "what was only tried, or withdrawn, stays out of all results, and no command goes on with it"
+        go_on = "results exclude trial and withdrawn runs, and no command continues them"
     return SpecError(f"no run is complete, so there is nothing {undone} ({told}): {go_on}")
 
 

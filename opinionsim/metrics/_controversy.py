@@ -16,7 +16,7 @@ from opinionsim.registry import part
 #: Unknowns up to which equations are solved by elimination at once: in networks without narrow places, its time grows
 #: with their cube.
 _ELIMINATED = 500
-#: Steps of the iteration in the place of elimination. Where it needs more, the network has narrow places.
+#: Steps of the iteration used instead of elimination. If it needs more, the network has narrow places.
 _ITERATIONS = 100
 
 

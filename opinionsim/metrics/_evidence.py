@@ -88,7 +88,7 @@ def evidence_of(evidence: Iterable[str]) -> str:
 
 
 def evidence_statement(evidence: Iterable[str]) -> str:
-    """State what kind of evidence a result rests on.
+    """State the kind of evidence behind a result.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def instrument_validation(evidence: str, kinds: Collection[str], audited: str = 
     -------
     str
         The findings of audits. Without audits, :data:`NOT_VALIDATED` if a classifier reads texts that chat models wrote
-        or may have written, else empty.
+        or may have written; otherwise empty.
     """
     if not set(kinds) - {SELF_REPORT}:
         return ""

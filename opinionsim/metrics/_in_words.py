@@ -34,7 +34,7 @@ def level_name(axis: str | None, level: Any, titles: Mapping[str, str]) -> str:
 
 
 def describe(run: pd.Series, without: tuple[str, ...] = (), among: pd.DataFrame | None = None) -> str:
-    """Describe a run's condition without some columns, including its level of all that varies `among` the runs."""
+    """Describe a run's condition without some columns, with its levels of all that varies `among` the runs."""
     bias, memory = run["confirmation_bias"], run["memory"]
     if run["evidence"] == "equation" and run["topic"] == "none":
         # Opinions of an equation need no topic.
@@ -144,12 +144,12 @@ def named_conditions(
     if twice.any():
         raise SpecError(
             f"run {named.loc[twice, 'run_id'].iloc[0]!r} counts twice in one condition; add the column that separates "
-            "its instruments to by, or pass the runs of one"
+            "its instruments to `by` or pass the runs of one"
         )
     notes = []
     pooled = named.groupby("condition")["topic"].nunique().max()
     if pooled > 1:
-        notes.append(f"up to {pooled} topics a condition")
+        notes.append(f"up to {pooled} topics per condition")
     kept = list(dict.fromkeys(named["condition"]))
     if most is not None and len(kept) > most:
         notes.append(f"{len(kept) - most} of {len(kept)} conditions left out")

@@ -27,12 +27,12 @@ _SAMPLE = 42
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)+(?![^\W_])|[^\W_]+(?:'[^\W_]+)*")
 #: Spellings of the apostrophe.
 _APOSTROPHES = str.maketrans({"\N{RIGHT SINGLE QUOTATION MARK}": "'", "\N{MODIFIER LETTER APOSTROPHE}": "'"})
-#: Measures that differ by less than this are equal but for rounding.
+#: Measures that differ by less than this are equal except for rounding.
 _ROUNDING = 1e-12
 
 
 def tokenise(text: str) -> list[str]:
-    """The words of a text in lower case, in their order.
+    """Split a text into its words, in lower case and in their order.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def hdd(tokens: Sequence[str], n: int = 1, sample: int = _SAMPLE) -> float:
     Raises
     ------
     MeasurementError
-        If `tokens` is a text, or n or `sample` is no whole number of at least 1.
+        If `tokens` is a text, or n or `sample` is not a whole number of at least 1.
 
     Notes
     -----
@@ -135,7 +135,7 @@ def lexical_diversity(texts: Iterable[str], sample: int = _SAMPLE) -> dict[str, 
     Raises
     ------
     MeasurementError
-        If `texts` is a single text, or `sample` is no whole number of at least 1.
+        If `texts` is a single text, or `sample` is not a whole number of at least 1.
 
     Notes
     -----
@@ -154,7 +154,7 @@ def _measures(words: Sequence[Sequence[str]], sample: int) -> dict[str, float]:
 
 
 def _words(tokens: Sequence[str]) -> list[str]:
-    """Tokens as a list, if they are none but words."""
+    """Tokens as a list; refuses anything except words."""
     if isinstance(tokens, str):
         raise MeasurementError("tokens must be a sequence of words, as tokenise(text) gives them; got a text")
     return list(tokens)
@@ -212,7 +212,7 @@ def lexical_frame(
     Raises
     ------
     MeasurementError
-        If a frame lacks a column, or `sample` is no whole number of at least 1.
+        If a frame lacks a column, or `sample` is not a whole number of at least 1.
 
     Notes
     -----

@@ -17,13 +17,13 @@ from opinionsim.foundation.bibliography import cited
 from opinionsim.metrics._arrays import Range, opinion_array
 from opinionsim.registry import Catalogue, described, find, is_path, known, name_of
 
-#: Arguments beside opinions that mean the same in all metrics.
+#: Arguments in addition to opinions that mean the same in all metrics.
 _NEEDS = ("range", "network", "groups", "initial", "truth")
 
-#: Metrics as they are asked for; None for all that can be computed.
+#: Requested metrics; None for all that can be computed.
 _Names = str | Callable[..., Any] | Iterable[str | Callable[..., Any]] | None
 
-#: Packages of extras, without which a metric cannot be computed from opinions and what they need.
+#: Packages of extras that a metric needs in addition to its arguments.
 _PACKAGES = {"modularity": "igraph"}
 
 
@@ -34,7 +34,7 @@ class Metric:
     Attributes
     ----------
     name : str
-        Its key in :data:`METRICS` and the name of its function; for a user's metric its import path.
+        Its key in :data:`METRICS` and the name of its function; for a metric that you wrote, its import path.
     function : callable
         Takes opinions (..., N) and keyword arguments, and returns (...). A function with an argument `vectors` takes
         opinions (..., N, D) if that argument is true.
@@ -67,7 +67,7 @@ class Metric:
 
     @classmethod
     def of(cls, name: str, function: Callable[..., Any]) -> Metric:
-        """The metric that a function computes, with the texts of its docstring."""
+        """Make a metric from a function and the texts of its docstring."""
         first, _, items = described(function)
         told = {key: said[0] for key, said in items.items()}
         source, _, doi = told.get("Source", "").partition(", doi ")
@@ -103,7 +103,7 @@ METRICS: Mapping[str, Metric] = Catalogue("metric", lambda part: Metric.of(part.
 
 
 def find_metric(named: str | Callable[..., Any]) -> Metric:
-    """Find a metric by name, or a user's metric by its import path or its marked function.
+    """Find a metric by name, or your own metric by its import path or its marked function.
 
     Raises
     ------
@@ -174,15 +174,15 @@ def compute_metrics(
     truth: float | None = None,
     **options: Any,
 ) -> dict[str, np.ndarray]:
-    """Several metrics of the same opinions.
+    """Compute several metrics of the same opinions.
 
     Parameters
     ----------
     opinions : array_like (..., N)
         One opinion per agent; NaN if the agent has none.
     names : str, callable, or iterable of them, optional
-        Keys of :data:`METRICS`, or import paths or marked functions of your own metrics. By default, all metrics whose
-        required arguments are given, except ``modularity`` if the extra ``networks`` is not installed.
+        Keys of :data:`METRICS`, or import paths or marked functions of metrics that you wrote. By default, all metrics
+        whose required arguments are given, except ``modularity`` if the extra ``networks`` is not installed.
     range : (float, float), optional
         Ends of the opinion scale.
     network : Network or tuple of arrays, optional

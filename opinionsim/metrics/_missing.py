@@ -29,7 +29,7 @@ TURN_COLUMNS = (
 SIDES = {-1.0: "negative", 0.0: "neutral", 1.0: "positive"}
 
 
-#: Least share of the participants with a turn that must be measured, where runs do not say.
+#: Minimum measured share of the participants with a turn, if runs do not give one.
 LEAST_MEASURED = 0.5
 
 
@@ -90,8 +90,8 @@ def counts_of_run(turns: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Indexed by ``run_id``: ``n_failed_reflections``; ``n_stripped``, turns from which a part was removed;
-        ``n_readings``, messages of the run that turns should have read; ``n_unheard``, those among them without an
-        answer, left out because of a sign, skipped or silent.
+        ``n_readings``, messages of the run that turns should have read; ``n_unheard``, those of them that have no
+        answer, were left out because of a sign, were skipped or were silent.
     """
     own = turns.assign(n_failed_reflections=turns["failed_reflections"], n_stripped=turns["taken"] != "")
     pairs = readings(turns)

@@ -95,12 +95,12 @@ def variable_means(runs: pd.DataFrame, opinions: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_metrics(named: Sequence[NamedPart], scale: OpinionScale, truth: float | None = None) -> None:
-    """Refuse metrics that cannot be computed from final opinions, trying each on a few; `truth` is the topic's.
+    """Refuse metrics that fail on a few final opinions; `truth` is the truth of the topic.
 
     Raises
     ------
     SpecError, MeasurementError
-        As :func:`named_metrics`, or if one is named twice.
+        As :func:`named_metrics`, or if a metric is named twice.
     """
     _labels(named)
     for each in named:

@@ -77,7 +77,7 @@ class TieArrays:
         return np.asarray((matrix @ values.T).T)
 
     def parts(self, kept: np.ndarray) -> np.ndarray:
-        """The component of each agent (N,), numbers from 0, where ties that are kept (E,) join in both directions."""
+        """Component number of each agent (N,), from 0; the kept ties (E,) join agents in both directions."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -98,7 +98,7 @@ class TieArrays:
         return found
 
     def weight(self, rows: Rows) -> np.ndarray:
-        """Total weight of the ties both ends of which have an opinion, (R,)."""
+        """Total weight of the ties whose ends both have an opinion, (R,)."""
         present = rows.present.astype(float)
         return np.asarray((present * self.heard(present)).sum(axis=1))
 
@@ -218,7 +218,7 @@ def _same_share(rows: Rows, labels: np.ndarray, ties: TieArrays) -> np.ndarray:
 
 
 def sides(rows: Rows) -> np.ndarray:
-    """0 below the middle of the range, 1 above it, -1 at it or without opinion."""
+    """Side of each agent: 0 below the middle of the range, 1 above it, -1 at it or without an opinion."""
     side = np.sign(rows.x - rows.middle)
     return np.where(np.isnan(side) | (side == 0), -1, side > 0).astype(np.int64)
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from opinionsim.metrics._arrays import Measured, Rows, positive, ratio
 from opinionsim.registry import part
 
-#: Agents from which on opinions are put into cells rather than in order: a third of the time.
+#: Number of agents from which opinions are put into cells instead of sorted, which takes a third of the time.
 _MANY = 1024
 
 

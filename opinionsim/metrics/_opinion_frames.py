@@ -82,7 +82,7 @@ def opinion_metrics(
 
 
 def _network_of(run_id: Any, network: Any) -> Any:
-    """The network of a run, where each has its own, or that of all."""
+    """The network of a run, or the network that all runs share."""
     if not isinstance(network, Mapping):
         return network
     if run_id not in network:

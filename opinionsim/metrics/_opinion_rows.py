@@ -38,7 +38,7 @@ def point_columns(opinions: pd.DataFrame) -> dict[str, int]:
     Raises
     ------
     MeasurementError
-        If the part after ``p_`` is no integer.
+        If the part after ``p_`` is not an integer.
     """
     named = [str(column) for column in opinions.columns if str(column).startswith("p_")]
     try:
@@ -92,8 +92,8 @@ def scale_of(opinions: pd.DataFrame) -> OpinionScale:
     Parameters
     ----------
     opinions : DataFrame
-        With column ``scale``, as in ``"-2,-1,0,1,2"``, or one column ``p_<point>`` a scale point, as in ``p_-2``. Rows
-        of all variables and instruments count; use :func:`cut` to choose the rows of one.
+        With column ``scale``, as in ``"-2,-1,0,1,2"``, or one column ``p_<point>`` per scale point, as in ``p_-2``.
+        Rows of all variables and instruments count; use :func:`cut` to choose the rows of one.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def scale_of(opinions: pd.DataFrame) -> OpinionScale:
 
 
 def cut(opinions: pd.DataFrame, variable: str = STANCE, instrument_id: str | None = None) -> pd.DataFrame:
-    """The rows of an opinions frame of one variable, or of one instrument.
+    """Select the rows of one variable or one instrument from an opinions frame.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def cut(opinions: pd.DataFrame, variable: str = STANCE, instrument_id: str | Non
     variable : str
         Variable that was measured, such as ``stance``.
     instrument_id : str, optional
-        Instrument whose rows are taken instead, regardless of its variable.
+        Instrument whose rows to select instead, regardless of its variable.
 
     Returns
     -------

@@ -27,7 +27,7 @@ def _cultures(opinions: ArrayLike, *, vectors: bool = False) -> tuple[np.ndarray
 
 
 def _parts(cultures: np.ndarray, shape: tuple[int, ...], network: Ties, within: float) -> _Parts:
-    """Parts that ties make of the agents with an opinion, of ties whose ends differ by no more than `within`."""
+    """Parts into which ties join the agents with an opinion; only ties whose ends differ by at most `within` count."""
     ties = TieArrays.of(network, cultures.shape[1])
     found = []
     for own in cultures:
@@ -131,7 +131,7 @@ def largest_component(opinions: ArrayLike, network: Ties, within: float | None =
 
 @part("metric", name="regions")
 def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measured:
-    """Number of regions: agents that hold the same opinion and are joined by ties among them.
+    """Number of regions: agents that have the same opinion and are joined by ties.
 
     Parameters
     ----------
@@ -140,7 +140,8 @@ def regions(opinions: ArrayLike, network: Ties, vectors: bool = False) -> Measur
     network : Network or tuple of arrays
         Who hears whom; a tie joins in both directions.
     vectors : bool
-        Whether the last axis holds the dimensions of opinions; agents are then equal if they agree in all dimensions.
+        Whether the last axis contains the dimensions of opinions; agents are then equal if they agree in all
+        dimensions.
 
     Returns
     -------
@@ -174,7 +175,7 @@ def largest_region(opinions: ArrayLike, network: Ties, vectors: bool = False) ->
     network : Network or tuple of arrays
         Who hears whom; a tie joins in both directions.
     vectors : bool
-        Whether the last axis holds the dimensions of opinions.
+        Whether the last axis contains the dimensions of opinions.
 
     Returns
     -------
@@ -208,7 +209,7 @@ def partial_overlap(opinions: ArrayLike, network: Ties, vectors: bool = False) -
     network : Network or tuple of arrays
         Who hears whom; ties count with their weight.
     vectors : bool
-        Whether the last axis holds the dimensions of opinions. Otherwise opinions have a single dimension, in which
+        Whether the last axis contains the dimensions of opinions. Otherwise, opinions have a single dimension, in which
         ends agree or differ.
 
     Returns
@@ -248,7 +249,7 @@ def _pairs_of_ties(cultures: np.ndarray, ties: TieArrays) -> tuple[float, float]
 
 
 def _pairs_of_all(cultures: np.ndarray, ties: TieArrays) -> tuple[float, float]:
-    """The same of the pairs of a complete network, by the kinds of cultures, which are fewer than agents at the end."""
+    """The same for the pairs of a complete network, by distinct cultures, which are eventually fewer than agents."""
     present = cultures[~np.isnan(cultures).any(axis=1)]
     kinds, sizes = np.unique(present + 0.0, axis=0, return_counts=True)
     active = 0

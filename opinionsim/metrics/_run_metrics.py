@@ -110,7 +110,7 @@ def trajectories(
     kind: str | None = None,
     turns: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Opinion of every participant at every step, the last measured value carried forward.
+    """Opinion of every participant at every step, with the last measured value carried forward.
 
     Parameters
     ----------
@@ -315,9 +315,9 @@ def final_opinions(
     return heads.reset_index(drop=True), found
 
 
-#: The change of agents with an opinion at both ends, and its bounds with everybody in.
+#: Change of agents with an opinion at both ends, and its bounds for all agents.
 CHANGE = ("change", "change_low", "change_high")
-#: What only turns tell of a run and kind of text, and of a run.
+#: Columns that only turns provide: per run and kind of text, and per run.
 _TOLD = ("n_skipped", "n_refused_at_first", "n_flagged")
 _TOLD_OF_RUN = ("n_failed_reflections", "n_stripped", "n_readings", "n_unheard")
 

@@ -11,7 +11,7 @@ from opinionsim.registry import part
 
 @part("metric", name="spread")
 def spread(opinions: ArrayLike) -> Measured:
-    """Largest less smallest opinion.
+    """Largest minus smallest opinion.
 
     Parameters
     ----------

@@ -10,13 +10,13 @@ from opinionsim.metrics._missing import readings
 from opinionsim.metrics._opinion_rows import OPINION_COLUMNS, require, stance_rows
 
 _RUN = ["run_id", "cell", "instrument_id"]
-#: What becomes of a response, in the order in which it is decided.
+#: Outcomes of a response, in the order in which they are decided.
 _COUNTS = ("n_alone", "n_missing", "n_no_prior", "n_no_speaker", "n_agreed", "n_apart")
 #: Measures of the movement towards somebody.
 _MOVES = ("toward", "share", "adopted", "away")
-#: Kind of text between whose turns others, such as a moderator, make remarks that are no turns.
+#: Kind of text with remarks of others, such as a moderator, between turns.
 _SPEECH = "speech"
-#: What places a message in runs of one cell have in common, as one instrument reads them.
+#: Columns that identify the place of a message across runs of a cell, for one instrument.
 _PLACE = ["cell", "instrument_id", "source", "kind"]
 #: Responses times runs that are compared at a time.
 _BATCH = 1_000_000

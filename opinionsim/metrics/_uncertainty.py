@@ -61,7 +61,7 @@ class MeanTest:
     exact : bool
         Whether all arrangements were counted, rather than a sample.
     n : int
-        Number of arrangements that were counted, the observed one included.
+        Number of arrangements that were counted, including the observed one.
     """
 
     difference: float
@@ -85,7 +85,7 @@ def spell_mean(mean: float, error: float = math.nan, alone: str = ".4g") -> str:
     mean, error : float
         The error is given to two significant digits, the mean to the same decimal place.
     alone : str
-        Format of a mean without an error, and beside an error of 0.
+        Format of a mean without an error, or with an error of 0.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def permutation_test(
 def _two_sided(null: np.ndarray, observed: float, size: float, *, exact: bool = False) -> float:
     """Twice the smaller share of arrangements that are as extreme, at most 1; the observed one counts among drawn ones.
 
-    Arrangements that differ by rounding of numbers of this size alone count as equally extreme.
+    Arrangements that differ only by rounding of numbers of this size count as equally extreme.
     """
     slack = 1e-12 * max(1.0, size)
     tails = (np.count_nonzero(null >= observed - slack), np.count_nonzero(null <= observed + slack))
@@ -206,7 +206,7 @@ def permutation_null(
     network : Network or tuple of arrays
         Who hears whom.
     metric : str or callable
-        Name of a metric of a network in :data:`METRICS`, or a function of opinions (n, N), network and options.
+        Name of a network metric in :data:`METRICS`, or a function of opinions (n, N), network and options.
     n : int
         Permutations.
     seed : int
@@ -225,7 +225,7 @@ def permutation_null(
     Raises
     ------
     MeasurementError
-        If an argument is not valid, or the metric is not of a network.
+        If an argument is not valid, or the metric does not use a network.
 
     Notes
     -----

@@ -16,12 +16,12 @@ def one_wording(runs: pd.DataFrame, wording: str | None = None) -> tuple[pd.Data
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store. Column ``wording`` holds the name of the prompt pack, ``@`` and a hash of the wording, NaN for
-        runs without prompts; ``begun_at`` holds the Unix time at which a run was first begun. If the frame lacks the
-        column ``wording``, all of its runs are taken.
+        Frame of a store. Column ``wording`` contains the name of the prompt pack, ``@`` and a hash of the wording, NaN
+        for runs without prompts; ``begun_at`` contains the Unix time at which a run first began. If the frame lacks
+        the column ``wording``, all of its runs are taken.
     wording : str, optional
         The wording to take from its pack: its hash, the whole value of the column, or a unique prefix of either. By
-        default, each pack's wording is that of the complete run begun last or, if times are unknown, of the last
+        default, each pack's wording is that of the complete run that began last or, if times are unknown, of the last
         complete run in the frame.
 
     Returns
@@ -52,7 +52,8 @@ def wording_statement(left_out: Iterable[str], wording: str | None = None) -> st
     left_out : iterable of str
         The wording of each run that is left out.
     wording : str, optional
-        The wording asked for, as in :func:`one_wording`; without it, the other wordings are called earlier ones.
+        The requested wording, as in :func:`one_wording`; if it is missing, the result calls the other wordings earlier
+        ones.
 
     Returns
     -------
@@ -95,7 +96,7 @@ def _asked_for(wording: str, texts: pd.Series[str]) -> list[str]:
     if not counts:
         raise SpecError(f"no complete run has a wording of the prompts to choose; got {wording!r}")
     problem = "several wordings of the prompts begin" if found else "no wording of the prompts begins"
-    raise SpecError(f"{problem} with {wording!r}; those of complete runs, and how many: {_listed(counts)}")
+    raise SpecError(f"{problem} with {wording!r}; complete runs have these, with counts: {_listed(counts)}")
 
 
 def _hash_of(wording: str) -> str:

@@ -1,7 +1,7 @@
 """Contact networks: who can speak to whom, as flat arrays that schedules and classic models share.
 
-A kind of network is one module: a class that inherits :class:`NetworkKind`, with its parameters, their checks, and
-the pairs of agents that it joins.
+Each kind of network is one module with a class that inherits from :class:`NetworkKind`. The class declares and checks
+its parameters and returns the pairs of agents that it connects.
 """
 
 from opinionsim.networks._build import build_network as build_network

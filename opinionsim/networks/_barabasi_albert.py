@@ -15,20 +15,20 @@ from opinionsim.registry import part
 class BarabasiAlbertNetwork(NetworkKind):
     """Growth by preferential attachment: m (N - m) edges.
 
-    It starts from a star of m + 1 agents. Each further agent brings m edges to different agents, drawn one after the
-    other in proportion to their degrees and again where they repeat (Barabási and Albert 1999,
-    doi:10.1126/science.286.5439.509).
+    The network starts as a star of m + 1 agents. Each further agent adds edges to m different agents, which are drawn
+    one after another in proportion to their degrees; an agent that is drawn twice is drawn again (Barabási and Albert
+    1999, doi:10.1126/science.286.5439.509).
     """
 
     m: Positive
     """Number of edges that each new agent adds, below N."""
 
     def problem(self, size: int) -> str:
-        """The problem if there are no more than m agents."""
+        """Return the problem if there are no more than m agents."""
         return f"m must be below N = {size}; got {self.m}" if self.m >= size else ""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """Edges in the order in which they are added."""
+        """Return the edges in the order in which they are added."""
         ends = np.zeros(2 * self.m * (size - self.m), dtype=np.uint32)
         run_kernel(_attach, len(ends), size, self.m, rng, ends, np.zeros(size, dtype=np.uint32))
         return ends[0::2], ends[1::2]

@@ -40,7 +40,7 @@ def build_network(
     names: Sequence[str] | None = None,
     where: str = "network",
 ) -> Network:
-    """The contact network of a run.
+    """Build the contact network of a run.
 
     Parameters
     ----------
@@ -48,29 +48,28 @@ def build_network(
         Name of a kind that needs no parameters (``complete``, ``ring``, ``path``, ``star``, ``lattice``), a mapping
         with ``kind`` and that kind's parameters, ``{kind: file, path: ...}``,
         ``{edges: [[0, 1], ...], weights: [...], directed: ...}``, where `weights` and `directed` are optional, or a
-        graph or Network. Labels that are numbers are agents; names are those of `names`, and without it are numbered
-        in the order of appearance. Agents that are not named have no neighbour.
+        graph or Network. Numeric labels are the numbers of agents. Names are matched to `names`; without `names`, they
+        are numbered in order of appearance. Agents that do not appear have no neighbour.
     n : int, optional
-        Number of agents, >= 2. It is optional for edges in a file or written out: default the largest number named
-        plus 1, or the number of names; a Network keeps its own number, and a graph is read as
-        :meth:`Network.of` does.
+        Number of agents, >= 2. For edges in a file or listed edges, the default is the largest number that appears
+        plus 1, or the number of names. A Network has its own number, and a graph is read as in :meth:`Network.of`.
     seed : int
         Seed of random kinds, >= 0; equal seeds give equal networks.
     names : sequence of str, optional
-        Name of each agent, to which nodes with names are matched as in :meth:`Network.of`.
+        Name of each agent. Named nodes are matched to these names as in :meth:`Network.of`.
     where : str
-        Name of the network in errors.
+        Name of the network in error messages.
 
     Returns
     -------
     Network
-        On n agents, with an edge.
+        A network of n agents with at least one edge.
 
     Raises
     ------
     SpecError
         If the kind or a parameter is unknown, a file cannot be read, an agent does not exist, an agent
-        is joined to itself, a weight is no finite number, there is no edge, or n is needed and missing.
+        is connected to itself, a weight is not a finite number, there is no edge, or n is required and missing.
     """
     with named(where):
         n = None if n is None else check_size(n, least=2)

@@ -13,5 +13,5 @@ class CompleteNetwork(NetworkKind):
     """Every agent is connected with every other; no pairs are stored."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> int:
-        """The number of agents, which stands for all pairs of them."""
+        """Return the number of agents, which means all pairs of them."""
         return size

@@ -34,18 +34,18 @@ class ConfigurationNetwork(NetworkKind):
     @model_validator(mode="after")
     def _one_form(self) -> ConfigurationNetwork:
         if (self.degrees is None) == (self.exponent is None):
-            raise ValueError("needs exactly one of degrees (neighbours of each agent) and exponent (of a power law)")
+            raise ValueError("set either degrees (neighbours of each agent) or exponent (of a power law)")
         if self.degrees is not None and (self.min_degree, self.max_degree) != (1, None):
-            raise ValueError("min_degree and max_degree go with exponent")
+            raise ValueError("min_degree and max_degree have no effect on given degrees; leave them out")
         if self.max_degree is not None and self.max_degree < self.min_degree:
             raise ValueError(f"max_degree must be at least min_degree = {self.min_degree}; got {self.max_degree}")
         return self
 
     def problem(self, size: int) -> str:
-        """The problem with given degrees; drawn degrees are checked when they are drawn."""
+        """Return the problem with given degrees. Drawn degrees are checked later, when they are drawn."""
         if self.degrees is not None:
             if len(self.degrees) != size:
-                return f"degrees must be N = {size} numbers; got {len(self.degrees)}"
+                return f"degrees must contain N = {size} numbers; got {len(self.degrees)}"
             return degrees_problem(np.asarray(self.degrees))
         largest = max(self.min_degree, self.max_degree or 1)
         if largest >= size:
@@ -55,12 +55,12 @@ class ConfigurationNetwork(NetworkKind):
         return ""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """Agents paired by chance."""
+        """Return randomly paired agents."""
         degrees = self.drawn(size, rng) if self.degrees is None else np.asarray(self.degrees)
         return pairs_of_degrees(degrees, rng)
 
     def drawn(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Degrees of an even sum from the power law."""
+        """Draw degrees with an even sum from the power law."""
         values = np.arange(self.min_degree, (self.max_degree or size - 1) + 1)
         logs = -(self.exponent or 0.0) * np.log(values)
         cumulative = np.cumsum(np.exp(logs - logs.max()))
@@ -74,5 +74,5 @@ class ConfigurationNetwork(NetworkKind):
             while degrees.sum() % 2:
                 degrees[one] = draw(1)[0]
         if problem := degrees_problem(degrees):
-            refuse(f"the degrees that were drawn cannot be had: {problem}")
+            refuse(f"no network has the degrees that were drawn: {problem}")
         return degrees

@@ -1,4 +1,4 @@
-"""Edge lists: two agents and perhaps a weight a line."""
+"""Edge lists: two agents per line, with an optional weight."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _Rows = list[tuple[int, list[str]]]
 
 
 def read_edge_list(file: Path, weight: str | None = None) -> tuple[list[str], list[float] | None]:
-    """Labels, two in a row for each edge, and the weight of each edge; None where all are 1.
+    """Return labels, two in a row for each edge, and the weight of each edge, or None if all weights are 1.
 
     Parameters
     ----------
     file : Path
         The file.
     weight : str, optional
-        Heading of the column of weights, or their name in braces; by default ``weight``, which a third column
-        without a heading is.
+        Heading of the column of weights, or their name in braces. The default is ``weight`` or a third column without
+        a heading.
     """
     text, remark = table_text(file)
     braces = rf"""\{{.*["']{re.escape(weight or "weight")}["']\s*:\s*([^,}}]*)"""
@@ -53,11 +53,11 @@ def read_edge_list(file: Path, weight: str | None = None) -> tuple[list[str], li
     elif wanted not in columns and weight is not None:
         refuse(f"{place}: has no column {weight!r}{meant(weight, columns)}; it has {', '.join(columns)}", file)
     elif wanted not in columns and len(columns) == 3:
-        problem = f"has a third column {first[2]!r}{meant(first[2], _PLAIN[2:])}"
-        refuse(f"{place}: {problem}; say weight: {first[2]}, or take it away", file)
+        problem = f"the third column is {first[2]!r}{meant(first[2], _PLAIN[2:])}"
+        refuse(f"{place}: {problem}; set weight: {first[2]}, or remove the column", file)
     for name in (*ends, wanted):
         if columns.count(name) > 1:
-            refuse(f"{place}: {name!r} is there {columns.count(name)} times; leave one of them", file)
+            refuse(f"{place}: the column {name!r} occurs {columns.count(name)} times; keep one of them", file)
     lines, cells = zip(*rows, strict=True)
     table = TableFile(str(file), tuple(columns), cells, lines, has_decimal_commas(delimiter, rows), remarks=(remark,))
     weights = table.numbers(wanted) if wanted in columns else [1.0] * len(rows)
@@ -65,7 +65,7 @@ def read_edge_list(file: Path, weight: str | None = None) -> tuple[list[str], li
     for row, values in enumerate(zip(weights, *zip(*pairs, strict=True), strict=True)):
         if None in values:
             table.refuse(
-                row, "an agent or a weight is missing; give every edge both agents, and a weight if any has one"
+                row, "an agent or a weight is missing; give both agents of every edge, and either all weights or none"
             )
     labels = [str(label) for pair in pairs for label in pair]
     numbers = [weight for weight in weights if weight is not None]
@@ -84,12 +84,12 @@ def _rows(file: Path, text: str) -> tuple[_Rows, str]:
     for at, row in rows:
         if len(row) < 2 or not all(row[:2]) or (delimiter == " " and {*",;"} & {*"".join(row)}):
             refuse(
-                f"{file}:{at}: must hold two agents and perhaps a weight, separated by spaces or tabs, or in all lines "
-                f"by commas or semicolons; got {lines[at - 1]!r:.80}",
+                f"{file}:{at}: must contain two agents and optionally a weight, separated by spaces or tabs, or in all "
+                f"lines by commas or semicolons; got {lines[at - 1]!r:.80}",
                 file,
             )
     if not rows:
-        refuse(f"{file} has no edge", file)
+        refuse(f"{file} contains no edges", file)
     return rows, delimiter
 
 
@@ -105,7 +105,7 @@ def _has_header(file: Path, rows: _Rows) -> bool:
         return True
     if len(first) > 3 or (not named and len(first) == 3):
         refuse(
-            f"{file}:{line}: {' '.join(first)!r:.80} may be a header or not; put # before it, or give it the headings "
+            f"{file}:{line}: {' '.join(first)!r:.80} may be a header or an edge; put # before it, or use the headings "
             f"{' or '.join(', '.join(pair) for pair in _ENDS)}",
             file,
         )

@@ -22,11 +22,11 @@ class ErdosRenyiNetwork(NetworkKind):
     @model_validator(mode="after")
     def _one_density(self) -> ErdosRenyiNetwork:
         if (self.p is None) == (self.mean_degree is None):
-            raise ValueError("needs exactly one of p (a probability, > 0) and mean_degree (expected neighbours, > 0)")
+            raise ValueError("set either p (a probability, > 0) or mean_degree (expected neighbours, > 0)")
         return self
 
     def problem(self, size: int) -> str:
-        """The problem if mean_degree is above N - 1."""
+        """Return the problem if mean_degree is above N - 1."""
         if self.mean_degree is None or self.mean_degree <= size - 1:
             return ""
         return f"mean_degree must be at most N - 1, with N = {size}; got {self.mean_degree:g}"

@@ -1,4 +1,4 @@
-"""The network in a file, whose ending says of what kind it is."""
+"""The network in a file. The extension of the file determines its format."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FileNetwork(GivenNetwork):
     """What to do if a file contains edges from an agent to itself: refuse the file, or drop these edges."""
 
     def network(self, read: Reader | None = None) -> Network:
-        """The network on as many agents as the file names."""
+        """Read the network, with as many agents as the file names."""
         with _in_file(self.path):
             options = {name: value for name, value in self.stated("path").items() if name != "kind"}
             return (read or _read)(self.path, options)
@@ -53,7 +53,7 @@ class FileNetwork(GivenNetwork):
         read: Reader | None = None,
         names: Sequence[str] | None = None,
     ) -> Network:
-        """The network; agents that the file does not name have no neighbour."""
+        """Build the network. Agents that the file does not name have no neighbour."""
         with _in_file(self.path):
             return super().build(size, rng, read, names)
 
@@ -85,7 +85,7 @@ def _matrix(file: Path, _: FileNetwork) -> Edges:
     from scipy.sparse import load_npz
 
     if not is_zipfile(file):
-        refuse(f"{file} is not readable as a sparse matrix of SciPy: it is no archive of arrays", file)
+        refuse(f"{file} cannot be read as a sparse matrix of SciPy: it is not an archive of arrays", file)
     matrix = load_npz(file)
     # SciPy computes with places outside the matrix as if they were inside.
     if hasattr(matrix, "check_format"):
@@ -121,16 +121,14 @@ def _read(path: str, options: Mapping[str, Any]) -> Network:
     if form is None:
         endings = {each.name: [ending for ending, other in _FORMS.items() if other is each] for each in _FORMS.values()}
         valid = ", ".join(f"{name} ({' '.join(filter(None, each))})" for name, each in endings.items())
-        refuse(f"{path} is of no kind that can be read, which its ending tells; valid are {valid}", path)
+        refuse(f"{path} has an unknown extension; valid formats are {valid}", path)
     if given.directed and form is not _EDGE_LIST:
-        refuse(f"{path}: directed goes with edge lists; {form.name} says itself whether edges have a direction", path)
+        refuse(f"{path}: directed is only for edge lists; {form.name} states whether edges are directed", path)
     try:
         edges = form.read(file, given)
         if given.first == "listener":
             if not edges.directed:
-                refuse(
-                    f"{path}: first goes with edges that have a direction; of an edge list, say directed: true", path
-                )
+                refuse(f"{path}: first needs directed edges; for an edge list, set directed: true", path)
             edges = replace(edges, speakers=edges.listeners, listeners=edges.speakers)
         if given.self_loops == "drop":
             edges = edges.without_loops(path)
@@ -140,4 +138,4 @@ def _read(path: str, options: Mapping[str, Any]) -> Network:
     except SpecError as problem:
         refuse(str(problem), path)
     except Exception as error:  # readers let errors of several libraries through
-        refuse(f"{path} is not readable as {form.name}: {' '.join(str(error).split()) or type(error).__name__}", path)
+        refuse(f"{path} cannot be read as {form.name}: {' '.join(str(error).split()) or type(error).__name__}", path)

@@ -28,10 +28,10 @@ class EdgesNetwork(GivenNetwork):
     @model_validator(mode="after")
     def _one_weight_each(self) -> EdgesNetwork:
         if self.weights is not None and len(self.weights) != len(self.edges):
-            raise ValueError(f"the number of weights must be that of edges, {len(self.edges)}; got {len(self.weights)}")
+            raise ValueError(f"weights must contain one number per edge, {len(self.edges)}; got {len(self.weights)}")
         return self
 
     def network(self, read: Reader | None = None) -> Network:
-        """The network on as many agents as it names."""
+        """Return the network, with as many agents as it names."""
         labels = [label for pair in self.edges for label in pair]
         return Network._from(from_labels(labels, self.weights, directed=self.directed))

@@ -1,4 +1,4 @@
-"""Files of graphs, as networkx reads them, and what it would read as something else."""
+"""Read files of graphs with networkx, and refuse those that it would misread."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ _PAJEK_WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
 def read_graphml(file: Path) -> nx.Graph:
-    """The graph in a GraphML file; nodes are called by their ids."""
+    """Read the graph in a GraphML file; ids name the nodes."""
     import networkx as nx
 
     return _xml(file, nx.read_graphml)
 
 
 def read_gexf(file: Path) -> nx.Graph:
-    """The graph in a GEXF file; nodes are called by their labels, or by their ids where they have none."""
+    """Read the graph in a GEXF file; labels name the nodes, or ids if a node has no label."""
     import networkx as nx
 
     return _labelled(file, _xml(file, nx.read_gexf, _GEXF))
 
 
 def read_gml(file: Path) -> nx.Graph:
-    """The graph in a GML file; nodes are called by their labels, or by their ids where they have none."""
+    """Read the graph in a GML file; labels name the nodes, or ids if a node has no label."""
     import networkx as nx
 
     return _labelled(file, nx.parse_gml(_text(file), label=None))
 
 
 def read_pajek(file: Path) -> nx.Graph:
-    """The graph in a Pajek file; vertices are called by their labels, or 0, 1, ... in their order without any."""
+    """Read the graph in a Pajek file; labels name the vertices, which are 0, 1, ... in order if they have no labels."""
     import networkx as nx
 
     sections: list[tuple[str, list[list[str]]]] = [("", [])]
@@ -58,7 +58,7 @@ def read_pajek(file: Path) -> nx.Graph:
     heads = [head.split()[0] for head, _ in filled if head and not head.startswith("*network")]
     if sections[0][1] or heads not in (["*vertices", "*edges"], ["*vertices", "*arcs"]):
         refuse(
-            f"{file}: must hold *Vertices, then rows under one heading, *Edges or *Arcs; "
+            f"{file}: must contain *Vertices, then rows under one heading, *Edges or *Arcs; "
             f"got {', '.join(heads) or None}",
             file,
         )
@@ -70,25 +70,23 @@ def read_pajek(file: Path) -> nx.Graph:
     if all(len(row) == 1 for row in vertices):
         vertices = [[str(place + 1), str(place)] for place in range(count)]
     if not len(vertices) == len({row[0] for row in vertices}) == count:
-        refuse(f"{file}: *Vertices states {count}, and has rows for {len({row[0] for row in vertices})}", file)
+        refuse(f"{file}: *Vertices states {count} vertices but has rows for {len({row[0] for row in vertices})}", file)
     for row in rows:
         if len(row) < 2 or (len(row) > 2 and number_in(row[2]) is None):
-            refuse(
-                f"{file}: rows of edges must hold two vertices and perhaps a weight; got {' '.join(row)!r:.60}", file
-            )
+            refuse(f"{file}: edges must have two vertices and optionally a weight; got {' '.join(row)!r:.60}", file)
     # networkx reads words as a shell does, to which an apostrophe is a quotation mark.
     lines = [f"*vertices {count}", *map(shlex.join, vertices), heads[1], *map(shlex.join, rows)]
     return _whole(file, nx.parse_pajek(lines), count)
 
 
 def read_adjacency(file: Path) -> nx.Graph:
-    """The graph in an adjacency list: in each line an agent, then its neighbours."""
+    """Read the graph in an adjacency list, which has an agent and then its neighbours in each line."""
     import networkx as nx
 
     lines = _text(file).splitlines()
     for number, line in enumerate(lines, 1):
         if "," in line.partition("#")[0]:
-            refuse(f"{file}:{number}: must hold agents separated by spaces; got {line!r:.60}", file)
+            refuse(f"{file}:{number}: must contain agents separated by spaces; got {line!r:.60}", file)
     return nx.parse_adjlist(lines)
 
 
@@ -98,9 +96,9 @@ def _text(file: Path) -> str:
 
 
 def _xml(file: Path, read: Callable[[BytesIO], nx.Graph], addresses: re.Pattern[bytes] | None = None) -> nx.Graph:
-    """The graph in an XML file, in which edges without a weight have the one that the file states for them.
+    """Read the graph in an XML file; edges without a weight have the default weight of the file.
 
-    Declarations are refused: networkx would expand their entities, which can go on without end.
+    Declarations are refused because networkx would expand their entities, possibly without end.
     """
     content = file.read_bytes()
     if addresses is not None:
@@ -112,7 +110,7 @@ def _xml(file: Path, read: Callable[[BytesIO], nx.Graph], addresses: re.Pattern[
         count += name.rpartition(":")[2] == "node"
 
     def declared(*_: Any) -> None:
-        refuse(f"{file} holds a document type or entity declaration; a file without declarations is expected", file)
+        refuse(f"{file} contains a document type or entity declaration; remove the declaration", file)
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
@@ -127,18 +125,18 @@ def _xml(file: Path, read: Callable[[BytesIO], nx.Graph], addresses: re.Pattern[
 
 
 def _whole(file: Path, graph: nx.Graph, declared: int) -> nx.Graph:
-    """The graph, if it has the nodes that its file declares: networkx adds others, and takes equal ones for one."""
+    """The graph, if it has the nodes that its file declares: networkx adds missing nodes and merges equal ones."""
     if len(graph) != declared:
         refuse(
-            f"{file}: declares {declared} nodes, and networkx finds {len(graph)}: two nodes have one name, or an edge "
-            "joins a node that is not declared",
+            f"{file}: declares {declared} nodes, but networkx finds {len(graph)}; two nodes have the same name, or an "
+            "edge connects a node that is not declared",
             file,
         )
     return graph
 
 
 def _labelled(file: Path, graph: nx.Graph) -> nx.Graph:
-    """The graph with labels in the place of ids, where nodes have labels."""
+    """The graph with labels instead of ids for nodes that have labels."""
     import networkx as nx
 
     labels = {node: label for node, label in graph.nodes(data="label") if label not in (None, "")}

@@ -24,11 +24,11 @@ MAX_AGENTS = 2**32 - 1
 
 
 class Unfit(SpecError):
-    """A problem with a network, raised where the name of the network is not known."""
+    """A problem with a network, raised by code that does not know the network's name."""
 
 
 def refuse(problem: str, file: object = "") -> NoReturn:
-    """Raise a problem with a network, or with its file, which the problem names."""
+    """Raise a problem with a network or its file; the problem names the file."""
     raise Unfit(problem, file=str(file))
 
 
@@ -42,7 +42,7 @@ def named(what: str) -> Iterator[None]:
 
 
 def check_size(n: Any, least: int = 1) -> int:
-    """A number of agents of at least `least`."""
+    """Return a number of agents if it is at least `least`; refuse any other."""
     try:
         size = operator.index(n)
     except TypeError:
@@ -65,11 +65,11 @@ class Edges:
     speakers, listeners : ndarray (M,) of int
         Ends of each edge.
     weights : ndarray (M,) of float64, or None
-        Weight of each edge; None where all are 1.
+        Weight of each edge; None if all are 1.
     directed : bool
-        Whether an edge has one direction.
+        Whether edges are directed.
     labels : tuple (n,), or None
-        Label of each agent, None for one without; None where labels are the numbers of agents.
+        Label of each agent, None for an agent without one; None instead of a tuple if labels are the agents' numbers.
     """
 
     n: int
@@ -80,22 +80,22 @@ class Edges:
     labels: tuple[Any, ...] | None = None
 
     def without_loops(self, file: str) -> Edges:
-        """The edges that join different agents; tells how many are left out."""
+        """Return the edges that connect different agents, and print how many are left out."""
         kept = self.speakers != self.listeners
         if not kept.all():
-            tell(f"{file}: edges that join an agent to itself, left out: {np.count_nonzero(~kept):,}")
+            tell(f"{file}: omitted edges from an agent to itself: {np.count_nonzero(~kept):,}")
         weights = None if self.weights is None else self.weights[kept]
         return replace(self, speakers=self.speakers[kept], listeners=self.listeners[kept], weights=weights)
 
 
 def is_weight(value: Any) -> bool:
-    """Whether a value is a finite number."""
+    """Return whether a value is a finite number."""
     real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     return real and math.isfinite(value)
 
 
 def agent_number(label: Any) -> int | None:
-    """The agent that a label numbers; None for a name."""
+    """Return the agent's number that a label gives, or None if the label is a name."""
     if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
         return int(label)
     if isinstance(label, float) and label.is_integer():
@@ -106,12 +106,12 @@ def agent_number(label: Any) -> int | None:
 
 
 def names_in(labels: Sequence[Any] | None) -> list[str]:
-    """Those of a network's labels that are names: texts that spell no number."""
+    """Return the labels of a network that are names, which are texts other than numbers."""
     return [label for label in labels or () if isinstance(label, str) and agent_number(label) is None]
 
 
 def agents_called(labels: Sequence[Any], names: Sequence[str], n: int) -> np.ndarray:
-    """The agent that each label of a network names.
+    """Find the agent that each label of a network names.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def agents_called(labels: Sequence[Any], names: Sequence[str], n: int) -> np.nda
     Returns
     -------
     ndarray of int64
-        As many as labels; 0 where there is no name.
+        One agent per label; 0 if there is no name.
     """
     place = {name: agent for agent, name in enumerate(names)}
     strangers = [label for label in labels if label is not None and label not in place]
@@ -136,11 +136,11 @@ def agents_called(labels: Sequence[Any], names: Sequence[str], n: int) -> np.nda
         )
     if len(place) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        refuse(f"two agents have the name {twice!r}, so that a node of this name could be either; number the nodes")
+        refuse(f"two agents have the name {twice!r}, so a node with this name could be either; number the nodes")
     if len(names) != n:
         refuse(
-            f"nodes can be names only where each name is that of one agent; there are {len(names)} names and N = {n} "
-            f"agents: number the nodes, or make N = {len(names)}"
+            f"named nodes need one name per agent; there are {len(names)} names and N = {n} agents. "
+            f"Number the nodes, or set N to {len(names)}"
         )
     return np.array([place.get(label, 0) for label in labels], dtype=np.int64)
 
@@ -152,7 +152,7 @@ def _listed(names: Sequence[Any], most: int = 10) -> str:
 
 
 def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
-    """The agents that distinct labels stand for: numbers are agents, names are numbered in order of appearance.
+    """Return the agents of distinct labels: numbers are agents, names are numbered in order of appearance.
 
     Parameters
     ----------
@@ -175,14 +175,14 @@ def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
         refuse(f"node labels must be all numbers or all names; got the number {numbers[0]} and the name {name!r}")
     if len(set(numbers)) != len(numbers) or min(numbers, default=0) < 0:
         refuse(
-            f"node labels must be different agents 0, 1, ... or names; got {len(labels)} nodes, for instance "
+            f"node labels must be different numbers 0, 1, ... or names; got {len(labels)} nodes, for example "
             f"{list(labels[:3])}"
         )
     return numbers, check_size(max(numbers, default=-1) + 1)
 
 
 def ranks(labels: Sequence[Any]) -> list[int]:
-    """One agent for each label: in ascending order if all labels are numbers, otherwise in order of appearance."""
+    """Number the labels: in ascending order if all labels are numbers, otherwise in order of appearance."""
     given = [agent_number(label) for label in labels]
     numbers = {number for number in given if number is not None}
     # Two labels such as 1 and "1" name the same agent: then no label is taken for a number.
@@ -203,7 +203,7 @@ def _labels(labels: Sequence[Any], numbers: Sequence[int], n: int) -> tuple[Any,
 
 
 def from_labels(labels: list[Any], weights: Sequence[float] | None, *, directed: bool = False) -> Edges:
-    """Edges between labels, two in a row for each edge; names are numbered in order of appearance."""
+    """Make edges from labels, two in a row for each edge; names are numbered in order of appearance."""
     distinct = list(dict.fromkeys(labels))
     numbers, n = agent_numbers(distinct)
     number = dict(zip(distinct, numbers, strict=True))
@@ -213,17 +213,17 @@ def from_labels(labels: list[Any], weights: Sequence[float] | None, *, directed:
 
 
 def is_igraph(value: Any) -> bool:
-    """Whether a value is a graph of igraph; whoever has one has loaded igraph, so that it is not loaded here."""
+    """Return whether a value is an igraph graph, without loading igraph, which code with such a graph has loaded."""
     return isinstance(value, getattr(sys.modules.get("igraph"), "Graph", ()))
 
 
 def is_graph(value: Any) -> bool:
-    """Whether a value is a graph of networkx or igraph."""
+    """Return whether a value is a networkx or igraph graph."""
     return (hasattr(value, "adj") and hasattr(value, "is_directed")) or is_igraph(value)
 
 
 def labels_of(graph: Any) -> list[Any]:
-    """Labels of the nodes of a graph; those of igraph are the vertices' attribute ``name``, or their numbers."""
+    """Return labels of the nodes of a graph; in igraph, the vertex attribute ``name`` or the vertex numbers."""
     if not is_igraph(graph):
         return list(graph)
     if "name" not in graph.vs.attributes():
@@ -240,16 +240,16 @@ def _weight_of(graph: nx.Graph, weight: str | None) -> str:
     present = {name: None for *_, attributes in graph.edges(data=True) for name in attributes}
     if weight is not None and weight not in present:
         refuse(
-            f"no edge has the attribute {weight!r}{meant(weight, present)}; they have {', '.join(present) or 'none'}"
+            f"no edge has the attribute {weight!r}{meant(weight, present)}; attributes: {', '.join(present) or 'none'}"
         )
     near = [name for name in present if str(name).casefold() in ("weight", "value")]
     if weight is None and near and "weight" not in present:
-        refuse(f"edges have {near[0]!r} and no 'weight'; say weight: {near[0]}, or give the attribute another name")
+        refuse(f"edges have {near[0]!r} but no 'weight'; set weight: {near[0]}, or rename the attribute")
     return weight or "weight"
 
 
 def from_graph(graph: Any, numbers: Sequence[int], n: int, weight: str | None = None) -> Edges:
-    """Edges of a graph of networkx or igraph; agents without a node have no neighbour.
+    """Make edges from a networkx or igraph graph; agents without a node have no neighbour.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def from_graph(graph: Any, numbers: Sequence[int], n: int, weight: str | None = 
     n : int
         Number of agents.
     weight : str, optional
-        Attribute of edges of networkx that weighs them; by default ``weight``, of which others must not be near misses.
+        Attribute with the weights of networkx edges. The default is ``weight``; similar names are then refused.
     """
     labels = labels_of(graph)
     directed = bool(graph.is_directed())
@@ -294,11 +294,11 @@ def from_graph(graph: Any, numbers: Sequence[int], n: int, weight: str | None = 
 
 
 def from_matrix(matrix: Any) -> Edges:
-    """Edges of a square matrix, dense or sparse, that holds at [i, j] the weight of speaker j for listener i."""
+    """Make edges from a square matrix, dense or sparse; entry [i, j] is the weight of speaker j for listener i."""
     from scipy.sparse import coo_array
 
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        refuse(f"a matrix must be square; got the shape {matrix.shape}")
+        refuse(f"a matrix must be square; got shape {matrix.shape}")
     if matrix.dtype.kind not in "iufb":
         refuse(f"the weights of a matrix must be real numbers; got {matrix.dtype}")
     entries = coo_array(matrix, dtype=float, copy=True)
@@ -308,7 +308,7 @@ def from_matrix(matrix: Any) -> Edges:
     loops = np.flatnonzero(listeners == speakers)
     if len(loops):
         refuse(
-            f"an agent cannot be joined to itself: the diagonal must be 0; got {weights[loops[0]]:g} "
+            f"an agent cannot be connected to itself, so the diagonal must be 0; got {weights[loops[0]]:g} "
             f"for agent {listeners[loops[0]]}"
         )
     back = coo_array((weights, (speakers, listeners)), shape=entries.shape)
@@ -321,7 +321,7 @@ def from_matrix(matrix: Any) -> Edges:
 
 
 def from_rows(edges: Any, n: int | None, weights: Any = None, *, directed: bool = False) -> Edges:
-    """Edges written out as pairs of agents, with weights or without."""
+    """Make edges from listed pairs of agents, with or without weights."""
     try:
         pairs = np.asarray(edges)
     except ValueError:  # rows of different lengths
@@ -329,18 +329,18 @@ def from_rows(edges: Any, n: int | None, weights: Any = None, *, directed: bool 
     if pairs.size == 0 and pairs.shape in ((0,), (0, 2)):
         pairs = np.empty((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iuf":
-        refuse(f"edges must be pairs of agents, of the shape (E, 2); got {edges!r:.80}")
+        refuse(f"edges must be pairs of agents with shape (E, 2); got {edges!r:.80}")
     if pairs.dtype.kind == "f":
         # A row with a weight may hold its agents as floats; they must still be whole numbers.
         whole = np.isfinite(pairs) & (pairs == np.floor(pairs)) & (np.abs(pairs) < 2**53)
         if not whole.all():
-            refuse(f"edges must join agents, which are numbers 0, 1, ...; got {pairs[~whole][0]:g}")
+            refuse(f"edges must connect agents with the numbers 0, 1, ...; got {pairs[~whole][0]:g}")
     if pairs.dtype.kind == "u" and pairs.size and int(pairs.max()) >= 2**63:
-        refuse(f"edges must join agents, which are numbers 0, 1, ...; got {pairs.max()}")
+        refuse(f"edges must connect agents with the numbers 0, 1, ...; got {pairs.max()}")
     pairs = pairs.astype(np.int64)
     if n is None:
         if not pairs.size:
-            refuse("without an edge, the number of agents n must be given")
+            refuse("there are no edges, so n must give the number of agents")
         n = int(pairs.max()) + 1
     return Edges(n, pairs[:, 0], pairs[:, 1], _numbers(weights, len(pairs)), directed)
 
@@ -354,5 +354,5 @@ def _numbers(weights: Any, size: int) -> np.ndarray | None:
     except ValueError:  # rows of different lengths
         given = np.empty((0, 0))
     if given.shape != (size,) or (given.dtype.kind not in "iuf" and size):
-        refuse(f"weights must give one number for each of the {size} edges; got {weights!r:.80}")
+        refuse(f"weights must contain one number for each of the {size} edges; got {weights!r:.80}")
     return given.astype(float)

@@ -44,16 +44,16 @@ class NetworkKind(KindModel):
 
     @classmethod
     def read(cls, value: Any) -> Any:
-        """The network of a specification, a mapping or a name, as an object of the class that its `kind` names."""
+        """Read a specification, a mapping or a name as an object of the class that its `kind` names."""
         return super().read(_spelled(value))
 
     @classmethod
     def form_of(cls, value: Any) -> type[BaseModel]:
-        """The class of a mapping's kind; this class if the kind is not known."""
+        """Return the class of a mapping's kind, or this class if the kind is unknown."""
         return super().form_of(_spelled(value))
 
     def problem(self, size: int) -> str:
-        """Why a network of this kind cannot connect `size` agents, at least 2; empty if it can.
+        """Return why a network of this kind cannot connect `size` >= 2 agents; empty if it can.
 
         :meth:`check` checks the contents of files and listed edges.
         """
@@ -65,14 +65,14 @@ class NetworkKind(KindModel):
             refuse(problem)
 
     def pairs(self, size: int, rng: np.random.Generator) -> Any:
-        """Who is connected to whom.
+        """Return who is connected to whom.
 
         Parameters
         ----------
         size : int
             Number of agents N, for which :meth:`problem` finds nothing.
         rng : numpy.random.Generator
-            Draws what is random.
+            Source of all random draws.
 
         Returns
         -------
@@ -88,7 +88,7 @@ class NetworkKind(KindModel):
         read: Reader | None = None,
         names: Sequence[str] | None = None,
     ) -> Network:
-        """The network.
+        """Build the network.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class NetworkKind(KindModel):
         rng : numpy.random.Generator
             Source of all random draws; equal generators give equal networks.
         read : callable, optional
-            Returns the network in the file of a name, read with options; by default the name is a path.
+            Takes the name of a file and options, and returns its network. By default, the name is a path.
         names : sequence of str, optional
             Names of the agents, to which named nodes are matched as in :meth:`Network.of`. Without them, names are
             numbered in order of appearance.
@@ -105,7 +105,7 @@ class NetworkKind(KindModel):
         Returns
         -------
         Network
-            On N agents, with an edge.
+            A network of N agents with at least one edge.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class NetworkKind(KindModel):
             If :meth:`check` raises it, if the network has no edges or another size, or if your own kind fails.
         """
         if size is None:
-            refuse(f"{self.kind!r} needs the number of agents n")
+            refuse(f"{self.kind!r} needs n, the number of agents")
         self.check(check_size(size, least=2), read, names)
         part = find(self.part_kind, self.kind)
         with blamed(part):
@@ -125,9 +125,9 @@ class NetworkKind(KindModel):
         return check_edge(network)
 
     def identity(self, size: int, read: Reader | None = None, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Part of a run's identity, as JSON values: fields that differ from their defaults.
+        """Return the network's part of a run's identity, as JSON values: fields that differ from their defaults.
 
-        Networks from a file or listed edges are identified by their edges.
+        Edges identify networks from a file and listed edges.
         """
         return self.stated()
 
@@ -150,10 +150,10 @@ class NetworkKind(KindModel):
 
 
 class GivenNetwork(NetworkKind):
-    """Base of networks from a file or edges written out, which have a number of agents of their own."""
+    """Base of networks from a file or from listed edges, which determine the number of agents themselves."""
 
     def network(self, read: Reader | None = None) -> Network:
-        """The network on as many agents as it names."""
+        """Return the network, with as many agents as it names."""
         raise NotImplementedError
 
     def build(
@@ -163,7 +163,7 @@ class GivenNetwork(NetworkKind):
         read: Reader | None = None,
         names: Sequence[str] | None = None,
     ) -> Network:
-        """The network; agents that it does not name have no neighbour."""
+        """Build the network. Agents that it does not name have no neighbour."""
         found = self.network(read) if names is None else self.network(read)._among(names, size)
         return check_edge(found if size is None else found._on(check_size(size, least=2)))
 
@@ -172,7 +172,7 @@ class GivenNetwork(NetworkKind):
         self.build(size, np.random.default_rng(0), read, names)
 
     def identity(self, size: int, read: Reader | None = None, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """The digest of the edges, and of their weights where some are not 1."""
+        """Return the digest of the edges, including their weights unless all are 1."""
         found = self.network(read) if names is None else self.network(read)._among(names, size)
         pairs, weights = found.edges
         stated = [] if weights is None else [weights.tolist()]

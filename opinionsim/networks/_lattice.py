@@ -25,14 +25,14 @@ class LatticeNetwork(NetworkKind):
     """4 for neighbours to the left, right, above and below (von Neumann), or 8 to include the diagonals (Moore)."""
 
     def problem(self, size: int) -> str:
-        """The problem if the sides do not have the product `size`."""
+        """Return the problem if the product of the sides is not `size`."""
         if self.sides is None or math.prod(self.sides) == size:
             return ""
         rows, columns = self.sides
-        return f"sides must have the product N = {size}; got {rows} times {columns}"
+        return f"the product of the sides must be N = {size}; got {rows} times {columns}"
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """Each agent with those to the right of it and below."""
+        """Pair each agent with those to its right and below it."""
         rows, columns = self.sides or _squarest(size)
         row, column = (axis.ravel() for axis in np.indices((rows, columns)))
         starts, ends = [], []

@@ -15,7 +15,7 @@ class Neighbours:
     Parameters
     ----------
     network : Network, networkx graph or int
-        As :meth:`Network.of` takes it; a number means the complete graph. Weights have no effect.
+        As in :meth:`Network.of`; a number means the complete graph. Weights have no effect.
 
     Raises
     ------
@@ -37,13 +37,13 @@ class Neighbours:
         self.network = Network.of(network)
         self.n = self.network.n
         if self.n < 2:
-            raise SpecError(f"speaking and listening need N >= 2 agents; got population.size = {self.n}")
+            raise SpecError(f"population.size is {self.n}; it must be at least 2, a speaker and a listener")
         with named("network"):
             check_edge(self.network)
             if names := names_in(self.network.labels):
                 refuse(
-                    f"its nodes are names, such as {names[0]!r}, and nothing says which agents have them; give "
-                    "Network.of(network, names=[...]) with the name of each agent"
+                    f"nodes have names, such as {names[0]!r}, but the agents' names are unknown; use "
+                    "Network.of(network, names=[...]) to name each agent"
                 )
         if self.network.complete:
             self.can_speak = self.can_hear = np.arange(self.n)
@@ -54,7 +54,7 @@ class Neighbours:
         self.can_hear = np.flatnonzero(np.diff(self._heard_starts))
 
     def join(self, pairs: np.ndarray) -> np.ndarray:
-        """Whether each of the ordered pairs (speaker, listener), shape (m, 2), may meet; shape (m,)."""
+        """Return whether each of the ordered pairs (speaker, listener), shape (m, 2), may meet; shape (m,)."""
         inside = ((pairs >= 0) & (pairs < self.n)).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
         if self.network.complete:
             return np.asarray(inside)
@@ -64,7 +64,7 @@ class Neighbours:
         return np.asarray(inside & (codes[places] == asked))
 
     def draw_pairs(self, steps: int, rng: np.random.Generator) -> np.ndarray:
-        """Ordered pairs (speaker, listener), uniform among those that may meet; shape (steps, 2)."""
+        """Draw ordered pairs (speaker, listener) uniformly from those that may meet; shape (steps, 2)."""
         if self.network.complete:
             speakers = rng.integers(self.n, size=steps)
             listeners = rng.integers(self.n - 1, size=steps)
@@ -74,13 +74,13 @@ class Neighbours:
         return np.stack([speakers, self._listeners[drawn].astype(np.int64)], axis=1)
 
     def audience(self, speaker: int) -> np.ndarray:
-        """Agents that hear `speaker`, ascending."""
+        """Return the agents that hear `speaker`, ascending."""
         if self.network.complete:
             return np.delete(self.can_hear, speaker)
         return self._listeners[self._starts[speaker] : self._starts[speaker + 1]]
 
     def sources(self, listener: int) -> np.ndarray:
-        """Agents that `listener` hears, ascending."""
+        """Return the agents that `listener` hears, ascending."""
         if self.network.complete:
             return np.delete(self.can_speak, listener)
         return self._heard[self._heard_starts[listener] : self._heard_starts[listener + 1]]

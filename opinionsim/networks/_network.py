@@ -1,4 +1,4 @@
-"""A contact network as flat arrays, made from pairs of agents that are checked."""
+"""A contact network as flat arrays, made from checked pairs of agents."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ AnyNetwork: TypeAlias = "Network | nx.Graph | igraph.Graph | int"
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Who can speak to whom: an edge u -> v lets u speak to v, so that v hears u.
+    """Who can speak to whom: with an edge u -> v, u can speak to v, and v hears u.
 
-    Made by :meth:`of`, :meth:`from_edges` or :func:`build_network`. The arrays are shared, not copied: do not write
-    to them.
+    Make a network with :meth:`of`, :meth:`from_edges` or :func:`build_network`. The arrays are shared, not copied, so
+    do not write to them.
 
     Attributes
     ----------
     n : int
         Number of agents, numbered 0..n-1.
     speakers, listeners : ndarray (E,) of uint32
-        Ordered pairs, ascending by (listener, speaker), without loops and repetition. An undirected edge gives a pair
-        in each direction.
+        Ordered pairs, ascending by (listener, speaker), without loops or repetition. An undirected edge is a pair in
+        each direction.
     weights : ndarray (E,) of float64, or None
-        Weight of each pair, finite, of any sign; None where all are 1.
+        Weight of each pair, finite, of any sign; None if all are 1.
     directed : bool
-        Whether edges have one direction. Otherwise pairs and weights are symmetric.
+        Whether edges are directed. Otherwise, pairs and weights are symmetric.
     complete : bool
-        Whether everybody hears everybody else. No pair is stored then: all arrays are empty.
+        Whether everybody hears everybody else. No pairs are stored in this case: all arrays are empty.
     labels : tuple (n,), or None
-        Name of each agent in the source of the network, None for an agent without a name; None if the source names
-        agents by their numbers, or its names were matched to those of the agents.
+        Name of each agent in the source of the network, None for an agent without a name; None instead of a tuple if
+        the source numbers its agents, or if its names were matched to those of the agents.
     """
 
     n: int
@@ -68,63 +68,64 @@ class Network:
 
     @classmethod
     def of(cls, network: Any, n: int | None = None, names: Sequence[str] | None = None) -> Network:
-        """The Network of a graph, a matrix, rows of edges or a number of agents.
+        """Convert a graph, a matrix, rows of edges or a number of agents to a Network.
 
         Parameters
         ----------
         network : Network, int, networkx or igraph graph, array_like or scipy.sparse matrix
-            A number stands for the complete graph on that many agents. Nodes of a graph are numbered 0..n-1: in
-            ascending order if their labels are whole numbers, otherwise in the order of its nodes, and :attr:`labels`
-            keeps the labels, in igraph the vertex attribute ``name``. A missing edge attribute ``weight`` counts as 1,
-            and parallel edges become one with the sum of their weights. A square matrix, dense or sparse, holds at
-            [i, j] the weight of speaker j for listener i, and 0 where i does not hear j; it is undirected if it is
-            symmetric. Rows of two or three numbers, (E, 2) or (E, 3), are undirected edges, the third number being the
-            weight; agents are then 0 to the largest number named, or to n-1.
+            A number means the complete graph of that many agents. Nodes of a graph are numbered 0..n-1: in ascending
+            order if their labels are whole numbers, otherwise in the order of its nodes. :attr:`labels` keeps the
+            labels, which in igraph are the vertex attribute ``name``. A missing edge attribute ``weight`` counts as 1,
+            and parallel edges become one with the sum of their weights. In a square matrix, dense or sparse, entry
+            [i, j] is the weight of speaker j for listener i, or 0 if i does not hear j; the network is undirected if
+            the matrix is symmetric. Rows of two or three numbers, (E, 2) or (E, 3), are undirected edges, and the third
+            number is the weight; agents are 0 to the largest number in them, or to n-1.
         n : int, optional
             Required number of agents.
         names : sequence of str, optional
-            Name of each agent, such as that of its persona. A node with a name is the agent of that name, whatever the
-            order of the nodes; agents without a node have no neighbour. Nodes that are numbers stay as they are.
+            Name of each agent, for example of its persona. A named node is the agent with that name, in any order of
+            the nodes; agents without a node have no neighbour. Numbered nodes stay as they are.
 
         Returns
         -------
         Network
-            Agents without a neighbour, and negative weights, are kept.
+            It keeps agents without a neighbour and negative weights.
 
         Raises
         ------
         SpecError
-            If `network` is none of these, is not on n agents, names an agent that does not exist, joins an agent to
-            itself, or has a weight that is no finite number; or if two agents of a network of names share theirs.
+            If `network` has another type, does not have n agents, names an agent that does not exist, connects an agent
+            to itself, or has a weight that is not a finite number; or if it has named nodes and two agents have the
+            same name.
 
         Notes
         -----
-        An array of shape (2, 2) or (3, 3) is a matrix; a list or tuple of that shape holds edges. :meth:`from_edges`
-        is unambiguous.
+        An array of shape (2, 2) or (3, 3) is read as a matrix, but a list or tuple of that shape as edges.
+        :meth:`from_edges` is unambiguous.
         """
         with named("network"):
             return cls._of(network, None if n is None else check_size(n), names)
 
     @classmethod
     def from_edges(cls, edges: Any, n: int | None = None, weights: Any = None, *, directed: bool = False) -> Network:
-        """The network of edges written out.
+        """Make a network from listed edges.
 
         Parameters
         ----------
         edges : array_like (E, 2) of int
-            Pairs of agents; directed ones are (speaker, listener). A pair given twice counts once.
+            Pairs of agents, (speaker, listener) if directed. A repeated pair counts once.
         n : int, optional
-            Number of agents; by default the largest number named plus 1.
+            Number of agents; by default the largest number in `edges` plus 1.
         weights : array_like (E,), optional
             Weight of each edge, finite; 1 by default.
         directed : bool
-            Whether an edge has one direction.
+            Whether edges are directed.
 
         Raises
         ------
         SpecError
-            If edges or weights are not of that form, an agent is not in 0..n-1 or joined to itself, or an edge is
-            given twice with different weights.
+            If edges or weights have another form, an agent is not in 0..n-1 or is connected to itself, or an edge
+            occurs twice with different weights.
         """
         with named("network"):
             return cls._from(from_rows(edges, None if n is None else check_size(n), weights, directed=directed))
@@ -143,7 +144,7 @@ class Network:
         if names is not None:
             found = found._among(names, n)
         if n is not None and found.n != n:
-            refuse(f"there are {found.n} agents in it, and {n} are needed")
+            refuse(f"it has {found.n} agents, but {n} are needed")
         return found
 
     @classmethod
@@ -181,7 +182,7 @@ class Network:
             return self
         others = [label for label in self.labels if label is not None and label not in found]
         if others:
-            refuse(f"nodes must be all numbers or all names of agents; got {others[0]!r} and {found[0]!r}")
+            refuse(f"nodes must be either all numbers or all names of agents; got {others[0]!r} and {found[0]!r}")
         n = len(names) if n is None else n
         agents = agents_called(self.labels, list(names), n)
         pairs, weights = self.edges
@@ -194,7 +195,7 @@ class Network:
         if n < self.n and self.labels is None and not self.complete:
             refuse(f"agents must be 0..{n - 1} (N = {n}); got agent {self.n - 1}")
         if n < self.n or self.complete:
-            refuse(f"there are {self.n} agents in it, and N = {n}")
+            refuse(f"it has {self.n} agents, but N = {n}")
         return replace(self, n=n, labels=self.labels and (*self.labels, *[None] * (n - self.n)))
 
     @cached_property
@@ -278,7 +279,7 @@ def _read(network: Any, n: int | None) -> Edges:
     if is_graph(network):
         labels = labels_of(network)
         if n is not None and len(labels) != n:
-            refuse(f"there are {len(labels)} agents in it, and {n} are needed")
+            refuse(f"it has {len(labels)} agents, but {n} are needed")
         return from_graph(network, ranks(labels), len(labels))
     if hasattr(network, "tocoo"):
         return from_matrix(network)
@@ -294,7 +295,7 @@ def _read(network: Any, n: int | None) -> Edges:
         if rows:
             return from_rows(array[:, :2], n, array[:, 2] if array.shape[1] == 3 else None)
     return refuse(
-        "must be a Network, a number of agents, a graph of networkx or igraph, a square matrix or rows of two or three "
+        "must be a Network, a number of agents, a networkx or igraph graph, a square matrix or rows of two or three "
         f"numbers; got {type(network).__name__}" + (f" of shape {array.shape}" if array.shape else "")
     )
 
@@ -302,20 +303,20 @@ def _read(network: Any, n: int | None) -> Edges:
 def check_edge(network: Network) -> Network:
     """Return a network that has an edge; refuse any other."""
     if not len(network.speakers) and not (network.complete and network.n > 1):
-        refuse(f"the network on {network.n} agents has no edge, so nobody can speak to anybody")
+        refuse(f"the network of {network.n} agents has no edges, so no agent can speak to another")
     return network
 
 
 def _check_pairs(edges: Edges) -> None:
-    """Refuse loops, agents that do not exist, and weights that are no finite numbers."""
+    """Refuse loops, agents that do not exist, and weights that are not finite numbers."""
     speakers, listeners, weights = edges.speakers, edges.listeners, edges.weights
     for agents in (speakers, listeners):
         if len(agents) and not (int(agents.min()) >= 0 and int(agents.max()) < edges.n):
             stranger = agents[(agents < 0) | (agents >= edges.n)][0]
-            refuse(f"edges must join agents 0..{edges.n - 1} (N = {edges.n}); got agent {stranger}")
+            refuse(f"edges must connect agents 0..{edges.n - 1} (N = {edges.n}); got agent {stranger}")
     loops = np.flatnonzero(speakers == listeners)
     if len(loops):
-        refuse(f"an agent cannot be joined to itself; got agent {speakers[loops[0]]}")
+        refuse(f"an agent cannot be connected to itself; got agent {speakers[loops[0]]}")
     if weights is not None and not np.isfinite(weights).all():
         bad = int(np.argmin(np.isfinite(weights)))
         refuse(
@@ -342,6 +343,6 @@ def _check_repeated(codes: np.ndarray, weights: np.ndarray, again: np.ndarray) -
     if len(differ):
         listener, speaker = divmod(int(codes[differ[0]]), 2**32)
         refuse(
-            f"the edge between agents {speaker} and {listener} is given twice, with the weights "
+            f"the edge between agents {speaker} and {listener} occurs twice, with the weights "
             f"{weights[differ[0]]:g} and {weights[differ[0] + 1]:g}"
         )

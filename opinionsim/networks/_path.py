@@ -14,6 +14,6 @@ class PathNetwork(NetworkKind):
     """An open line in which each agent is connected with the next."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """All but the last agent, each with the next."""
+        """Pair each agent except the last with the next."""
         agents = np.arange(size, dtype=np.int64)
         return agents[:-1], agents[1:]

@@ -18,11 +18,11 @@ class RandomRegularNetwork(NetworkKind):
     """Number of neighbours of each agent, below N. N times d must be even."""
 
     def problem(self, size: int) -> str:
-        """The problem if d is not below `size`, or the sum of degrees is odd."""
+        """Return the problem if d is not below `size`, or if the sum of degrees is odd."""
         if self.d >= size:
             return f"d must be below N = {size}; got {self.d}"
         return f"N times d must be even; got N = {size} times {self.d}" if self.d * size % 2 else ""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """Agents paired by chance."""
+        """Return randomly paired agents."""
         return pairs_of_degrees(np.full(size, self.d, dtype=np.int64), rng)

@@ -23,11 +23,11 @@ class RingNetwork(NetworkKind):
     """Number of nearest neighbours of each agent. It must be even and at most N; with N, all agents are connected."""
 
     def problem(self, size: int) -> str:
-        """The problem if k is above `size`."""
+        """Return the problem if k is above `size`."""
         return f"k must be at most N = {size}; got {self.k}" if self.k > size else ""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """Each agent with those ahead of it, lap by lap, nearest neighbours first."""
+        """Pair each agent with those ahead of it, lap by lap, nearest neighbours first."""
         agents = np.arange(size, dtype=np.int64)
         starts, ends = [], []
         for distance in range(1, self.k // 2 + 1):

@@ -14,6 +14,6 @@ class StarNetwork(NetworkKind):
     """Agent 0 is connected with every other agent."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """Agent 0 with each other agent."""
+        """Pair agent 0 with each other agent."""
         others = np.arange(1, size, dtype=np.int64)
         return np.zeros_like(others), others

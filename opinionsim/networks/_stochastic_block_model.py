@@ -1,4 +1,4 @@
-"""The network of blocks."""
+"""The stochastic block model."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class StochasticBlockModelNetwork(NetworkKind):
     @model_validator(mode="after")
     def _one_form(self) -> StochasticBlockModelNetwork:
         if (self.sizes is None) == (self.shares is None):
-            raise ValueError("needs exactly one of sizes (agents of each block) and shares (of any sum)")
+            raise ValueError("set either sizes (agents in each block) or shares (with any sum)")
         given = self.p_within is not None, self.p_between is not None
         if given != ((self.p is None),) * 2:
-            raise ValueError("needs either p (a matrix) or both p_within and p_between (probabilities)")
+            raise ValueError("set either p (a matrix) or both p_within and p_between (probabilities)")
         count = len(self.sizes or self.shares or ())
         if self.p is not None:
             columns = {len(row) for row in self.p}
@@ -49,13 +49,13 @@ class StochasticBlockModelNetwork(NetworkKind):
         return self
 
     def problem(self, size: int) -> str:
-        """The problem if the sizes of blocks do not sum to `size`."""
+        """Return the problem if the sizes of blocks do not sum to `size`."""
         if self.sizes is None or sum(self.sizes) == size:
             return ""
         return f"sizes must sum to N = {size}; the sum is {sum(self.sizes)}"
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """The pairs drawn, for each two blocks in turn."""
+        """Draw pairs for each two blocks in turn."""
         blocks = self.blocks(size)
         starts = np.concatenate([[0], np.cumsum(blocks)])
         found = []
@@ -70,7 +70,7 @@ class StochasticBlockModelNetwork(NetworkKind):
         return np.concatenate([u for u, _ in found]), np.concatenate([v for _, v in found])
 
     def blocks(self, size: int) -> np.ndarray:
-        """Number of agents in each block, of `size` in all."""
+        """Return the number of agents in each block; they sum to `size`."""
         if self.sizes is not None:
             return np.asarray(self.sizes)
         parts = np.asarray(self.shares)

@@ -16,8 +16,8 @@ from opinionsim.registry import part
 class WattsStrogatzNetwork(RingNetwork):
     """A small world: a ring whose edges are rewired with probability p.
 
-    The first end of an edge stays, the other becomes uniform among all agents the first is not joined to. An agent
-    joined to everybody keeps its edge (Watts and Strogatz 1998, doi:10.1038/30918).
+    The first end of an edge stays; the other moves to a uniformly drawn agent that the first is not connected to. An
+    agent that is connected to everybody keeps its edge (Watts and Strogatz 1998, doi:10.1038/30918).
     """
 
     k: Even
@@ -26,7 +26,7 @@ class WattsStrogatzNetwork(RingNetwork):
     """Probability that an edge is rewired."""
 
     def pairs(self, size: int, rng: np.random.Generator) -> Pairs:
-        """The edges of the ring, lap by lap, with some second ends drawn anew."""
+        """Return the edges of the ring, lap by lap, with some second ends redrawn."""
         u, v = super().pairs(size, rng)
         half = self.k // 2
         if self.p > 0 and self.k < size - 1:

@@ -1,7 +1,7 @@
-"""Survey personas: respondents of a survey, drawn by weight, as persons that agents play.
+"""Survey personas: respondents of a survey, drawn by weight, whom agents play.
 
-A mapping says which columns of a data file make a persona, and how; the file itself stays where the user has it. Also
-here: personas drawn from given margins, and design-based estimates of what weighted respondents say.
+A mapping defines which columns of a data file make a persona, and how; the data file stays where you keep it. The
+package also draws personas from given margins and computes design-based estimates for weighted respondents.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Held-out items of a survey: questions that agents are asked, and what respondents answered."""
+"""Held-out items of a survey: questions to ask agents, and the answers of respondents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from opinionsim.errors import SurveyError
 from opinionsim.surveys._respondents import Survey
 from opinionsim.surveys._survey_mapping import SurveyColumn, spelled
 
-#: Name of the mean over items, in the place of an item.
+#: Name of the mean over items, used instead of the name of an item.
 ALL_ITEMS = "all"
-#: Most values of a numeric variable that are subgroups each; of more, the quarters of the respondents are.
+#: Maximum number of values of a numeric variable that form subgroups; with more, quarters of the respondents do.
 _MOST_VALUES = 12
 
 _WHOLE = re.compile(r"[+-]?\d+")
@@ -31,18 +31,17 @@ class SurveyItem:
     name : str
         Its name in the mapping.
     question : str
-        Wording.
+        Wording of the question.
     asked : date or None
-        Day on which it was asked for the first time, if the mapping says so.
+        Day on which it was first asked, if the mapping gives it.
     points : tuple of int, length k
-        Number of each option, as agents see it: the option itself where all are whole numbers in order,
-        else 1 to k.
+        Number of each option, as agents see it: the option itself if all are whole numbers in order, otherwise 1 to k.
     labels : tuple of str, length k
         Words of each option, as agents see them.
     answers : ndarray of float, shape (n,)
-        Position of each respondent's answer among the options, from 0; NaN where there is none.
+        Position of each respondent's answer among the options, from 0; NaN if there is none.
     again : ndarray of float, shape (n,), or None
-        The same for the second time that respondents were asked, if they were.
+        The same for the second answers, if respondents were asked again.
     """
 
     name: str
@@ -55,24 +54,24 @@ class SurveyItem:
 
     @classmethod
     def of(cls, survey: Survey, column: SurveyColumn) -> SurveyItem:
-        """The item of a column.
+        """Make an item from a column.
 
         Raises
         ------
         SurveyError
-            If the column has no question or options, a sentence of the persona is made of it, a value is neither an
-            option nor skipped, two options have the same words, or nobody answered.
+            If the column has no question or options, the persona has a sentence about it, a value is neither an option
+            nor skipped, two options have the same words, or nobody answered.
         """
         name = column.variable
         if name == ALL_ITEMS:
-            raise SurveyError(f"an item cannot have the name {name!r} of the mean over items; give it another name")
+            raise SurveyError(f"an item cannot be named {name!r}, the name of the mean over items; rename it")
         if not column.question or not column.options:
             lacks = "question" if not column.question else "options"
             raise SurveyError(f"{name!r} cannot be asked, because the mapping gives it no {lacks}")
         told = [each.variable for each in survey.mapping.columns if each.column == column.column and each.clause]
         if told:
             raise SurveyError(
-                f"{name!r} cannot be asked; the persona states it in the clause of {told[0]!r}; leave the clause out"
+                f"{name!r} cannot be asked, because the persona states it in the clause of {told[0]!r}; remove it"
             )
         labels = tuple(column.recode.get(answer, answer) for answer in column.answers)
         answers = _positions(survey, column, name)
@@ -121,19 +120,19 @@ def items_of(survey: Survey, names: Sequence[str] | None = None) -> tuple[Survey
     survey : Survey
         The survey; columns of its mapping with a question and options are items.
     names : sequence of str, optional
-        Those to take; default all.
+        Items to return; default all.
 
     Raises
     ------
     SurveyError
-        If a name is none of an item or is given twice, there is no item, two items would look alike to agents, or one
-        cannot be asked (:meth:`SurveyItem.of`).
+        If a name is unknown or given twice, there is no item, two items would look alike to agents, or one cannot be
+        asked (:meth:`SurveyItem.of`).
     """
     columns = {column.variable: column for column in survey.mapping.columns}
     valid = [name for name, column in columns.items() if column.question and column.options]
     if not valid and not names:
         raise SurveyError(
-            f"survey {survey.mapping.name!r} has no items; give a column of its mapping a question and options"
+            f"survey {survey.mapping.name!r} has no items; give a column in its mapping a question and options"
         )
     chosen = valid if names is None else list(names)
     if not chosen:
@@ -161,9 +160,9 @@ class Subgroups:
     Attributes
     ----------
     names : tuple of (str, str), length S
-        Variable and value of each subgroup; values of a variable follow one another.
+        Variable and value of each subgroup; the values of a variable are adjacent.
     members : ndarray of bool, shape (n, S)
-        Who is in it. Respondents without a value are in no subgroup of the variable.
+        Who is in which subgroup. Respondents without a value are in no subgroup of the variable.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -181,8 +180,8 @@ def subgroups_of(survey: Survey) -> Subgroups:
     Returns
     -------
     Subgroups
-        One for each value; of a numeric variable with more than 12 values, one for each weighted quarter of the
-        respondents.
+        One for each value. A numeric variable with more than 12 values has one for each weighted quarter of the
+        respondents instead.
     """
     again = {column.retest for column in survey.mapping.columns}
     names: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""Personas drawn from given margins, whose joint distribution is fitted to them."""
+"""Personas drawn from a joint distribution that is fitted to given margins."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ Margins = Mapping[str, Mapping[str, float]]
 
 
 def fit_margins(margins: Margins, seed: Sequence[Mapping[str, Any]] | None = None) -> np.ndarray:
-    """The joint distribution with given margins that is nearest to a seed table.
+    """Find the joint distribution with given margins that is nearest to a seed table.
 
-    Iterative proportional fitting: the table is scaled to each margin in turn until all hold (Deming and Stephan 1940).
-    The result has the odds ratios of the seed.
+    The function uses iterative proportional fitting: it scales the table to each margin in turn until all margins match
+    (Deming and Stephan 1940). The result has the odds ratios of the seed.
 
     Parameters
     ----------
     margins : mapping of str to mapping of str to float
-        For each attribute its values with their shares, or numbers of persons; all sums must be equal to 1e-6.
+        The values of each attribute with their shares or numbers of people; all sums must agree within 1e-6.
     seed : sequence of mapping, optional
-        Rows of a table of the joint distribution: each names a value of every attribute, and its ``share`` (a number
-        of persons will do); rows that are left out have none. By default attributes are independent.
+        Rows of a table of the joint distribution. Each gives a value of every attribute and a ``share`` (or a number of
+        people); combinations without a row have the share 0. By default, attributes are independent.
 
     Returns
     -------
     ndarray of float
-        Probabilities, summing to 1, with an axis for each attribute in the order of the margins. It reproduces each
-        margin to 1e-9.
+        Probabilities that sum to 1, with one axis per attribute in the order of the margins. They reproduce each margin
+        to 1e-9.
 
     Raises
     ------
     SurveyError
-        If there is no margin; a share is negative or no finite number, or all are 0; sums differ; the seed names
-        unknown attributes or values, or a cell twice; the table has more than 100,000 cells; or no table with the
-        zeros of the seed has these margins.
+        If there is no margin; a share is negative or not finite, or all shares are 0; sums differ; the seed gives
+        unknown attributes or values, or a cell twice; the table has more than 100,000 cells; or no table with the zeros
+        of the seed has these margins.
     """
     names = list(margins)
     targets = _targets(margins)
     shape = tuple(map(len, targets))
     if np.prod(shape, dtype=float) > _MAX_CELLS:
-        raise SurveyError(f"margins give {np.prod(shape, dtype=float):.3g} cells; at most {_MAX_CELLS} are possible")
+        raise SurveyError(f"margins give {np.prod(shape, dtype=float):.3g} cells; the maximum is {_MAX_CELLS}")
     joint = np.ones(shape) if seed is None else _table(margins, seed)
     for _ in range(_MAX_ROUNDS):
         for axis, target in enumerate(targets):
@@ -83,9 +83,9 @@ def _targets(margins: Margins) -> list[np.ndarray]:
     sums = {}
     for name, shares in margins.items():
         if not name.strip() or not is_one_line(name):
-            raise SurveyError(f"margins: the name of an attribute must be one line, not blank; got {name!r}")
+            raise SurveyError(f"margins: the name of an attribute must be one line and not blank; got {name!r}")
         if not isinstance(shares, Mapping) or not shares:
-            raise SurveyError(f"margins.{name}: must give a share to each of at least one value; got {shares!r}")
+            raise SurveyError(f"margins.{name}: must give at least one value with its share; got {shares!r}")
         for value, share in shares.items():
             if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < np.inf:
                 raise SurveyError(f"margins.{name}.{value}: a share must be a number of at least 0; got {share!r}")
@@ -108,7 +108,7 @@ def _table(margins: Margins, seed: Sequence[Mapping[str, Any]]) -> np.ndarray:
     filled: set[tuple[int, ...]] = set()
     for number, row in enumerate(seed):
         if set(row) != {*margins, "share"}:
-            raise SurveyError(f"seed[{number}]: must name {', '.join(margins)} and share; got {', '.join(row)}")
+            raise SurveyError(f"seed[{number}]: must give {', '.join(margins)} and share; got {', '.join(row)}")
         cell = []
         for name, known in zip(margins, places, strict=True):
             if str(row[name]) not in known:
@@ -130,7 +130,7 @@ def from_margins(
     rng: np.random.Generator,
     seed: Sequence[Mapping[str, Any]] | None = None,
 ) -> PersonaSet:
-    """Personas with attributes drawn from given margins.
+    """Draw personas with attributes from given margins.
 
     Parameters
     ----------
@@ -139,28 +139,28 @@ def from_margins(
     size : int
         Number of personas, >= 1.
     rng : numpy.random.Generator
-        Random stream.
+        Random generator.
 
     Returns
     -------
     PersonaSet
-        Independent draws from the joint distribution, named ``Person 1`` and so on. Their attributes are those of the
-        margins, in order.
+        Independent draws from the joint distribution, named ``Person 1`` and so on, with the attributes of the margins
+        in order.
 
     Raises
     ------
     SurveyError
-        If the size is below 1, and as for :func:`fit_margins`.
+        If the size is below 1, or as for :func:`fit_margins`.
     """
     if size < 1:
-        raise SurveyError(f"at least 1 persona must be drawn; got {size}")
+        raise SurveyError(f"size must be at least 1; got {size}")
     joint = fit_margins(margins, seed)
     cells = np.unravel_index(rng.choice(joint.size, size, p=joint.ravel()), joint.shape)
     return _personas(margins, np.transpose(cells))
 
 
 def with_each_value(margins: Margins, seed: Sequence[Mapping[str, Any]] | None = None) -> PersonaSet:
-    """Personas among whom each value with a share above 0 is found; parameters and errors are as for the others."""
+    """Personas that cover each value with a share above 0; parameters and errors as for :func:`fit_margins`."""
     fit_margins(margins, seed)
     positive = [np.flatnonzero(target) for target in _targets(margins)]
     longest = max(map(len, positive))

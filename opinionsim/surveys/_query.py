@@ -1,4 +1,4 @@
-"""Queries on respondents: a small language of comparisons, which is parsed and never executed."""
+"""Queries on respondents: a small language of comparisons that is parsed and never executed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opinionsim.errors import SurveyError
 
 #: Values of a variable, one for each respondent: floats with NaN, or objects, texts and None.
 Column: TypeAlias = np.ndarray
-#: Which respondents fulfil a condition.
+#: Which respondents meet a condition.
 Mask: TypeAlias = np.ndarray
 #: ``condition(columns, known) -> Mask``, as :meth:`Query.mask` takes them.
 Condition: TypeAlias = Callable[[Mapping[str, Column], Mapping[str, Collection[str]]], Mask]
@@ -22,7 +22,7 @@ Condition: TypeAlias = Callable[[Mapping[str, Column], Mapping[str, Collection[s
 _FORMS = "valid are ==, !=, <, <=, >, >=, in and not in between a variable and values, joined by and, or, not"
 _LONGEST = 10_000
 _DEEPEST = 50
-#: Values that an error lists at most.
+#: Maximum number of values that an error lists.
 _MOST_SHOWN = 60
 #: Texts in quotes, names in backticks, and the signs that stand for and, or.
 _TOKENS = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|`([^`]*)`|(&|\|)""")
@@ -42,10 +42,11 @@ _JOINED: Mapping[type[ast.boolop], Callable[..., Mask]] = {ast.And: np.all, ast.
 class Query:
     """A condition on the original values of a respondent.
 
-    ``age < 40 and (state == 'Ohio' or party in ['left', 'none'])``: comparisons, also chained, ``in`` and ``not in``
-    with lists, ``and``, ``or``, ``not`` or ``&``, ``|``, ``~`` (which bind as the words do), parentheses, and names in
-    backticks where they are no plain words. There are no calls, attributes or arithmetic. A missing value equals
-    nothing and is neither less nor greater: ``!=`` and ``not in`` hold for it.
+    An example is ``age < 40 and (state == 'Ohio' or party in ['left', 'none'])``. A query can use comparisons,
+    including chained ones, ``in`` and ``not in`` with lists, parentheses, and ``and``, ``or`` and ``not``, also written
+    ``&``, ``|`` and ``~`` with the same precedence. Put names that are not plain words in backticks. Calls,
+    attributes and arithmetic are not allowed. A missing value equals nothing and is neither less nor greater, so ``!=``
+    and ``not in`` are true for it.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class Query:
     Raises
     ------
     SurveyError
-        If the text is no such query.
+        If the text is not a valid query.
     """
 
     def __init__(self, text: str) -> None:
@@ -92,7 +93,7 @@ class Query:
         return SurveyError(f"query {shown!r} {problem}; {_FORMS}")
 
     def _read(self, node: ast.expr, depth: int) -> Condition:
-        """The condition that a node is; refuses whatever is none, or is nested more than `depth` times."""
+        """Read the condition of a node; refuse other nodes, and conditions nested more than `depth` times."""
         if not depth:
             raise self._error(f"is nested more than {_DEEPEST} times")
         match node:
@@ -107,7 +108,7 @@ class Query:
                 for pair in pairs:
                     self._check_pair(*pair)
                 return lambda *given: np.all([self._compare(*pair, *given) for pair in pairs], axis=0)
-        raise self._error(f"has {self._spell(node)} where a comparison should stand")
+        raise self._error(f"has {self._spell(node)} instead of a comparison")
 
     def _check_pair(self, op: ast.cmpop, before: ast.expr, after: ast.expr) -> None:
         if isinstance(op, (ast.In, ast.NotIn)):
@@ -139,7 +140,7 @@ class Query:
                     return sign * float(node.value)
                 except OverflowError:
                     pass
-        raise self._error(f"has {self._spell(node)} instead of a value, which is a number or a text in quotes")
+        raise self._error(f"has {self._spell(node)} instead of a value; write a number or a text in quotes")
 
     def _spell(self, node: ast.expr) -> str:
         text = ast.unparse(node)
@@ -151,12 +152,12 @@ class Query:
         return self._names.get(node.id, node.id)
 
     def check(self, variables: Collection[str]) -> None:
-        """Refuse names that are none of the variables.
+        """Refuse names that are not variables.
 
         Raises
         ------
         SurveyError
-            With the variables that there are.
+            If a name is unknown; the error lists the variables.
         """
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Name) and self._name(node) not in variables:
@@ -164,12 +165,12 @@ class Query:
                 raise SurveyError(f"query {self.text!r}: unknown variable {unknown!r}; valid: {', '.join(variables)}")
 
     def mask(self, columns: Mapping[str, Column], known: Mapping[str, Collection[str]]) -> Mask:
-        """Respondents of whom the query is true.
+        """Respondents for whom the query is true.
 
         Parameters
         ----------
         columns : mapping of str to ndarray, shape (n,)
-            Values by variable: floats with NaN for missing ones, or texts and None.
+            Values by variable: floats, with NaN if missing, or texts, with None if missing.
         known : mapping of str to collection of str
             Values that each variable of texts can have.
 
@@ -180,8 +181,8 @@ class Query:
         Raises
         ------
         SurveyError
-            If a variable is unknown, a text is compared with a number or by order, or a text is none that the variable
-            can have.
+            If a variable is unknown, a text is compared with a number or by order, or a variable cannot have a given
+            text as its value.
         """
         self.check(columns)
         return self._condition(columns, known)
@@ -227,10 +228,10 @@ class Query:
             valid = ", ".join(map(repr, sorted(known[name])[:_MOST_SHOWN])) + ", …" * (len(known[name]) > _MOST_SHOWN)
             if not isinstance(op, (*_EQUALITY, ast.In, ast.NotIn)):
                 raise SurveyError(
-                    f"query {self.text!r} puts {name!r} in order, but it contains texts; valid: ==, !=, in and not in, "
+                    f"query {self.text!r} orders {name!r}, which contains texts; valid: ==, !=, in and not in, "
                     f"with {valid}"
                 )
             for value in values:
                 if value not in known[name]:
                     shown = repr(value) if isinstance(value, str) else f"the number {value:g}"
-                    raise SurveyError(f"query {self.text!r}: {name!r} never is {shown}; valid: {valid}")
+                    raise SurveyError(f"query {self.text!r}: {name!r} is never {shown}; valid: {valid}")

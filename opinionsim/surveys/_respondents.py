@@ -1,4 +1,4 @@
-"""Respondents of a survey: queries on them, and seeded draws by weight."""
+"""Respondents of a survey, with queries and seeded draws by weight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opinionsim.personas import Persona, PersonaSet
 from opinionsim.surveys._query import Query
 from opinionsim.surveys._survey_mapping import WEIGHT, SurveyMapping, checked_mapping, spelled
 
-#: Expected draws of a respondent from which it is drawn for certain; below one by what rounding may add.
+#: Expected number of draws from which a respondent is certainly drawn; one, minus a margin for rounding.
 _CERTAIN = 1 - 1e-12
 
 
@@ -41,11 +41,11 @@ class Respondents:
     rows : ndarray of int, shape (size,)
         Positions in the survey, from 0, in the order of the draw.
     weights : ndarray of float, shape (size,), or None
-        Weights for analysis. None where the draw was by weight: analyse such a sample unweighted.
+        Weights for analysis; None if the draw was by weight. Analyse such a sample without weights.
     personas : PersonaSet
-        The persona of each respondent. One who is drawn again gets the number of the draw behind the name.
+        The persona of each respondent. If a respondent is drawn again, the number of the draw follows the name.
     weighting : {"draw", "analysis"}
-        Where the weights of the survey count: in the draw, or in the analysis.
+        Whether the weights of the survey count in the draw or in the analysis.
     """
 
     rows: np.ndarray
@@ -56,22 +56,22 @@ class Respondents:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Respondents of a survey, with what their personas say and what queries can ask.
+    """Respondents of a survey, with their personas and the values that queries use.
 
     Attributes
     ----------
     mapping : SurveyMapping
         How columns become personas.
     rows : ndarray of int, shape (n,)
-        Number of each respondent's row in the file, from 1, the header not counted.
+        Number of each respondent's row in the file, from 1, without the header.
     values : mapping of str to ndarray, shape (n,)
-        Original values by variable: floats with NaN for missing ones, or texts and None.
+        Original values by variable: floats, with NaN if missing, or texts, with None if missing.
     weights : ndarray of float, shape (n,), or None
         Weights, none negative; None for a survey without weights.
     opinions : tuple of int or None, length n
-        Opinion that each respondent starts with.
+        Initial opinion of each respondent.
     n_dropped : int
-        Number of rows of the file that were left out for want of a weight.
+        Number of rows of the file that were left out because they have no weight.
     """
 
     mapping: SurveyMapping
@@ -87,13 +87,13 @@ class Survey:
         return len(self.rows)
 
     def variables(self) -> dict[str, dict[str | float | None, float]]:
-        """What queries can ask.
+        """Variables that queries can use.
 
         Returns
         -------
         dict of str to dict
-            For each variable its values in order, each with the share of respondents who have it, weighted if the
-            survey has weights. None stands for missing values and is last. Shares of a variable sum to 1.
+            The values of each variable in order, each with the share of respondents who have it, weighted if the survey
+            has weights. None stands for missing values and comes last. The shares of a variable sum to 1.
         """
         weights = np.ones(self.n) if self.weights is None else self.weights
         found: dict[str, dict[str | float | None, float]] = {}
@@ -107,12 +107,12 @@ class Survey:
         return found
 
     def group(self, name: str) -> str:
-        """The query of a group that the mapping names.
+        """Query of a group that the mapping defines.
 
         Raises
         ------
         SurveyError
-            If the mapping names no such group.
+            If the mapping does not define the group.
         """
         if name not in self.mapping.groups:
             valid = ", ".join(self.mapping.groups) or "none"
@@ -120,13 +120,13 @@ class Survey:
         return self.mapping.groups[name]
 
     def matching(self, query: str | None = None) -> np.ndarray:
-        """Respondents of whom a query is true.
+        """Respondents for whom a query is true.
 
         Parameters
         ----------
         query : str or None
-            Comparisons of variables with their original values, such as ``age < 40 and party in ['left', 'none']``;
-            also ``and``, ``or``, ``not``, parentheses, and names in backticks. None takes all respondents.
+            Comparisons of variables with original values, such as ``age < 40 and party in ['left', 'none']``. Queries
+            can also contain ``or``, ``not``, parentheses, and names in backticks. None selects all respondents.
 
         Returns
         -------
@@ -136,8 +136,8 @@ class Survey:
         Raises
         ------
         SurveyError
-            If the text is no query, names an unknown variable or a value that the variable does not have, or matches
-            nobody.
+            If the text is not a query, contains an unknown variable or a value that the variable does not have, or
+            matches nobody.
         """
         if query is None:
             return np.arange(self.n)
@@ -156,13 +156,13 @@ class Survey:
         }
 
     def persona(self, row: int) -> Persona:
-        """The persona of the respondent at a position from 0.
+        """Persona of the respondent at a position from 0.
 
         Returns
         -------
         Persona
-            Named by the number of its row, for names carry gender and ethnicity. The background has a sentence for each
-            column with a clause; original values are on record. There are no attributes.
+            Its name is the number of its row, because names suggest gender and ethnicity. Its background has a sentence
+            for each column with a clause. Its record contains the original values. It has no attributes.
         """
         values = {name: _plain(each[row : row + 1])[0] for name, each in self.values.items()}
         known = {name: spelled(value) for name, value in values.items() if value is not None}
@@ -177,7 +177,7 @@ class Survey:
         )
 
     def personas(self, query: str | None = None) -> PersonaSet:
-        """The personas of all respondents of whom a query is true; errors are those of :meth:`matching`."""
+        """Personas of all respondents for whom a query is true; errors as for :meth:`matching`."""
         return self._set([self.persona(int(row)) for row in self.matching(query)])
 
     def _set(self, personas: list[Persona]) -> PersonaSet:
@@ -193,38 +193,39 @@ class Survey:
         replace: bool = False,
         without: Collection[int] = (),
     ) -> Respondents:
-        """A random sample of respondents.
+        """Draw a random sample of respondents.
 
         Parameters
         ----------
         size : int
             Number of respondents, >= 1.
         rng : numpy.random.Generator
-            Random stream.
+            Random generator.
         query : str or None
-            Query that they fulfil; None draws from all.
+            Query that respondents must match; None draws from all.
         weighted : bool
-            True draws by weight, for an unweighted analysis. False gives all the same chance, and puts the weight on
-            record for the analysis. A survey without weights gives all the same chance and has none to record.
+            True draws by weight, for an unweighted analysis. False gives all respondents the same chance and records
+            the weights for the analysis. Without weights, all have the same chance and none
+            are recorded.
         replace : bool
             Whether a respondent can be drawn more than once.
         without : collection of int
-            Positions of respondents who are left out, from 0.
+            Positions of respondents to leave out, from 0.
 
         Returns
         -------
         Respondents
-            In random order. With replacement draws are independent, each with probability w_i / sum(w). Without
-            replacement a weighted draw is systematic over a random order (Madow 1949; Hartley and Rao 1962): the
-            probability of being in the sample is exactly size w_i / sum(w). Where that is 1 or more the respondent is
-            in the sample for certain, and the formula holds for the others and the remaining size; the more are
-            certain, the less does the sample follow the weights. An unweighted draw is a simple random sample.
+            The sample in random order. With replacement, draws are independent, each with probability w_i / sum(w).
+            Without replacement, a weighted draw is systematic over a random order (Madow 1949; Hartley and Rao 1962):
+            the probability of being in the sample is exactly size w_i / sum(w). If that is 1 or more, the respondent is
+            certainly in the sample, and the formula applies to the others and the remaining size. The more respondents
+            are certain, the less the sample follows the weights. An unweighted draw is a simple random sample.
 
         Raises
         ------
         SurveyError
-            If the size is below 1; if it is above the number of matching respondents, or of those with a weight above
-            0, and `replace` is False; and as for :meth:`matching`.
+            If the size is below 1; if `replace` is False and the size is above the number of matching respondents, or
+            of those with a weight above 0; or as for :meth:`matching`.
         """
         whole_number("size", size, 1, SurveyError)
         rows = self.matching(query)
@@ -233,7 +234,7 @@ class Survey:
         weights = np.ones(len(rows)) if self.weights is None or not by_weight else self.weights[rows]
         rows, weights = rows[weights > 0], weights[weights > 0]
         if not len(rows) or (size > len(rows) and not replace):
-            among = "" if query is None else f" of whom {query!r} is true"
+            among = "" if query is None else f" for whom {query!r} is true"
             positive = " with a weight above 0" if by_weight else ""
             there = f"there are {len(rows)} respondents{among}{positive}"
             raise SurveyError(f"{there}; {size} cannot be drawn{' without replacement' if len(rows) else ''}")
@@ -259,7 +260,7 @@ class Survey:
             yield persona
 
     def content(self) -> dict[str, Any]:
-        """The survey as JSON values, with which :meth:`from_content` makes it again; it holds the data themselves."""
+        """The survey as JSON values, including the data; :meth:`from_content` turns them into a survey again."""
         return {
             "mapping": self.mapping.model_dump(mode="json", exclude_defaults=True),
             "rows": self.rows.tolist(),
@@ -271,19 +272,19 @@ class Survey:
 
     @classmethod
     def from_content(cls, content: Mapping[str, Any], name: str = "survey") -> Survey:
-        """The survey in the result of :meth:`content`.
+        """Make a survey from the result of :meth:`content`.
 
         Parameters
         ----------
         content : mapping
             JSON values.
         name : str
-            Name of the content in errors.
+            Name for the content in error messages.
 
         Raises
         ------
         SpecError
-            If the content is not of that form.
+            If the content does not have that form.
         """
         document = Document(dict(content), name=name)
         found = validate(_Content, document)
@@ -294,7 +295,7 @@ class Survey:
             *([] if found.weights is None else [len(found.weights)]),
         }
         if lengths != {len(found.rows)} or set(found.values) != set(mapping.variables):
-            raise document.error((), "must have one value, opinion and weight of each respondent, for every column")
+            raise document.error((), "must have one opinion, one weight and one value per column for each respondent")
         return cls(
             mapping,
             np.array(found.rows),
@@ -306,7 +307,7 @@ class Survey:
 
     @cached_property
     def identity(self) -> str:
-        """Hash of all that can reach a prompt or a draw; names of files, source and labels are not among it."""
+        """Hash of everything that can affect a prompt or a draw; it excludes file names, source and labels."""
         told = [
             [column.variable, column.clause, column.recode, list(map(spelled, column.skip))]
             for column in self.mapping.columns

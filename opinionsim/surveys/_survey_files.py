@@ -1,4 +1,4 @@
-"""Reading surveys from CSV, Parquet, Stata and SPSS files."""
+"""Reads surveys from CSV, Parquet, Stata and SPSS files."""
 
 from __future__ import annotations
 
@@ -19,39 +19,38 @@ from opinionsim.surveys._survey_mapping import SurveyColumn, SurveyMapping, load
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Packages that read a format, beside pandas, by suffix of the file.
+#: Packages that read a format in addition to pandas, by suffix of the file.
 _NEEDS = {".csv": "", ".parquet": "pyarrow", ".dta": "", ".sav": "pyreadstat"}
 #: Suffixes of the files that can be read.
 TABLE_SUFFIXES = tuple(_NEEDS)
-#: Whole numbers from here on may not be kept by a float.
+#: A float may not represent whole numbers from here on exactly.
 _EXACT = 2**53
-#: Values beside a mapping that are listed, the most frequent ones.
+#: Maximum number of values outside a mapping to list, the most frequent first.
 _MOST_TOLD = 10
 
 
 def load_survey(file: str | Path, mapping: SurveyMapping | str | Path) -> Survey:
-    """The respondents of a survey.
+    """Load the respondents of a survey.
 
     Parameters
     ----------
     file : str or Path
         Path of a .csv, .parquet, .dta (Stata) or .sav (SPSS) file, or the name of a survey of the package. Categories
-        of Stata and SPSS are read as their labels. A CSV file is read by
-        :func:`opinionsim.foundation.tables.read_table`.
+        of Stata and SPSS are read as their labels. :func:`opinionsim.foundation.tables.read_table` reads CSV files.
     mapping : SurveyMapping, str or Path
         The mapping, its name, or its path; see :func:`load_mapping`.
 
     Returns
     -------
     Survey
-        Respondents without a weight are left out, as in Plurals; `n_dropped` is their number.
+        The survey without respondents who have no weight, as in Plurals; `n_dropped` is the number of these.
 
     Raises
     ------
     SurveyError
         If the file cannot be read or needs a package that is not installed; if it lacks columns of the mapping or has
-        one twice; if a weight is no number, negative or infinite, or all are 0; if a value that is subtracted is no
-        number; or if nobody is left.
+        one twice; if a weight is not a number, negative or infinite, or all weights are 0; if a value to subtract is
+        not a number; or if no respondent remains.
     """
     chosen = mapping if isinstance(mapping, SurveyMapping) else load_mapping(mapping)
     path = _path(file)
@@ -60,7 +59,7 @@ def load_survey(file: str | Path, mapping: SurveyMapping | str | Path) -> Survey
 
 
 def unmapped_survey(file: str | Path) -> Survey:
-    """A survey with all columns of its file, without weights and sentences: what a mapping can be written from."""
+    """A survey with all columns of its file, without weights and sentences, from which you can write a mapping."""
     path = _path(file)
     table = _read(path)
     columns = tuple(SurveyColumn(column=str(name)) for name in table.columns)
@@ -76,7 +75,7 @@ def _path(file: str | Path) -> Path:
     if not (folder / f"{file}.csv").is_file():
         known = ", ".join(sorted(each.stem for each in folder.glob("*.csv")))
         formats = ", ".join(TABLE_SUFFIXES)
-        raise SurveyError(f"unknown survey {file!r}; valid: {known}, or the path to a file of these types: {formats}")
+        raise SurveyError(f"unknown survey {file!r}; valid: {known}, or the path of a file of these types: {formats}")
     return folder / f"{file}.csv"
 
 
@@ -128,7 +127,7 @@ def _checked_columns(path: Path, present: list[str], wanted: Sequence[str] | Non
     chosen = present if wanted is None else list(wanted)
     for name in chosen:
         if present.count(name) > 1:
-            raise SurveyError(f"{path}: column {name!r} is there {present.count(name)} times")
+            raise SurveyError(f"{path}: column {name!r} occurs {present.count(name)} times")
     missing = [name for name in chosen if name not in present]
     if missing:
         shown = ", ".join(present[:20] or ["no columns"]) + (", …" if len(present) > 20 else "")
@@ -152,7 +151,7 @@ def _survey(path: Path, table: pd.DataFrame, mapping: SurveyMapping) -> Survey:
         if len(weights) and not weights.any():
             raise SurveyError(f"{path}: all weights in {mapping.weight!r} are 0, so nobody can be drawn")
     if not len(kept):
-        raise SurveyError(f"{path}: holds no respondent{' with a weight' if mapping.weight else ''}")
+        raise SurveyError(f"{path}: contains no respondent{' with a weight' if mapping.weight else ''}")
     values = {}
     unused: list[str] = []
     for column in mapping.columns:
@@ -181,7 +180,7 @@ def _unused(column: str, values: np.ndarray, named: list[str], skipped: list[str
     counts = Counter(spelled(value) for value in values.tolist() if value is not None and value == value)
     never = [value for value in named if value not in counts]
     others = [f"{value!r} ({count})" for value, count in counts.most_common() if value not in {*named, *skipped}]
-    found = [f"`{column}` never is {', '.join(map(repr, never))}"] if never else []
+    found = [f"`{column}` is never {', '.join(map(repr, never))}"] if never else []
     return [*found, f"`{column}` is also {', '.join(others[:_MOST_TOLD])}"] if named and others else found
 
 
@@ -202,11 +201,11 @@ def _values(path: Path, series: pd.Series[Any]) -> np.ndarray:
     ):
         return np.array([np.nan if cell is None else cell for cell in cells], dtype=np.float64)
     if any(isinstance(cell, (list, dict, np.ndarray)) for cell in cells):
-        raise SurveyError(f"{path}: {series.name!r} contains lists; remove the column, or make a column for each entry")
+        raise SurveyError(f"{path}: {series.name!r} contains lists; remove the column or make a column for each entry")
     texts = {cell: " ".join(normal(spelled(cell)).split()) for cell in set(cells) if cell is not None}
     for text in texts.values():
         if not is_one_line(text):
-            raise SurveyError(f"{path}: {series.name!r} holds control characters: {text!r}")
+            raise SurveyError(f"{path}: {series.name!r} contains control characters: {text!r}")
     found = np.array([texts.get(cell) or None for cell in cells] or [None], dtype=object)[: len(cells)]
     return found if any(cell is not None for cell in found) else np.full(len(cells), np.nan)
 

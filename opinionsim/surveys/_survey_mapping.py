@@ -13,9 +13,9 @@ from opinionsim.foundation.data import data_folder
 from opinionsim.foundation.documents import Document, DocumentModel, is_one_line, read_document, validate
 from opinionsim.surveys._query import Query
 
-#: Where the value of a column stands in its clause.
+#: Place of the value of a column in its clause.
 SLOT = "${value}"
-#: Name under which the weight of a respondent stands on record.
+#: Name of the weight of a respondent in its record.
 WEIGHT = "weight"
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -30,7 +30,7 @@ class SurveyColumn(DocumentModel):
     column: str = Field(min_length=1)
     """Name of the column in the data file."""
     name: str | None = None
-    """Name in queries and on record. Null uses the name of the column."""
+    """Name in queries and in records. Null uses the name of the column."""
     label: str | None = None
     """Heading in lists. Null uses the name."""
     clause: str | None = None
@@ -54,7 +54,7 @@ class SurveyColumn(DocumentModel):
 
     @property
     def variable(self) -> str:
-        """Name in queries and on record."""
+        """Name in queries and in records."""
         return self.column if self.name is None else self.name
 
     @property
@@ -64,11 +64,11 @@ class SurveyColumn(DocumentModel):
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The options as the data spell them."""
+        """The options, spelled as in the data."""
         return tuple(map(spelled, self.options))
 
     def sentence(self, value: str) -> str:
-        """The sentence about a respondent with this original value; empty where there is none."""
+        """The sentence about a respondent with this original value; empty if there is none."""
         if self.clause is None or value in map(spelled, self.skip):
             return ""
         before, after = self.clause.split(SLOT)
@@ -111,7 +111,7 @@ class SurveyMapping(DocumentModel):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names in queries and on record, in order."""
+        """Names in queries and in records, in order."""
         return tuple(column.variable for column in self.columns)
 
     @property
@@ -122,12 +122,12 @@ class SurveyMapping(DocumentModel):
 
 
 def spelled(value: Any) -> str:
-    """A value of a survey as text: whole numbers without a point."""
+    """A value of a survey as text; whole numbers have no decimal point."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def load_mapping(name_or_path: str | Path) -> SurveyMapping:
-    """The mapping of a survey, checked.
+    """Load and check the mapping of a survey.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ def load_mapping(name_or_path: str | Path) -> SurveyMapping:
     ------
     SurveyError
         If there is no such mapping; if a field is unknown, missing or of the wrong type; if two columns have the same
-        name, or a name that records use; if a clause does not have ``${value}`` once, or is no single line; if a value
-        is both recoded and skipped; if a date is none; or if a group is no query on the columns.
+        name, or a name that records use; if a clause is not a single line that contains ``${value}`` once; if a value
+        is both recoded and skipped; if a date is not valid; or if a group is not a query on the columns.
     """
     text = str(name_or_path)
     named = isinstance(name_or_path, str) and not text.endswith(_SUFFIXES) and "/" not in text and "\\" not in text
@@ -156,7 +156,7 @@ def load_mapping(name_or_path: str | Path) -> SurveyMapping:
 
 
 def checked_mapping(document: Document) -> SurveyMapping:
-    """The mapping in a document, checked."""
+    """Check the mapping in a document and return it."""
     mapping = validate(SurveyMapping, document)
     reserved = {"background", *([WEIGHT] if mapping.weight else [])}
     seen: set[str] = set()
@@ -165,11 +165,11 @@ def checked_mapping(document: Document) -> SurveyMapping:
         place = ("columns", i)
         named = (*place, "column" if column.name is None else "name")
         if not column.variable.strip() or not is_one_line(column.variable) or "`" in column.variable:
-            raise document.error(named, f"must be one line, not blank, without backticks; got {column.variable!r}")
+            raise document.error(named, f"must be one line, not blank, and without backticks; got {column.variable!r}")
         if column.variable in seen:
             raise document.error(named, f"duplicate {column.variable!r}; names must be distinct")
         if column.variable in reserved:
-            raise document.error(named, f"{column.variable!r} stands on record already; give another name")
+            raise document.error(named, f"{column.variable!r} is a name that records use already; give another name")
         seen.add(column.variable)
         _check_persona(document, place, column)
         _check_item(document, place, column, unsaid)
@@ -191,23 +191,23 @@ def _check_persona(document: Document, place: tuple[str, int], column: SurveyCol
             raise document.error((*place, "recode", value), f"must be one line; got {told!r}")
     both = set(column.recode) & set(map(spelled, column.skip))
     if both:
-        raise document.error((*place, "skip"), f"{min(both)!r} is also recoded; a value is recoded or skipped")
+        raise document.error((*place, "skip"), f"{min(both)!r} is also recoded; choose one")
     if column.asked is not None:
         try:
             date.fromisoformat(column.asked)
         except ValueError:
-            raise document.error((*place, "asked"), f"must be a day as YYYY-MM-DD; got {column.asked!r}") from None
+            raise document.error((*place, "asked"), f"must be a date as YYYY-MM-DD; got {column.asked!r}") from None
 
 
 def _check_item(document: Document, place: tuple[str, int], column: SurveyColumn, unsaid: set[str]) -> None:
     """Refuse options without a question or that agents could not tell apart, and second answers that are nowhere."""
     answers = column.answers
     if answers and not column.question:
-        raise document.error((*place, "options"), "need a question that they answer")
+        raise document.error((*place, "options"), "need a question")
     if answers and (len(answers) < 2 or len(set(answers)) < len(answers)):
         raise document.error((*place, "options"), f"must be two or more distinct values; got {', '.join(answers)}")
     if both := set(answers) & set(map(spelled, column.skip)):
-        raise document.error((*place, "skip"), f"{min(both)!r} is also an option; a value is skipped or an answer")
+        raise document.error((*place, "skip"), f"{min(both)!r} is also an option; choose one")
     if column.retest is not None and (not answers or column.retest not in unsaid - {column.variable}):
         valid = ", ".join(sorted(unsaid - {column.variable})) or "none"
         problem = f"must name another column without a clause, for an item with options; got {column.retest!r}"

@@ -1,4 +1,4 @@
-"""Design-based estimates of what weighted respondents say."""
+"""Design-based estimates for weighted respondents."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 def estimates(values: Any, weights: Any = None, groups: Sequence[Any] | None = None) -> pd.DataFrame:
-    """Weighted means of subgroups, with standard errors of the design.
+    """Weighted means of subgroups, with design-based standard errors.
 
     Parameters
     ----------
     values : array-like of float, shape (n,)
-        What is estimated, one value per respondent; NaN where there is none.
+        Values of which to take the mean, one per respondent; NaN if there is none.
     weights : array-like of float, shape (n,), optional
-        Weights for analysis, none negative; by default all are equal, as for respondents drawn by weight.
+        Weights for analysis, at least 0; by default all are equal, as for respondents drawn by weight.
     groups : sequence, length n, optional
-        Subgroup of each respondent; None and NaN are no subgroup. By default one group, ``all``.
+        Subgroup of each respondent; None or NaN means no subgroup. By default, there is one group, ``all``.
 
     Returns
     -------
@@ -31,8 +31,8 @@ def estimates(values: Any, weights: Any = None, groups: Sequence[Any] | None = N
         One row per subgroup, sorted: ``group``, ``n`` (respondents with a value), ``effective_n`` (Kish: (sum w)^2 /
         sum w^2), ``mean`` (sum w y / sum w) and ``standard_error``. The standard error is that of a ratio by Taylor
         linearisation, for draws with replacement: with z_i = w_i (y_i - mean) / sum w inside the subgroup and 0 outside
-        it, the root of n / (n - 1) sum z_i^2 over all n respondents. It treats the size of a subgroup as random, and
-        knows no strata or clusters. NaN where there are fewer than two respondents, or no weight.
+        it, the root of n / (n - 1) sum z_i^2 over all n respondents. It treats the size of a subgroup as random and
+        ignores strata and clusters. It is NaN for fewer than two respondents or without weight.
 
     Raises
     ------

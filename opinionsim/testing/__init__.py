@@ -1,6 +1,6 @@
-"""Contract suites and tools for testing extensions: inherit a suite, supply a fixture, and the contract is checked.
+"""Contract suites and tools for testing extensions. Inherit from a suite and supply a fixture to check the contract.
 
-Names are loaded when first used: the suites need pytest, the clock does not.
+Names are loaded when first used, because the suites need pytest and the clock does not.
 """
 
 from __future__ import annotations

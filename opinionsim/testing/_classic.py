@@ -1,4 +1,4 @@
-"""The contract of a classic model as tests that others inherit."""
+"""The contract of a classic model, as tests to inherit from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opinionsim.networks import Network
 #: A network on which agents differ: a star joined to a triangle.
 _EDGES = np.array([(0, 1), (0, 2), (0, 3), (3, 4), (4, 5), (3, 5)])
 _N = 6
-#: Standard errors by which two estimates of one number may differ: 5 in 10^7 pairs of them differ by more.
+#: Standard errors by which two estimates of one number may differ; 5 in 10^7 pairs differ by more.
 _TOLERATED = 5.0
 
 
@@ -28,12 +28,12 @@ def _with(opinions: np.ndarray, agent: int, value: float) -> np.ndarray:
 
 
 class ClassicModelContract(ABC):
-    """Tests every classic model passes. Inherit, and supply :attr:`model` and anything else that differs."""
+    """Tests that every classic model must pass. Inherit from it and supply :attr:`model` and whatever differs."""
 
     settings: Mapping[str, Any] = {}
-    """Parameters under which the contract is checked."""
+    """Parameters with which the suite checks the contract."""
     replicates = 300
-    """Simulations behind a comparison of distributions."""
+    """Number of simulations in a comparison of distributions."""
 
     @property
     @abstractmethod
@@ -41,7 +41,7 @@ class ClassicModelContract(ABC):
         """The model under test."""
 
     def initial(self, n: int = _N) -> np.ndarray:
-        """Different opinions, in no order; of traits, such that some agents have some in common."""
+        """Distinct opinions in no particular order. For traits, some agents share some of them."""
         low, high = self.span
         if self.model.states == "traits":
             return low + (np.arange(n)[:, None] // np.arange(1, 1 + self._features)) % (high - low + 1)
@@ -64,21 +64,21 @@ class ClassicModelContract(ABC):
         return (low, high) if np.isfinite([low, high]).all() else (-1.0, 1.0)
 
     def dense(self, n: int = 8) -> Network:
-        """The complete graph, or, for models that move ties and so need room for them, one of half as many ties."""
+        """The complete graph; for models that move ties and need room to do so, a graph with half as many ties."""
         if self.model.ties is None:
             return Network.of(n)
         pairs = [(i, j) for i in range(n) for j in range(i) if (i + j) % 2]
         return Network.from_edges(np.array(pairs), n)
 
     def run(self, network: Any = None, initial: Any = None, **options: Any) -> np.ndarray:
-        """Opinions (R, K, N) of a simulation."""
+        """Run a simulation and return its opinions (R, K, N)."""
         network = Network.from_edges(_EDGES) if network is None else network
         initial = self.initial() if initial is None else initial
         found = simulate(self.model, network, initial, **{"steps": 4, "seed": 7, **self.settings, **options})
         return found.opinions
 
     def test_it_says_what_it_is(self) -> None:
-        """Names, sources and texts are there, and defaults are valid."""
+        """The model has names, sources and texts, and its defaults are valid."""
         model = self.model
         assert model.name == model.name.lower().replace(" ", "-")
         assert model.title
@@ -93,7 +93,7 @@ class ClassicModelContract(ABC):
         set_up(model, self.dense(5))
 
     def test_opinions_stay_in_their_range(self) -> None:
-        """Opinions are finite, and inside the range where the model has one."""
+        """Opinions are finite, and within the range if the model has one."""
         for network in (None, self.dense()):
             initial = self.initial(_N if network is None else 8)
             opinions = self.run(network, initial, steps=30, machine=False)
@@ -103,7 +103,7 @@ class ClassicModelContract(ABC):
                 assert opinions.max() <= self.model.range[1]
 
     def test_consensus_is_a_fixed_point_where_it_is_said_to_be(self) -> None:
-        """Consensus stays, but for rounding, exactly where the model says that it does."""
+        """Consensus stays, except for rounding, exactly when the model declares that it does."""
         low, high = self.span
         left, networks = 0.0, [Network.from_edges(_EDGES), self.dense()]
         if "signs" in self.model.needs:
@@ -123,7 +123,7 @@ class ClassicModelContract(ABC):
         np.testing.assert_array_equal(one[:, ::2], self.run(replicates=3, record_every=2))
 
     def test_steps_one_by_one_are_a_run(self) -> None:
-        """Opinions and random stream are the whole state between two steps."""
+        """Opinions and the random stream are the complete state between two steps."""
         for network, machine in ((Network.from_edges(_EDGES), True), (self.dense(), False)):
             initial = self.initial(network.n)
             setup = set_up(self.model, network, settings=dict(self.settings))
@@ -132,18 +132,18 @@ class ClassicModelContract(ABC):
             np.testing.assert_array_equal(stepwise, self.run(network, initial, machine=machine)[0, 1:])
 
     def test_the_kernel_is_the_python_it_is_written_in(self) -> None:
-        """Compiled or not, the same bytes."""
+        """The compiled kernel gives the same bytes as its Python code."""
         np.testing.assert_array_equal(self.run(machine=False), self.run(machine=True))
 
     def test_the_kernel_of_dense_networks_is_the_python_it_is_written_in(self) -> None:
-        """Compiled or not, the same bytes where everybody hears everybody; other tests of that are of the Python."""
+        """The compiled kernel gives the same bytes if everybody hears everybody; other tests use the Python code."""
         network, initial = self.dense(), self.initial(8)
         np.testing.assert_array_equal(
             self.run(network, initial, machine=False), self.run(network, initial, machine=True)
         )
 
     def test_ties_move_where_the_model_moves_them(self) -> None:
-        """Their number stays, the network given is left alone, and what cannot move is refused."""
+        """The number of ties stays the same, the given network does not change, and unsuitable networks are refused."""
         network = Network.from_edges(_EDGES)
         before = network.edges[0].copy()
         found = simulate(self.model, network, self.initial(), steps=20, seed=7, replicates=20, **self.settings)
@@ -178,7 +178,7 @@ class ClassicModelContract(ABC):
         np.testing.assert_array_equal(before, np.random.get_state()[1])  # type: ignore[index]  # noqa: NPY002
 
     def test_one_value_for_all_is_the_same_as_one_for_each(self) -> None:
-        """Per-agent parameters that are equal change nothing; shown by the Python, for each compiles a kernel."""
+        """Equal per-agent parameters change nothing. The test runs in Python because each would compile a kernel."""
         values = self.model.with_defaults(self.settings, self.model.range)
         each = {
             name: np.full(_N, values[name]) for name, parameter in self.model.declared.items() if parameter.per_agent
@@ -186,7 +186,7 @@ class ClassicModelContract(ABC):
         np.testing.assert_array_equal(self.run(machine=False), self.run(machine=False, **each))
 
     def test_numbers_of_agents_mean_nothing(self) -> None:
-        """Relabelling agents changes no opinion, up to chance."""
+        """Relabelling agents does not change opinions, except by chance."""
         order = np.random.default_rng(3).permutation(_N)
         relabelled = Network.from_edges(order[_EDGES])
         initial = self.initial()
@@ -200,7 +200,7 @@ class ClassicModelContract(ABC):
         assert (np.abs(plain.mean(axis=0) - other.mean(axis=0)) <= _TOLERATED * error).all()
 
     def test_what_is_conserved_is_conserved(self) -> None:
-        """The mean, or the order of opinions, under the default scheme."""
+        """The default scheme conserves the mean or the order of opinions, if the model declares it."""
         opinions = self.run(self.dense(), self.initial(8), steps=20, machine=False)[0]
         if "mean" in self.model.conserves:
             np.testing.assert_allclose(opinions.mean(axis=1), opinions[0].mean(), rtol=0, atol=1e-12)
@@ -211,9 +211,9 @@ class ClassicModelContract(ABC):
             assert np.isin(opinions, opinions[0]).all()
 
     def test_given_pairs_take_the_place_of_drawn_ones(self) -> None:
-        """Given pairs change one listener per step, whatever the agents' numbers, where agents meet in pairs.
+        """If agents meet in pairs, given pairs change one listener per step, whatever the agents' numbers.
 
-        Shown by the Python, for pairs that are given compile a kernel.
+        The test uses the Python code because given pairs would compile a kernel.
         """
         pairs = np.random.default_rng(5).permuted(np.tile(np.arange(_N), (40, 1)), axis=1)[:, :2]
         initial = self.initial()
@@ -234,7 +234,7 @@ class ClassicModelContract(ABC):
         np.testing.assert_array_equal(again[:, order], found)
 
     def test_its_transition_on_a_grid_is_what_the_kernel_does(self) -> None:
-        """One step of many listeners, binned, is the mass that the transition puts on the nodes of a grid."""
+        """After one step, the binned opinions of many listeners match the mass of the transition on a grid."""
         model, (low, high), size = self.model, self.span, 2000
         if model.states == "traits":
             return
@@ -261,7 +261,7 @@ class ClassicModelContract(ABC):
         assert (np.abs(binned.mean(axis=0) - expected) <= error + 0.005).all()
 
     def test_who_has_no_partner_is_an_error_or_keeps_its_opinion(self) -> None:
-        """An agent without partner is an error, or keeps its opinion under ``isolates='keep'``."""
+        """An agent without a partner is an error, or keeps its opinion with ``isolates='keep'``."""
         lonely = Network.from_edges(_EDGES, _N + 1)
         initial = self.initial(_N + 1)
         if "partners" not in self.model.needs:

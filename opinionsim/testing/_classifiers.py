@@ -1,4 +1,4 @@
-"""The contract of a text classifier as tests that others inherit."""
+"""The contract of a text classifier, as tests to inherit from."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _ODD = (
 
 
 class ClassifierContract(ABC):
-    """Tests every text classifier passes; inherit, build one in :meth:`classifier`, and pytest runs them.
+    """Tests that every text classifier must pass. Inherit from it and build a classifier in :meth:`classifier`.
 
-    The suite checks form, not quality: shapes, distributions, determinism, independence of the batch, odd texts, and
-    whether the classifier reads exactly the parts of items that it declares.
+    The suite checks form, not quality: shapes, distributions, determinism, independence of the batch, unusual texts,
+    and whether the classifier reads exactly the parts of items that it declares.
     """
 
     second: str | None = None
-    """Second text of every item, for a classifier that needs one."""
+    """Second text of each item, for a classifier that needs one."""
     on_points = True
     """Whether values are points of the scale; False for a classifier whose values are numbers without a distribution.
     """
@@ -60,12 +60,12 @@ class ClassifierContract(ABC):
         Parameters
         ----------
         scale : OpinionScale
-            The scale to code on.
+            The scale on which it codes.
 
         Returns
         -------
         Classifier
-            A fresh one.
+            A new classifier.
         """
 
     def _batch(self, texts: Sequence[str]) -> list[Item]:
@@ -79,7 +79,7 @@ class ClassifierContract(ABC):
         np.testing.assert_array_equal(a.value, b.value)
 
     def test_identity(self) -> None:
-        """It has a name, the scale it was given, and options that JSON can hold."""
+        """It has a name, the given scale, and options that JSON can represent."""
         scale = OpinionScale.of_size(7)
         classifier = self.classifier(scale)
         assert classifier.name
@@ -87,7 +87,7 @@ class ClassifierContract(ABC):
         assert json.loads(json.dumps(classifier.options)) == classifier.options
 
     def test_shapes_and_distributions(self) -> None:
-        """Rows are distributions or NaN throughout; values are points of the scale or NaN, or any numbers."""
+        """Each row is a distribution or all NaN; values are points of the scale or NaN, or any numbers."""
         for scale in (OpinionScale(), OpinionScale.of_size(2), OpinionScale.of_size(7), OpinionScale((1, 2, 3, 4, 5))):
             items = self._batch([*_ORDINARY, *_ODD])
             estimates = self.classifier(scale).classify(items)
@@ -105,13 +105,13 @@ class ClassifierContract(ABC):
             assert set(estimates.value[valued]) <= set(scale.values) if self.on_points else valued.any()
 
     def test_empty_batch(self) -> None:
-        """No items give no rows."""
+        """An empty batch gives no rows."""
         estimates = self.classifier(OpinionScale()).classify([])
         assert len(estimates) == 0
         assert estimates.probabilities.shape == (0, 5)
 
     def test_deterministic(self) -> None:
-        """The same instance and a fresh one give the same numbers again."""
+        """The same instance and a new one give the same numbers again."""
         items = self._batch([*_ORDINARY, *_ODD])
         classifier = self.classifier(OpinionScale())
         first = classifier.classify(items)
@@ -119,7 +119,7 @@ class ClassifierContract(ABC):
         self._same(first, self.classifier(OpinionScale()).classify(items))
 
     def test_independent_of_batch(self) -> None:
-        """An item coded alone has the row it has in company, repeated or not."""
+        """An item gets the same row alone and in a batch, repeated or not."""
         items = self._batch([*_ORDINARY, *_ODD])
         classifier = self.classifier(OpinionScale())
         together = classifier.classify(items * 2)
@@ -130,7 +130,7 @@ class ClassifierContract(ABC):
                 np.testing.assert_array_equal(together.off_scale[row], alone.off_scale[0])
 
     def test_permutation(self) -> None:
-        """Rows follow their items."""
+        """If items are reordered, so are the rows."""
         items = self._batch([*_ORDINARY, *_ODD])
         classifier = self.classifier(OpinionScale())
         straight = classifier.classify(items)
@@ -145,7 +145,7 @@ class ClassifierContract(ABC):
         assert estimates.off_scale[0] > 0.5
 
     def test_items_without_a_claim(self) -> None:
-        """Such an item is coded where no claim is needed, else refused with the name of the classifier."""
+        """If no claim is needed, such an item is coded; otherwise, an error names the classifier."""
         classifier = self.classifier(OpinionScale())
         claimless = Item(_ORDINARY[0], about=self.second)
         if classifier.needs_claim:
@@ -155,7 +155,7 @@ class ClassifierContract(ABC):
             assert len(classifier.classify([claimless, claimless])) == 2
 
     def test_what_is_not_read_changes_nothing(self) -> None:
-        """Context and second texts make no difference to a classifier that says it does not read them."""
+        """Context and second texts do not affect a classifier that declares that it does not read them."""
         classifier = self.classifier(OpinionScale())
         items = self._batch(_ORDINARY)
         plain = classifier.classify(items)

@@ -1,4 +1,4 @@
-"""An event loop whose clock moves only when everybody waits: hours of latency pass in no time, in exact order."""
+"""An event loop whose clock moves only when all tasks wait, so hours of latency take no time and keep their order."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
         super().__init__(self._jumping)
 
     def time(self) -> float:
-        """Virtual seconds."""
+        """Virtual time in seconds."""
         return self._jumping.now
 
 
 def run_virtual(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end on a fresh virtual clock.
+    """Run a coroutine to its end on a new virtual clock.
 
     Raises
     ------
     RuntimeError
-        If every task waits and no timer is set: a deadlock is an error, not a hang.
+        If every task waits and no timer is set, which is a deadlock.
     """
     with asyncio.Runner(loop_factory=VirtualClockLoop) as runner:
         return runner.run(work)

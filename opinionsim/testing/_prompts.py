@@ -1,4 +1,4 @@
-"""The contract of a prompt pack as tests that others inherit."""
+"""The contract of a prompt pack, as tests to inherit from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _values(annotation: Any) -> tuple[Any, ...]:
     return (True, False) if annotation is bool else (None, 7) if annotation == int | None else get_args(annotation)
 
 
-#: Every value of what a study may vary; of numbers and opinions a few.
+#: All values of the conditions that a study may vary; a few of numbers and opinions.
 _AXES: Mapping[str, tuple[Any, ...]] = {
     **{name: _values(field.annotation) for name, field in Conditions.model_fields.items()},
     "opinion": (None, -1, 0, 1),
@@ -36,10 +36,11 @@ _FURTHER = [
 
 
 class PromptPackContract(ABC):
-    """Tests every prompt pack passes; inherit, load one in :meth:`pack`, and pytest runs them.
+    """Tests that every prompt pack must pass. Inherit from it and load a pack in :meth:`pack`.
 
-    A run checks what it uses of a pack. The suite renders all templates under all conditions, and checks that whatever
-    is inserted stands between its delimiters, that cues tell tasks apart, and that every condition changes a prompt.
+    A run checks only the parts of a pack that it uses. The suite renders all templates under all conditions. It checks
+    that every inserted text is between its delimiters, that cues distinguish tasks, and that every condition changes a
+    prompt.
     """
 
     @abstractmethod
@@ -49,14 +50,14 @@ class PromptPackContract(ABC):
     def acts(self) -> Sequence[Act]:
         """One act for each task template.
 
-        By default acts that declare all variables of tasks. Override it if a template uses values of an act of your
-        own, and give that act instead.
+        By default, these acts declare all variables of tasks. If a template uses values of an act that you wrote,
+        override this method and return that act instead.
         """
         heard = {"write": {"answers": False}}
         return [ActSpec(task, task, task, **heard.get(task, {"audience": "nobody"})) for task in self.pack().tasks]
 
     def test_every_task_has_an_act(self) -> None:
-        """Every task template is checked by one of the acts."""
+        """One of the acts checks each task template."""
         assert {act.template for act in self.acts()} >= set(self.pack().tasks)
 
     @pytest.mark.parametrize("masked", _AXES["masked"])
@@ -64,12 +65,12 @@ class PromptPackContract(ABC):
     @pytest.mark.parametrize("bias", _AXES["confirmation_bias"])
     @pytest.mark.parametrize("shown", _AXES["persona_shown"])
     def test_conditions(self, shown: str, bias: str, world: str, masked: bool) -> None:
-        """All templates say what they must under every combination of persona, bias, world and masking."""
+        """All templates contain what they must under every combination of persona, bias, world and masking."""
         self._check(persona_shown=shown, confirmation_bias=bias, world=world, masked=masked)
 
     @pytest.mark.parametrize(("condition", "value"), _FURTHER)
     def test_further_conditions(self, condition: str, value: Any) -> None:
-        """All templates say what they must under every value of any other condition."""
+        """All templates contain what they must under every value of any other condition."""
         self._check(**{condition: value})
 
     @pytest.mark.parametrize("labelling", get_args(_Labelling))
@@ -85,7 +86,7 @@ class PromptPackContract(ABC):
 
     @pytest.mark.parametrize("condition", _AXES)
     def test_every_condition_has_an_effect(self, condition: str) -> None:
-        """No two values of a condition give the same text; one of cognition may stand in no template of the pack."""
+        """No two values of a condition give the same text, but the templates may omit a condition of cognition."""
         pack = self.pack()
         if condition not in CognitionFields.model_fields or any(condition in text for text in pack.contents.values()):
             pack.check_effects(self.acts(), {condition: _AXES[condition]})

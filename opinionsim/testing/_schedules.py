@@ -1,4 +1,4 @@
-"""The contract of a schedule as tests that others inherit."""
+"""The contract of a schedule, as tests to inherit from."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from opinionsim.schedules import (
 )
 from opinionsim.testing._clock import run_virtual
 
-#: Opinions that invented texts are said to express; NaN for a text without an answer.
+#: Opinions that invented texts express; NaN for a text without an answer.
 _OPINIONS = (-2.0, -1.0, 0.0, 1.0, 2.0, float("nan"))
 
 
-#: What is replied in a turn, from the messages it received and an invented text.
+#: Returns the reply of a turn from the messages that it received and an invented text.
 Says = Callable[[Turn, Sequence[Message], str], str]
 
 
@@ -170,20 +170,20 @@ class _OneByOne:
 
 
 class ScheduleContract(ABC):
-    """Tests every schedule passes; inherit, build one in :meth:`schedule`, and pytest runs them.
+    """Tests that every schedule must pass. Inherit from it and build a schedule in :meth:`schedule`.
 
-    Adaptive schedules receive opinions that follow from the texts, some of them NaN, and decisions that their acts read
-    from meaningless texts. Schedules that need other texts override :meth:`says`.
+    Adaptive schedules receive opinions that are computed from the texts, some of them NaN, and decisions that their
+    acts read from meaningless texts. If a schedule needs other texts, override :meth:`says`.
     """
 
     @abstractmethod
     def schedule(self) -> AnySchedule:
-        """Build the schedule under test: the same one, from the same seed, at every call."""
+        """Build the schedule under test; each call returns the same schedule, from the same seed."""
 
     def says(self, turn: Turn, received: Sequence[Message], invented: str) -> str:
-        """What is replied in a turn: by default twelve characters without a meaning.
+        """Reply of a turn; by default, twelve characters without meaning.
 
-        `received` is what the turn received where its act has a `parse`, and empty elsewhere.
+        `received` contains the texts that the turn received if its act has a `parse`; otherwise, it is empty.
         """
         return invented
 
@@ -194,7 +194,7 @@ class ScheduleContract(ABC):
         return reference.turns
 
     def test_it_declares_what_others_read_there(self) -> None:
-        """It is static or adaptive, and sizes, external messages, roles, acts and needs have the stated form."""
+        """It is static or adaptive, and its sizes, external messages, roles, acts and needs have the required form."""
         schedule = check_schedule(self.schedule())
         assert isinstance(schedule, StaticSchedule) != isinstance(schedule, AdaptiveSchedule)
         assert isinstance(schedule.n_agents, int)
@@ -209,10 +209,10 @@ class ScheduleContract(ABC):
         assert schedule.acts
 
     def test_every_turn_can_be_carried_out(self) -> None:
-        """Indices count from zero, steps do not go back, and agents, acts and what is read are there.
+        """Indices count from zero, steps do not go back, and agents, acts and the messages to read exist.
 
-        Agents and references are plain integers: participants first, then the others. A turn reads earlier turns, or
-        external messages the schedule holds. Every act is declared under its own name.
+        Agents and references are plain integers: participants first, then the others. A turn reads earlier turns or
+        external messages of the schedule. Every act is declared under its name.
         """
         schedule = self.schedule()
         turns = self._turns(schedule)
@@ -231,7 +231,7 @@ class ScheduleContract(ABC):
                     assert 0 <= ref < turn.index
 
     def test_the_same_turns_at_every_call(self) -> None:
-        """Asking twice, or halfway through the first time, changes nothing; one built again is the same schedule."""
+        """Asking for turns twice, or again halfway, changes nothing; a schedule that is built again is the same."""
         schedule = self.schedule()
         turns = self._turns(schedule)
         if isinstance(schedule, StaticSchedule):

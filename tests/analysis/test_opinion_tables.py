@@ -458,7 +458,7 @@ def test_a_table_does_not_average_two_wordings(maker: Callable[..., Table]) -> N
     assert other.notes[-1] == (
         f"Runs of another wording of the prompts, left out: 2 ({NEW}: 2); --wording takes them instead."
     )
-    with pytest.raises(SpecError, match=f"those of complete runs, and how many: {OLD}: 2, {NEW}: 2"):
+    with pytest.raises(SpecError, match=f"complete runs have these, with counts: {OLD}: 2, {NEW}: 2"):
         maker(frames.runs, metrics, wording="00")
 
 

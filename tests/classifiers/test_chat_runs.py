@@ -58,7 +58,7 @@ def test_a_run_whose_judge_fails_is_finished_by_the_next(bench: Bench, number: i
     summary, results = carry_out(JUDGED, "judged.sqlite", slots=1)
     (error,) = summary.errors.values()
     assert "the judge is gone" in error
-    assert "the judge of 'stance' (classifier 'bench') failed over the text of run" in error
+    assert "the judge of 'stance' (classifier 'bench') failed on the text of run" in error
     # The run is complete; its texts are still to be coded.
     assert results.runs[["status", "error"]].values.tolist() == [["complete", error]]
     model, watch = watched()

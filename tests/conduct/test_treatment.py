@@ -244,7 +244,7 @@ def test_what_a_judge_gives_is_checked_and_the_reply_is_kept(looked: Any) -> Non
         return looked
 
     at = desk({}, PLAIN, judge="odd")
-    fails(at, ScheduleError, "judge of replies odd gives a Looked of one of answered, .* inside the text; got", SPEAKS)
+    fails(at, ScheduleError, "judge of replies odd must return a Looked with answered, .* inside the text; got", SPEAKS)
     assert [(each.text, each.acceptance) for each in at.journal.records] == [(PLAIN, "unparsed")]
 
 
@@ -262,7 +262,7 @@ def test_what_was_paid_for_is_kept_where_a_sign_of_ones_own_fails_and_nobody_get
         return [(0, len(text) + 1 if fails_now else 4)]
 
     at = desk({"own": {"outside": "strip"}}, PLAIN, "But keep it.")
-    fails(at, ScheduleError, "sign of conduct outside gives pairs of start and end inside the text; got", SPEAKS)
+    fails(at, ScheduleError, "sign of conduct outside must return pairs of start and end inside the text; got", SPEAKS)
     assert [(each.text, each.acceptance) for each in at.journal.records] == [(PLAIN, "unparsed")]
     fails_now.clear()
     seen = Reply("keep it.", signs=("outside",), taken="outside")

@@ -70,7 +70,7 @@ def test_what_was_only_tried_is_tabulated_by_no_command(room: Path) -> None:
     invoked("room", room, "--terminal", "--set", "replicates=1", "--store", "s.sqlite", text=LINES)
     for command in ("table", "audit sample --labels 5 --coders a,b --out x"):
         said = refused(*command.split(), "s.sqlite")
-        assert "(1 trial): what was only tried, or withdrawn, stays out of all results" in said
+        assert "(1 trial): results exclude trial and withdrawn runs" in said
         assert "`opinionsim run` resumes" not in said
 
 

@@ -418,12 +418,12 @@ def test_a_cast_that_fits() -> None:
 @pytest.mark.parametrize(
     ("roles", "words"),
     [
-        (["participant"] * 2, r"is for 2 participants and others \(moderator\); the cast has 2 and no others$"),
+        (["participant"] * 2, r"needs 2 participants and others \(moderator\); the cast has 2 and no others$"),
         (["participant", "moderator"], r"2 participants and others \(moderator\); the cast has 1 and others \(moder"),
         (["participant"] * 2 + ["moderator"] * 2, r"the cast has 2 and others \(moderator, moderator\)$"),
-        (["participant"] * 3, "member 2 is the schedule's moderator; got a participant"),
-        (["participant"] * 2 + ["critic"], "member 2 is the schedule's moderator; got a critic"),
-        (["participant", "moderator", "participant"], "member 1 is the schedule's participant; got a moderator"),
+        (["participant"] * 3, "member 2 must have the role moderator; got participant"),
+        (["participant"] * 2 + ["critic"], "member 2 must have the role moderator; got critic"),
+        (["participant", "moderator", "participant"], "member 1 must have the role participant; got moderator"),
     ],
 )
 def test_a_cast_that_does_not_fit_its_schedule(roles: list[str], words: str) -> None:
@@ -434,11 +434,11 @@ def test_a_cast_that_does_not_fit_its_schedule(roles: list[str], words: str) -> 
 def test_nobody_has_two_roles() -> None:
     twins = _cast("participant", "participant", "moderator", names=["Ann", "Bo", "Bo"])
     with pytest.raises(
-        SpecError, match=r"the moderator \(member 2\) is also the participant 1, Bo; a member has one role"
+        SpecError, match=r"member 2 \(moderator\) is also the participant 1, Bo; a member can have only one role"
     ):
         check_cast(SCHEDULE, twins)
     ann, bo, _ = _cast("participant", "participant", "moderator")
-    with pytest.raises(SpecError, match=r"the moderator \(member 2\) is also the participant 0, Ann; a member has"):
+    with pytest.raises(SpecError, match=r"member 2 \(moderator\) is also the participant 0, Ann; a member can"):
         check_cast(SCHEDULE, [ann, bo, Member(ann.actor, "moderator", name="Di")])
     nameless = _cast("participant", "participant", "moderator", names=["", "", ""])
     check_cast(SCHEDULE, nameless)

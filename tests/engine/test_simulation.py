@@ -523,7 +523,7 @@ def test_what_does_not_fit_is_refused() -> None:
     pack = load_experiment(SMALL).resources.pack("default")
     told: dict[str, Any] = {"claim": _claim(), "scale": LEXICON.scale}
     schedule = GivenDyads(4, [(0, 1)])
-    with pytest.raises(SpecError, match="the schedule is for 4 agents; the population has 5"):
+    with pytest.raises(SpecError, match="the schedule needs 4 agents; the population has 5"):
         Casting(population=Population.bare(5), schedule=schedule, pack=pack, **told).actors()
     adaptive, _ = _simulation(interaction=SIMILAR)
     calls = RunCalls("run", MemoryJournal(), ReplayOnly(), SlotPool(1))
@@ -544,9 +544,9 @@ def test_nobody_has_two_roles_and_no_two_instruments_are_one() -> None:
     cast = simulation.cast
     for twin in (cast[1].actor, object()):
         moderator = replace(cast[1], actor=twin, role="moderator")
-        with pytest.raises(SpecError, match=r"the moderator \(member 4\) is also the participant 1"):
+        with pytest.raises(SpecError, match=r"member 4 \(moderator\) is also the participant 1"):
             Simulation(schedule, [*cast, moderator], calls)
-    with pytest.raises(SpecError, match="member 4 is the schedule's moderator; got a analyst"):
+    with pytest.raises(SpecError, match="member 4 must have the role moderator; got analyst"):
         Simulation(schedule, [*cast, replace(cast[1], actor=object(), role="analyst", name="")], calls)
     twice = [Instrument.of(LEXICON, ["report"]), Instrument.of(LEXICON, ["post"])]
     with pytest.raises(SpecError, match="two instruments are the same: 'stance' by 'lexicon'"):

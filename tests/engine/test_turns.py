@@ -33,7 +33,7 @@ def test_what_is_not_there_yet_cannot_be_read() -> None:
     async def story() -> None:
         run = Run(Listed(2, *turns))
         run.engine.start()
-        with pytest.raises(ScheduleError, match="turn 0 is read before it has published"):
+        with pytest.raises(ScheduleError, match="a turn reads turn 0, which has not published yet"):
             run.engine.graph.received(turns[1])
         with pytest.raises(ScheduleError, match="turn 0 has not published"):
             run.engine.graph.published(0)
@@ -375,7 +375,7 @@ def test_an_opinion_nobody_was_told_of_stops_the_run(needs: tuple[str, ...], lis
         raise AssertionError("nothing is to be measured")
 
     run = Run(Decided(1, 1, decide, needs=needs), rate=rate)
-    words = f"Decided acts on 'stance', which it does not declare; its needs: {listed}$"
+    words = f"Decided acts on 'stance', which its needs do not declare; declared: {listed}$"
     with pytest.raises(ScheduleError, match=words):
         run_virtual(run.whole())
 

@@ -105,7 +105,7 @@ def test_what_names_no_wording_or_several_is_answered_with_those_there_are(wordi
     with pytest.raises(SpecError) as caught:
         one_wording(runs, wording)
     listed = f"{OLD}: 2, {NEW}: 1, terse@77ab: 1, terse@88cd: 1, copy@77ab: 1"
-    assert str(caught.value) == f"{said}; those of complete runs, and how many: {listed}"
+    assert str(caught.value) == f"{said}; complete runs have these, with counts: {listed}"
 
 
 def test_runs_without_a_wording_give_no_choice() -> None:

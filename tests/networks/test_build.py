@@ -149,8 +149,8 @@ def test_bad_edge_lists(tmp_path: Path, text: str | bytes, message: str) -> None
     ("name", "text", "message"),
     [
         ("none.txt", None, r"^network: no such file: none\.txt"),
-        ("bad.graphml", "<graphml", "is not readable as GraphML"),
-        ("bad.graphml", "0 1\n", "is not readable as GraphML"),
+        ("bad.graphml", "<graphml", "cannot be read as GraphML"),
+        ("bad.graphml", "0 1\n", "cannot be read as GraphML"),
         (".", None, "is a folder; expected a file"),
     ],
 )
@@ -166,7 +166,7 @@ def test_unreadable_files(tmp_path: Path, name: str, text: str | None, message: 
     [
         *refused(__file__, "networks"),
         (nx.Graph([(0, 1)]), 1, "there must be at least 2 agents; got 1"),
-        (Network.of(5), 4, "there are 5 agents in it, and 4 are needed"),
+        (Network.of(5), 4, "it has 5 agents, but 4 are needed"),
         ({"edges": np.array([[0, 1, 2]])}, 4, "edges must be pairs of agents"),
         ({"edges": np.array([[0, 4]])}, 4, r"agents 0\.\.3 \(N = 4\); got agent 4"),
         ({"edges": np.array([[0, 1]]), "widths": 1}, 4, "widths: unknown field"),
@@ -224,7 +224,7 @@ def test_a_weight_is_a_finite_number(tmp_path: Path, weight: Any) -> None:
 def test_graphml_with_declarations_is_refused(tmp_path: Path, encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE g [<!ENTITY a "b">]><graphml>&a;</graphml>'
     (tmp_path / "net.graphml").write_text(text, encoding=encoding)
-    with pytest.raises(SpecError, match="holds a document type or entity declaration"):
+    with pytest.raises(SpecError, match="contains a document type or entity declaration"):
         build_network({"kind": "file", "path": str(tmp_path / "net.graphml")}, 2)
 
 
@@ -335,10 +335,10 @@ def test_what_is_said_of_an_edge_list(
 @pytest.mark.parametrize(
     ("name", "text", "options", "problem"),
     [
-        ("g.csv", "0 1\n", {"first": "listener"}, "first goes with edges that have a direction"),
-        ("g.csv", "0 1\n1 1\n", {}, "an agent cannot be joined to itself"),
+        ("g.csv", "0 1\n", {"first": "listener"}, "first needs directed edges"),
+        ("g.csv", "0 1\n1 1\n", {}, "an agent cannot be connected to itself"),
         ("g.csv", "source,target,ties\n0,1,2\n", {"weight": "tie"}, r":1: has no column 'tie' \(did you mean ties"),
-        ("g.adjlist", "0 1\n", {"directed": True}, "directed goes with edge lists; an adjacency list says itself"),
+        ("g.adjlist", "0 1\n", {"directed": True}, "directed is only for edge lists; an adjacency list states"),
     ],
 )
 def test_what_does_not_go_with_a_file_is_refused(
@@ -352,7 +352,7 @@ def test_what_does_not_go_with_a_file_is_refused(
 def test_an_attribute_that_may_be_the_weight_is_not_dropped(tmp_path: Path) -> None:
     nx.write_gml(nx.Graph([(0, 1, {"value": 3})]), tmp_path / "g.gml")
     spec = {"kind": "file", "path": str(tmp_path / "g.gml")}
-    with pytest.raises(SpecError, match="edges have 'value' and no 'weight'; say weight: value"):
+    with pytest.raises(SpecError, match="edges have 'value' but no 'weight'; set weight: value"):
         build_network(spec)
     assert build_network({**spec, "weight": "value"}).edges[1].tolist() == [3]
     with pytest.raises(SpecError, match=r"no edge has the attribute 'valu' \(did you mean value\?\)"):

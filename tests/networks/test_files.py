@@ -148,24 +148,24 @@ def test_what_files_mean(tmp_path: Path, name: str, text: str, told: Any) -> Non
     ("name", "text", "message"),
     [
         *refused(__file__, "files"),
-        ("g.gml", "graph [" * 5000, "is not readable as GML: maximum recursion depth"),
+        ("g.gml", "graph [" * 5000, "cannot be read as GML: maximum recursion depth"),
         ("g.gml", f"graph [ node [ id 1 ] {GML_EDGE} ]", "undefined target 2"),
-        ("g.gml", f'graph [ node [ id 1 label "x" ] node [ id 2 label "x" ] {GML_EDGE} ]', "finds 1: two nodes"),
+        ("g.gml", f'graph [ node [ id 1 label "x" ] node [ id 2 label "x" ] {GML_EDGE} ]', "finds 1; two nodes"),
         ("g.gml", f'graph [ node [ id 1 label "x" ] node [ id 2 ] {GML_EDGE} ]', "the number 2 and the name 'x'"),
-        ("g.gml", f'graph [ node [ id 1 label 3 ] node [ id 2 label "3" ] {GML_EDGE} ]', r"must be different agents"),
+        ("g.gml", f'graph [ node [ id 1 label 3 ] node [ id 2 label "3" ] {GML_EDGE} ]', r"must be different numbers"),
         ("g.gml", f"graph [ node [ id 1 ] node [ id 2 ] {GML_EDGE} {GML_EDGE} ]", r"edge #1 \(1--2\) is duplicated"),
-        ("g.gexf", GEXF.format("", '<node id="0"/>', GEXF_EDGE), "declares 1 nodes, and networkx finds 2"),
-        ("g.gexf", GEXF.format("", '<node id="0"/><node id="0"/><node id="1"/>', GEXF_EDGE), "two nodes have one name"),
-        ("g.gexf", GEXF.format("", '<node id="0" label="a"/><node id="1" label="a"/>', GEXF_EDGE), "have one name"),
+        ("g.gexf", GEXF.format("", '<node id="0"/>', GEXF_EDGE), "declares 1 nodes, but networkx finds 2"),
+        ("g.gexf", GEXF.format("", '<node id="0"/><node id="0"/><node id="1"/>', GEXF_EDGE), "have the same name"),
+        ("g.gexf", GEXF.format("", '<node id="0" label="a"/><node id="1" label="a"/>', GEXF_EDGE), "the same name"),
         ("g.gexf", GEXF.format("", GEXF_NODES, '<edge source="0" target="1" type="directed"/>'), "Directed edge found"),
-        ("g.graphml", GRAPHML.format("z"), "declares 3 nodes, and networkx finds 4"),
+        ("g.graphml", GRAPHML.format("z"), "declares 3 nodes, but networkx finds 4"),
         ("g.npz", {"a": np.zeros(3)}, "does not contain a sparse array or matrix"),
         ("g.npz", {"format": np.array([{}], dtype=object)}, "Object arrays cannot be loaded"),
         # Places that SciPy would write to outside its arrays.
         ("g.npz", {"format": "csr", "shape": (3, 3), "data": np.ones(2), "indices": [0, 1], "indptr": [0, 10**8, 1, 2]},
          "indptr must be a non-decreasing sequence"),
         ("g.npz", {"format": "coo", "shape": (2, 2), "data": np.ones(1), "row": [1], "col": [1]}, "diagonal must be 0"),
-        *((f"g{ending}", "x", "is of no kind that can be read, which its ending tells; valid are GraphML .*, "
+        *((f"g{ending}", "x", "has an unknown extension; valid formats are GraphML .*, "
            r"GML .*, GEXF .*, Pajek .*, an adjacency list .*, a sparse matrix .*, an edge list \(\.csv ")
           for ending in (".xlsx", ".json", ".graphml.gz", ".mtx")),
     ],
@@ -208,5 +208,5 @@ def test_declarations_of_entities_are_refused(tmp_path: Path, name: str, encodin
     body = GEXF.format("", GEXF_NODES, GEXF_EDGE).partition("?>")[2] if "gexf" in name else GRAPHML.format("a")
     bomb = f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE g [<!ENTITY a "{"b" * 50}">]>{body}'
     path = _written(tmp_path, name, bomb.encode(encoding))
-    with pytest.raises(SpecError, match=r"holds a document type or entity declaration"):
+    with pytest.raises(SpecError, match=r"contains a document type or entity declaration"):
         _at(path)

@@ -62,8 +62,8 @@ def test_classic_models_run_on_a_graph_of_igraph() -> None:
 @pytest.mark.parametrize(
     ("graph", "n", "message"),
     [
-        (igraph.Graph(2, [(0, 0)]), None, "an agent cannot be joined to itself; got agent 0"),
-        (igraph.Graph(3, [(0, 1)]), 4, "there are 3 agents in it, and 4 are needed"),
+        (igraph.Graph(2, [(0, 0)]), None, "an agent cannot be connected to itself; got agent 0"),
+        (igraph.Graph(3, [(0, 1)]), 4, "it has 3 agents, but 4 are needed"),
         (igraph.Graph(0), None, "there must be at least 1 agent; got 0"),
         (igraph.Graph(2, [(0, 1)], edge_attrs={"weight": ["much"]}), None, "must be a finite number; got 'much'"),
         (igraph.Graph(2, [(0, 1)], edge_attrs={"weight": [float("nan")]}), None, "must be a finite number; got nan"),

@@ -135,7 +135,7 @@ def test_equal_seeds_give_equal_networks_on_all_agents(given: dict[str, Any], si
 )
 def test_kinds_that_are_drawn_need_a_size_and_enter_identities_as_stated(given: dict[str, Any]) -> None:
     kind = NetworkKind.read(given)
-    assert _refusal(lambda: kind.build(None, _rng())) == f"'{kind.kind}' needs the number of agents n"
+    assert _refusal(lambda: kind.build(None, _rng())) == f"'{kind.kind}' needs n, the number of agents"
     assert kind.build(10, _rng()).n == 10
     assert kind.identity(10) == given
 
@@ -202,7 +202,7 @@ def test_a_document_holds_any_kind() -> None:
         ({"edges": [[0, 1]], "weight": [1]}, "network.weight: unknown field (did you mean weights?)"),
         ({"kind": "ring", "k": 3}, "network.k: must be a multiple of 2; got 3"),
         ({"kind": "lattice", "neighbours": 5}, "network.neighbours: unknown value 5; valid: 4 or 8"),
-        ({"kind": "erdos-renyi"}, "network: needs exactly one of p"),
+        ({"kind": "erdos-renyi"}, "network: set either p"),
         ({"k": 2}, "network: kind is required but missing"),
         (5, "network: must be a mapping of fields; got 5"),
     ],
@@ -269,12 +269,12 @@ def test_a_kind_of_ones_own_is_a_kind() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda n: nx.path_graph(n - 1), "there are 4 agents in it, and 5 are needed"),
-        (lambda n: nx.empty_graph(n), "the network on 5 agents has no edge"),
-        (lambda n: (np.arange(n), np.arange(1, n + 1)), "edges must join agents 0..4 (N = 5); got agent 5"),
-        (lambda n: (np.arange(n), np.arange(n)), "an agent cannot be joined to itself"),
+        (lambda n: nx.path_graph(n - 1), "it has 4 agents, but 5 are needed"),
+        (lambda n: nx.empty_graph(n), "the network of 5 agents has no edge"),
+        (lambda n: (np.arange(n), np.arange(1, n + 1)), "edges must connect agents 0..4 (N = 5); got agent 5"),
+        (lambda n: (np.arange(n), np.arange(n)), "an agent cannot be connected to itself"),
         (lambda n: (np.arange(n), np.arange(n - 1)), f"network {__name__}:Odd failed with ValueError"),
-        (lambda n: (np.arange(n) + 0.5, np.arange(n)), "edges must join agents, which are numbers"),
+        (lambda n: (np.arange(n) + 0.5, np.arange(n)), "edges must connect agents with the numbers"),
         (lambda n: 1 / 0, f"network {__name__}:Odd failed with ZeroDivisionError: division by zero"),
         (lambda n: "all", "must be a Network, a number of agents"),
     ],

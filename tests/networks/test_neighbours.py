@@ -47,14 +47,14 @@ def test_the_complete_graph_needs_no_graph() -> None:
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        (1, "N >= 2 agents; got population.size = 1"),
-        (Network.of(1), "N >= 2 agents; got population.size = 1"),
+        (1, "population.size is 1; it must be at least 2"),
+        (Network.of(1), "population.size is 1; it must be at least 2"),
         ("ring", "must be a Network, a number of agents"),
-        (nx.Graph([(0, 0), (0, 1)]), "joined to itself"),
-        (nx.empty_graph(3), "^network: the network on 3 agents has no edge"),
+        (nx.Graph([(0, 0), (0, 1)]), "connected to itself"),
+        (nx.empty_graph(3), "^network: the network of 3 agents has no edge"),
         (
             nx.Graph([("Ann", "Bob")]),
-            r"^network: its nodes are names, such as 'Ann'.*Network\.of\(network, names=\[\.\.\.\]\)",
+            r"^network: nodes have names, such as 'Ann'.*Network\.of\(network, names=\[\.\.\.\]\)",
         ),
     ],
 )

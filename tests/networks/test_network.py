@@ -184,7 +184,7 @@ def test_it_is_a_public_name() -> None:
 def test_small_squares_are_matrices_as_arrays_and_edges_as_lists() -> None:
     square = [[0, 1, 2], [1, 0, 2], [2, 2, 0]]
     np.testing.assert_array_equal(_matrix(Network.of(np.array(square))), square)
-    with pytest.raises(SpecError, match="an agent cannot be joined to itself; got agent 2"):
+    with pytest.raises(SpecError, match="an agent cannot be connected to itself; got agent 2"):
         Network.of(square)
     square = [[0, 1], [1, 2]]
     assert Network.of(square).edges[0].tolist() == square
@@ -200,21 +200,21 @@ def test_small_squares_are_matrices_as_arrays_and_edges_as_lists() -> None:
         (np.zeros((4, 5)), None, r"got ndarray of shape \(4, 5\)"),
         (np.zeros((2, 2, 2)), None, r"got ndarray of shape \(2, 2, 2\)"),
         (np.zeros((4, 4), dtype=complex), None, r"must be a Network"),
-        (sparse.csr_array((4, 5)), None, r"must be square; got the shape \(4, 5\)"),
+        (sparse.csr_array((4, 5)), None, r"must be square; got shape \(4, 5\)"),
         (np.eye(3), None, "the diagonal must be 0; got 1 for agent 0"),
         (sparse.eye(3, format="csr"), None, "the diagonal must be 0"),
         (np.array([[0, np.nan], [0, 0]]), None, "agents 1 and 0 must be a finite number; got nan"),
         (np.array([[0, np.nan], [np.nan, 0]]), None, "must be a finite number; got nan"),
         (np.array([[0, np.inf], [np.inf, 0]]), None, "must be a finite number; got inf"),
-        (np.empty((0, 2)), None, "the number of agents n must be given"),
-        (nx.Graph([(0, 0), (0, 1)]), None, "an agent cannot be joined to itself; got agent 0"),
+        (np.empty((0, 2)), None, "n must give the number of agents"),
+        (nx.Graph([(0, 0), (0, 1)]), None, "an agent cannot be connected to itself; got agent 0"),
         (nx.Graph([(0, 1, {"weight": "much"})]), None, "agents 0 and 1 must be a finite number; got 'much'"),
         (nx.Graph([(0, 1, {"weight": True})]), None, "must be a finite number; got True"),
         (nx.Graph([(0, 1, {"weight": float("-inf")})]), None, "must be a finite number; got -inf"),
-        (nx.path_graph(5), 6, "there are 5 agents in it, and 6 are needed"),
-        (nx.path_graph(5), 4, "there are 5 agents in it, and 4 are needed"),
-        (np.zeros((4, 4)), 5, "there are 4 agents in it, and 5 are needed"),
-        (Network.of(5), 4, "there are 5 agents in it, and 4 are needed"),
+        (nx.path_graph(5), 6, "it has 5 agents, but 6 are needed"),
+        (nx.path_graph(5), 4, "it has 5 agents, but 4 are needed"),
+        (np.zeros((4, 4)), 5, "it has 4 agents, but 5 are needed"),
+        (Network.of(5), 4, "it has 5 agents, but 4 are needed"),
     ],
 )
 def test_what_is_no_network(network: Any, n: int | None, message: str) -> None:
@@ -226,12 +226,12 @@ def test_what_is_no_network(network: Any, n: int | None, message: str) -> None:
 @pytest.mark.parametrize(
     ("edges", "given", "message"),
     [
-        ([[0, 1, 2]], None, r"pairs of agents, of the shape \(E, 2\)"),
-        ([["a", "b"]], None, r"pairs of agents, of the shape \(E, 2\)"),
-        ([[0, 1], [2]], None, r"pairs of agents, of the shape \(E, 2\)"),
-        ([[0, 1]], [1, 2], "weights must give one number for each of the 1 edges"),
-        ([[0, 1]], ["x"], "weights must give one number for each of the 1 edges"),
-        ([[0, 1], [1, 0]], [1, 2], "between agents . and . is given twice, with the weights"),
+        ([[0, 1, 2]], None, r"pairs of agents with shape \(E, 2\)"),
+        ([["a", "b"]], None, r"pairs of agents with shape \(E, 2\)"),
+        ([[0, 1], [2]], None, r"pairs of agents with shape \(E, 2\)"),
+        ([[0, 1]], [1, 2], "weights must contain one number for each of the 1 edges"),
+        ([[0, 1]], ["x"], "weights must contain one number for each of the 1 edges"),
+        ([[0, 1], [1, 0]], [1, 2], "between agents . and . occurs twice, with the weights"),
         (np.array([[0, 2**63]], dtype=np.uint64), None, "numbers 0, 1, ...; got"),
     ],
 )

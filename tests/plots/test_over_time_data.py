@@ -393,7 +393,7 @@ def test_conditions_are_in_the_order_of_their_levels_and_by_pools_the_rest() -> 
     topics = study([{"topic": topic, "cell": topic} for topic in ("a", "b")], steps=5)
     data = plots.ribbon_data(topics, by="framing")
     assert data.frame["n_runs"].max() == 2
-    assert "up to 2 topics a condition" in data.notes
+    assert "up to 2 topics per condition" in data.notes
 
 
 def test_conditions_are_named_by_the_titles_of_topics() -> None:

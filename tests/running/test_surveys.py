@@ -85,7 +85,7 @@ def test_weights_are_on_record_only_where_the_draw_ignores_them(tmp_path: Path) 
 def test_respondents_can_be_drawn_again(tmp_path: Path) -> None:
     few = "age == 18 and ideology == 'centre' and gender == 'woman' and residence == 'city'"
     spec = changed(SURVEYED, population__query=few)
-    with pytest.raises(SpecError, match=r"population.size: there are \d respondents of whom .* 40 cannot be drawn"):
+    with pytest.raises(SpecError, match=r"population.size: there are \d respondents for whom .* 40 cannot be drawn"):
         load_experiment(changed(spec, population__size=40))
     results = carry_out(changed(spec, population__size=40, survey__replace=True, replicates=1), "s.sqlite")[1]
     names = results.agents["name"]
@@ -217,7 +217,7 @@ def test_paths_of_overrides_start_from_the_current_folder(tmp_path: Path, monkey
         ({"population__query": ""}, "population.query: must not be empty"),
         ({"population__query": "age <"}, "population.query: query 'age <' cannot be read"),
         ({"population__query": "age > 200"}, "population.query: query 'age > 200' matches none of the 1500"),
-        ({"population__query": "ideology == 'lefty'"}, "population.query: .*'ideology' never is 'lefty'"),
+        ({"population__query": "ideology == 'lefty'"}, "population.query: .*'ideology' is never 'lefty'"),
         ({"population__personas": "chuang2024"}, "population.query: needs population.personas: survey"),
         ({"population__size": 1501, "population__query": None}, "population.size: there are 1500 respondents"),
         (

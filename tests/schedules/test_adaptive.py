@@ -387,7 +387,7 @@ def test_another_seed_is_another_schedule(name: str) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: _bounded(1, 1, 1, [0]), "N >= 2"),
+        (lambda: _bounded(1, 1, 1, [0]), "population.size is 1"),
         (lambda: _bounded(nx.empty_graph(4), 1, 1, [0] * 4), "has no edge"),
         (lambda: _bounded(4, 1, 1, [0] * 3), "one for each of the 4 agents"),
         (lambda: _rewiring(4, 1, 1, [0] * 4), "leaves nobody else to follow"),

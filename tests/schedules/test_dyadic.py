@@ -112,7 +112,7 @@ def test_pairs_of_a_seed_are_pinned() -> None:
 @pytest.mark.parametrize(
     ("network", "pairs", "message"),
     [
-        (1, [], "N >= 2 agents; got population.size = 1"),
+        (1, [], "population.size is 1; it must be at least 2"),
         (nx.empty_graph(3), [], "has no edge"),
         (3, [(0, 1, 2)], "for each step"),
         (3, [(0, 1, 1, 2)], "for each step"),
@@ -135,9 +135,9 @@ def test_impossible_pairs(network: nx.Graph | int, pairs: list, message: str) ->
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        (1, "N >= 2 agents; got population.size = 1"),
+        (1, "population.size is 1; it must be at least 2"),
         (nx.empty_graph(3), "has no edge"),
-        (nx.Graph([(0, 0)]), "N >= 2|itself|loop"),
+        (nx.Graph([(0, 0)]), "population.size is|itself|loop"),
     ],
 )
 def test_impossible_networks(interaction: type[PostsInteraction], network: nx.Graph | int, message: str) -> None:

@@ -68,7 +68,7 @@ def test_a_relay_keeps_author_condition_and_decision_and_takes_agent_role_and_ac
 @pytest.mark.parametrize(("reads", "number"), [((), 0), ((0, 1), 2)])
 def test_a_relay_of_no_message_or_of_two_stops_the_run(reads: tuple[int, ...], number: int) -> None:
     turns = [Turn(0, 1, 0, "write"), Turn(1, 1, 1, "write"), Turn(2, 1, 2, "put", reads)]
-    with pytest.raises(ScheduleError, match=rf"^turn 2 \(put\) passes on one message; it received {number}$"):
+    with pytest.raises(ScheduleError, match=rf"^turn 2 \(put\) passes on one message, but received {number}$"):
         run_virtual(Run(_listed(*turns)).whole())
 
 
@@ -77,7 +77,7 @@ def test_a_relay_of_what_is_not_passed_on_is_skipped_if_its_act_says_so() -> Non
     client = Client(says={"0": "refused"})
     schedule = Listed(3, *turns, acts={**ACTS, "put": replace(PUT, unread="skip")})
     assert carried_out(Run(schedule, client)).told == ["refused", "skipped", "skipped"]
-    with pytest.raises(ScheduleError, match=r"turn 1 \(put\) passes on one message; it received 0"):
+    with pytest.raises(ScheduleError, match=r"turn 1 \(put\) passes on one message, but received 0"):
         run_virtual(Run(_listed(*turns), client).whole())
 
 

@@ -135,7 +135,7 @@ def test_the_same_decisions_at_every_call() -> None:
     ("network", "opinions", "message"),
     [
         (3, [0, 0], "one for each of the 3 agents"),
-        (1, [0], "N >= 2"),
+        (1, [0], "population.size is 1"),
         (nx.empty_graph(3), [0, 0, 0], "has no edge"),
     ],
 )

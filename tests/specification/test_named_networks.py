@@ -80,8 +80,8 @@ def test_a_manifest_keeps_who_is_who() -> None:
             "interaction.network: 'Zoe Day', 'Yan Low' are neither a number nor the name of an agent; nodes are the "
             "numbers 0 to 3, or names: 'Ann Lee', 'Bob Roy', 'Cy Fox', 'Di Ott'",
         ),
-        ({"population__size": 3}, "interaction.network: nodes can be names only where each name is that of one agent"),
-        ({"population__size": 5}, "there are 4 names and N = 5 agents: number the nodes, or make N = 4"),
+        ({"population__size": 3}, "interaction.network: named nodes need one name per agent"),
+        ({"population__size": 5}, "there are 4 names and N = 5 agents. Number the nodes, or set N to 4"),
         ({"population__personas": {"name": "twins", "personas": [{"name": "Ann Lee"}] * 2}}, "duplicate 'Ann Lee'"),
     ],
 )
@@ -109,5 +109,5 @@ def test_two_people_of_one_name_make_a_network_of_names_unclear() -> None:
     graph = nx.Graph([("Ann", "Bob")])
     with pytest.raises(SpecError, match="two agents have the name 'Ann'"):
         Network.of(graph, names=names)
-    with pytest.raises(SpecError, match="its nodes are names, such as 'Ann'"):
+    with pytest.raises(SpecError, match="nodes have names, such as 'Ann'"):
         osim.OpinionModel(people, schedule=Dyads(steps=3).schedule(Setting.of(graph)))

@@ -89,8 +89,8 @@ def test_only_those_who_match_are_drawn() -> None:
         (2.0, {}, "at least 1; got 2.0"),
         (10, {}, "there are 9 respondents with a weight above 0; 10 cannot be drawn without replacement"),
         (11, {"weighted": False}, "there are 10 respondents; 11 cannot be drawn without replacement"),
-        (3, {"query": "place < 2"}, "2 respondents of whom 'place < 2' is true with a weight above 0; 3 cannot"),
-        (1, {"query": "place == 7", "replace": True}, "there are 0 respondents of whom 'place == 7' is true"),
+        (3, {"query": "place < 2"}, "2 respondents for whom 'place < 2' is true with a weight above 0; 3 cannot"),
+        (1, {"query": "place == 7", "replace": True}, "there are 0 respondents for whom 'place == 7' is true"),
         (1, {"query": "place == 70"}, "matches none of the 10"),
     ],
 )

@@ -87,8 +87,8 @@ def test_each_value_that_can_be_drawn_is_shown_to_checks() -> None:
     ("margins", "seed", "problem"),
     [
         *refused(__file__, "margins"),
-        ({f"v{i}": dict.fromkeys("abcdefghij", 0.1) for i in range(6)}, None, "1e.06 cells; at most 100000"),
-        (SEX_AGE, [{"sex": "woman", "share": 1}], r"seed\[0\]: must name sex, age and share; got sex, share"),
+        ({f"v{i}": dict.fromkeys("abcdefghij", 0.1) for i in range(6)}, None, "1e.06 cells; the maximum is 100000"),
+        (SEX_AGE, [{"sex": "woman", "share": 1}], r"seed\[0\]: must give sex, age and share; got sex, share"),
         (SEX_AGE, [{"sex": "x", "age": "old", "share": 1}], r"seed\[0\].sex: unknown value 'x'; valid: woman, man"),
         (SEX_AGE, [{"sex": "man", "age": "old", "share": -1}], r"seed\[0\].share: must be a number of at least 0"),
         (SEX_AGE, [{"sex": "man", "age": "old", "share": 1}] * 2, r"seed\[1\]: repeats the values of an earlier row"),
@@ -105,5 +105,5 @@ def test_margins_that_cannot_be_met_are_refused(margins: Any, seed: Any, problem
 
 
 def test_nobody_cannot_be_drawn() -> None:
-    with pytest.raises(SurveyError, match="at least 1 persona must be drawn; got 0"):
+    with pytest.raises(SurveyError, match="size must be at least 1; got 0"):
         from_margins(SEX_AGE, 0, stream(1, "test"))

@@ -79,7 +79,7 @@ def test_contents_make_the_same_survey(survey: Survey) -> None:
 
 def test_contents_that_do_not_fit_are_refused(survey: Survey) -> None:
     for field, value in (("rows", [1]), ("weights", [1.0]), ("opinions", []), ("values", {})):
-        with pytest.raises(SpecError, match="one value, opinion and weight of each respondent"):
+        with pytest.raises(SpecError, match="one opinion, one weight and one value per column for each respondent"):
             Survey.from_content({**survey.content(), field: value})
 
 
@@ -124,12 +124,12 @@ def _first(**changes: Any) -> dict[str, Any]:
         (_first(clause="${value} of ${name}"), r"columns\[0\].clause: must be one line with \$\{value\} once"),
         (_first(clause="a\n${value}"), r"columns\[0\].clause: must be one line"),
         (_first(name="party"), r"columns\[2\].column: duplicate 'party'"),
-        (_first(name="weight"), r"columns\[0\].name: 'weight' stands on record already"),
-        (_first(name="background"), r"columns\[0\].name: 'background' stands on record already"),
+        (_first(name="weight"), r"columns\[0\].name: 'weight' is a name that records use already"),
+        (_first(name="background"), r"columns\[0\].name: 'background' is a name that records use already"),
         (_first(name=" "), r"columns\[0\].name: must be one line, not blank"),
         (_first(recode={"3": "three"}, skip=[3]), r"columns\[0\].skip: '3' is also recoded"),
         (_first(recode={"3": 3}), r"columns\[0\].recode.\"?3\"?: must be text; got 3"),
-        (_first(asked="in May"), r"columns\[0\].asked: must be a day as YYYY-MM-DD; got 'in May'"),
+        (_first(asked="in May"), r"columns\[0\].asked: must be a date as YYYY-MM-DD; got 'in May'"),
         ({"columns": []}, "columns: must have at least 1 entry"),
         ({"groups": {"old": "aged > 3"}}, r"groups.old: query 'aged > 3': unknown variable 'aged'; valid: age, sex"),
         ({"groups": {"old": "age >"}}, "groups.old: query 'age >' cannot be read"),
@@ -157,5 +157,5 @@ def test_an_unknown_mapping_is_refused_with_those_there_are(tmp_path: Path) -> N
         load_mapping("gallup")
     with pytest.raises(SurveyError, match=r"gone.yaml: no such file"):
         load_mapping(tmp_path / "gone.yaml")
-    with pytest.raises(SurveyError, match="unknown survey 'gallup'; valid: synthetic, or the path to a file"):
+    with pytest.raises(SurveyError, match="unknown survey 'gallup'; valid: synthetic, or the path of a file"):
         load_survey("gallup", "synthetic")

@@ -85,14 +85,14 @@ def test_weights_are_finite_and_not_negative(village: Village, weight: str) -> N
     [
         (VILLAGE.replace(",2.5\n", ",much\n"), "village.csv: 'w' of row 2 is 'much'; weights must be numbers"),
         ("born,sex,party,job,w\n1990,F,left,baker,0\n", "all weights in 'w' are 0, so nobody can be drawn"),
-        ("born,sex,party,job,w\n1990,F,left,baker,\n", "holds no respondent with a weight"),
-        ("born,sex,party,job,w\n", "holds no respondent with a weight"),
+        ("born,sex,party,job,w\n1990,F,left,baker,\n", "contains no respondent with a weight"),
+        ("born,sex,party,job,w\n", "contains no respondent with a weight"),
         ("", "village.csv: is empty; expected a table with a header"),
         (
             VILLAGE.replace("sex,", "gender,"),
             "lacks 'sex', which the mapping names; it has born, gender, party, job, w",
         ),
-        (VILLAGE.replace("party,", "sex,"), "'sex' is there 2 times"),
+        (VILLAGE.replace("party,", "sex,"), "'sex' occurs 2 times"),
         (VILLAGE.replace("1950", "in 1950"), "'born' of row 2 is 'in 1950'; what is subtracted must be numbers"),
         (VILLAGE.replace("1950", "inf"), "'born' of row 2 is infinite"),
         (VILLAGE.replace(",2.5\n", ",2.5,7\n"), "village.csv:3: must have 5 cells, as line 1 has; got 6"),
@@ -100,7 +100,7 @@ def test_weights_are_finite_and_not_negative(village: Village, weight: str) -> N
             VILLAGE.replace("\n", ",7\n").replace("w,7", "w"),
             "village.csv:2: must have 5 cells, as line 1 has; got 6",
         ),
-        (VILLAGE.replace("baker", "ba\x1bker"), r"'job' holds control characters: 'ba\\x1bker'"),
+        (VILLAGE.replace("baker", "ba\x1bker"), r"'job' contains control characters: 'ba\\x1bker'"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused(village: Village, data: str, problem: str) -> None:
@@ -137,9 +137,9 @@ def test_values_and_mapping_that_do_not_fit_are_named_with_their_count(
     with caplog.at_level("INFO", "opinionsim.foundation.tables"):
         village.load(columns=[sex], opinion={"column": "party", "recode": {"left": -2, "center": 0}}, groups={})
     assert caplog.messages[0].endswith("6 rows: `sex` text, `w` number 0..4 (1 missing), `party` text (1 missing)")
-    told = "`sex` never is 'm'; `sex` is also 'M' (2), 'X' (1)"
+    told = "`sex` is never 'm'; `sex` is also 'M' (2), 'X' (1)"
     opinion = (
-        "`party` as `opinion` never is 'center'; `party` as `opinion` is also 'right' (1), 'none' (1), 'not sure' (1)"
+        "`party` as `opinion` is never 'center'; `party` as `opinion` is also 'right' (1), 'none' (1), 'not sure' (1)"
     )
     assert caplog.messages[1].endswith(f"the mapping 'village' does not fit all values: {told}; {opinion}")
 
