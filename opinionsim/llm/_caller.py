@@ -143,6 +143,11 @@ class Endpoint:
         """Longest reply after `cut_off` replies to the same question were cut off: double the length each time."""
         return None if self.max_tokens is None else self.max_tokens * 2**cut_off
 
+    def options(self, cut_off: int, flex_s: float | None) -> dict[str, Any]:
+        """Options of a call after replies that were cut off; `flex_s` asks for the flexible tier, and is its limit."""
+        asked = {} if flex_s is None else {**_FLEX, "timeout": flex_s}
+        return {**asked, "max_tokens": self.longest(cut_off)} if cut_off else asked
+
     def worst(self, prompt: Iterable[ChatMessage], longest: int | None = None) -> Usage:
         """The most a call can use, as far as that can be bounded beforehand; `longest` is by default `max_tokens`."""
         tokens, longest = bound_tokens(prompt), longest or self.max_tokens or 0
@@ -382,9 +387,8 @@ class RunCalls:
 
     async def _call(self, question: _NewCall, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
-        flex = endpoint.lane == "flex"
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
-        failed = dict.fromkeys(allowed, 0)
+        failed, flex = dict.fromkeys(allowed, 0), endpoint.lane == "flex"
         pool, client = self._slots, endpoint.client
         # What waits for a model in this process waits here, where its time does not run yet.
         most = getattr(getattr(client, "behind", client), "slots", None)
@@ -424,8 +428,7 @@ class RunCalls:
         ending: Ending = "failed"
         retry_after_s = None
         timeout_s = max(self._timeout_s, _FLEX["timeout"] * flex)
-        options = {**_FLEX, "timeout": timeout_s} if flex else {}
-        options |= {"max_tokens": endpoint.longest(question.cut_off)} if question.cut_off else {}
+        options = endpoint.options(question.cut_off, timeout_s if flex else None)
         try:
             if self._stopped:
                 raise asyncio.CancelledError

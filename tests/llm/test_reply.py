@@ -87,9 +87,9 @@ def test_usage_is_read_whole() -> None:
     }
     about = {"finish_reason": "stop", "model_name": "m-2", "system_fingerprint": "fp_1"}
     message = AIMessage("Yes.", usage_metadata=usage, response_metadata=about)
-    assert read_reply(message) == ParsedReply("Yes.", "", "answered", "stop", "m-2", "fp_1", 11, 7, 8, 5)
+    assert read_reply(message) == ParsedReply("Yes.", "", "answered", "stop", "m-2", "fp_1", 11, 7, 8, 5, "now")
     untold = AIMessage("Yes.", response_metadata={"stop_reason": "end_turn", "model": "m-3"})
-    assert read_reply(untold) == ParsedReply("Yes.", "", "answered", "end_turn", "m-3")
+    assert read_reply(untold) == ParsedReply("Yes.", "", "answered", "end_turn", "m-3", lane="now")
 
 
 @pytest.mark.parametrize("absurd", [-50_000, -1, True, 3.5, math.nan, "7", 10**9])
