@@ -24,7 +24,7 @@ FIRST_CALL = """
 import os, sys, tempfile
 from opinionsim.cli import main
 from opinionsim.llm import SlotPool
-SlotPool.lane = lambda *_, **__: os._exit(0)
+SlotPool.account = lambda *_, **__: os._exit(0)
 sys.argv[1:] = ["run", "quickstart", "--store", tempfile.mkdtemp() + "/first.sqlite"]
 main()
 """
