@@ -106,7 +106,7 @@ def test_what_a_name_needs_is_loaded(checkout: Path) -> None:
 def test_a_run_reaches_its_first_call_without_pandas(checkout: Path) -> None:
     code = (
         "import os, sys\nfrom opinionsim.cli import app\nfrom opinionsim.llm import SlotPool\n"
-        "SlotPool.lane = lambda *_, **__: os._exit(7 if 'pandas' in sys.modules else 3)\n"
+        "SlotPool.account = lambda *_, **__: os._exit(7 if 'pandas' in sys.modules else 3)\n"
         "app(['run', 'quickstart', '--store', 'first.sqlite'], standalone_mode=False)"
     )
     assert _python(checkout, code).returncode == 3
