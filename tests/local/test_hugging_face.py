@@ -309,7 +309,7 @@ def test_messages_the_model_cannot_take_are_an_error(
 def test_options_of_a_call_that_it_cannot_honour_are_refused(model: HuggingFaceChatModel) -> None:
     with pytest.raises(ValueError, match="accepts no stop sequences"):
         model.invoke(says("Write."), stop=["."])
-    with pytest.raises(ValueError, match="takes no logprobs"):
+    with pytest.raises(ValueError, match="accepts no logprobs"):
         model.invoke(says("Write."), logprobs=True)
 
 
