@@ -171,7 +171,7 @@ def test_a_damaged_run_is_neither_leased_nor_begun_anew_unseen(path: Path) -> No
 @pytest.mark.parametrize(
     ("harm", "what"),
     [
-        ("UPDATE texts SET text = text || '.' WHERE text = ?", "changed since it was written"),
+        ("UPDATE texts SET text = text || '.' WHERE text = ?", "has changed since it was written"),
         ("DELETE FROM texts WHERE text = ?", "is missing"),
     ],
 )
@@ -188,18 +188,18 @@ def test_a_text_that_was_changed_or_deleted_is_named(path: Path, text: str, harm
 @pytest.mark.parametrize(
     ("harm", "what"),
     [
-        ("UPDATE prompts SET role = 'user' WHERE role = 'system'", "changed since it was written"),
-        ("UPDATE prompts SET text_id = (SELECT min(text_id) FROM texts) WHERE role = 'user'", "since it was written"),
-        ("UPDATE prompts SET before = '' WHERE role = 'user'", "changed since it was written"),
-        ("DELETE FROM prompts WHERE role = 'system'", "missing"),
-        ("DELETE FROM prompts", "missing"),
+        ("UPDATE prompts SET role = 'user' WHERE role = 'system'", "has changed since"),
+        ("UPDATE prompts SET text_id = (SELECT min(text_id) FROM texts) WHERE role = 'user'", "has changed since"),
+        ("UPDATE prompts SET before = '' WHERE role = 'user'", "has changed since"),
+        ("DELETE FROM prompts WHERE role = 'system'", "is missing"),
+        ("DELETE FROM prompts", "is missing"),
     ],
 )
 def test_a_prompt_that_was_changed_or_deleted_is_named(path: Path, harm: str, what: str) -> None:
     _do(path, harm)
     with (
         open_store(str(path), write=False) as store,
-        pytest.raises(DamagedError, match=f"the store is damaged: prompt [0-9a-f]+ is {what}"),
+        pytest.raises(DamagedError, match=f"the store is damaged: prompt [0-9a-f]+ {what}"),
     ):
         store.prompt("r1", 0)
 
@@ -301,7 +301,7 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
         "in table opinions the row of run_id r1, instrument_id m1, turn 0, about -1 has changed since it was written",
         "text [0-9a-f]+ has changed since it was written",
         "table agents has 1 rows of run r1, not 2",
-        "prompts lacks the row [0-9a-f]+ that the row of run_id r1, turn 2, call reply, attempt 0 in journal names",
+        "prompts lacks the row [0-9a-f]+ that the row of run_id r1, turn 2, call reply, attempt 0 in journal refers to",
         "instruments lacks the row m1 that the row of run_id r1, .* in opinions names",
     ):
         assert re.search(what, found), what
