@@ -295,8 +295,8 @@ def test_respondents_who_are_drawn_for_certain_are_told_of(town: Town) -> None:
         ({"items": ["sex"]}, {}, "'sex' cannot be asked, because the mapping gives it no question"),
         ({"items": []}, {}, "no item is named; valid: trust, rate"),
         ({"items": ["trust", "trust"]}, {}, "item 'trust' is named twice"),
-        ({}, {"trust": {"clause": "You trust ${value}", "retest": None}}, "the persona says it, in the clause of 'tr"),
-        ({"items": None}, {"trust": None, "rate": {"question": "", "options": None}}, "has no item to ask"),
+        ({}, {"trust": {"clause": "You trust ${value}", "retest": None}}, "the persona states it in the clause of 'tr"),
+        ({"items": None}, {"trust": None, "rate": {"question": "", "options": None}}, "has no items"),
         ({}, {"trust": {"options": ["fully", "somewhat"]}}, "has the value 'not at all', neither an option of 'trust'"),
         (
             {"items": ["rate"]},
