@@ -271,8 +271,8 @@ def _counted(frame: pd.DataFrame, what: str) -> str:
     counts = frame.loc[frame["n_runs"] > 0, "n_runs"]
     low, high = int(counts.min()), int(counts.max())
     if high == 1:
-        return f"one {what[:-1]} a point"
-    return f"mean of {high:,} {what} per point" if low == high else f"mean of {low:,} to {high:,} {what} a point"
+        return f"one {what[:-1]} per point"
+    return f"mean of {high:,} {what} per point" if low == high else f"mean of {low:,} to {high:,} {what} per point"
 
 
 def _without(n: int, of: int, axes: Iterable[str]) -> str:

@@ -320,7 +320,7 @@ def test_a_sweep_names_its_model_and_what_is_constant_and_counts_neither_as_swep
     over = {"epsilon": [0.1, 0.3], "mu": [0.5], "order": ["random"]}
     found = sweep("deffuant", over, n=6, steps=3, replicates=2, threshold="<")
     data = plots.phase_data(found, "epsilon")
-    expected = ("deffuant, 6 agents, 3 steps, mu 0.5, order random, threshold <", "mean of 2 replicates a point")
+    expected = ("deffuant, 6 agents, 3 steps, mu 0.5, order random, threshold <", "mean of 2 replicates per point")
     assert data.notes == expected
     assert plots.phase_data(found, "epsilon", "mu").notes[0] == expected[0].replace(", mu 0.5", "")
     held = plots.phase_data(found, "epsilon", where={"mu": 0.5})
@@ -440,7 +440,7 @@ ONE = classic([[[0, 1], [0.5, 0.5]]])
             lambda: plots.phase_data(SWEEP.assign(model="deffuant"), "epsilon", value="clusters"),
             "agree in epsilon, replicate, so mu varied too",
         ),
-        (lambda: plots.share_data(ONE), "with discrete opinions; density_data"),
+        (lambda: plots.share_data(ONE), "with discrete opinions; for others, use density_data"),
         (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), most=0), "most must be a whole number"),
         (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), run=1), "replicate from 0 to 0; got 1"),
         (lambda: plots.phase_data(SWEEP, "eps", value="clusters"), "no column 'eps'"),

@@ -152,7 +152,7 @@ def test_places_without_a_value_are_hatched_and_named_and_enter_no_colours() -> 
     assert entries(ax) == ["no value"]
     assert mesh_of(ax).get_clim() == pytest.approx((2.6, 6.1))
     assert "4 of 18 runs without a number of m left out" in said(ax)
-    assert "Mean of 2 to 3 replicates a point." in said(ax)
+    assert "Mean of 2 to 3 replicates per point." in said(ax)
     assert not re.search(r"\b(nan|inf)\b", said(ax), re.IGNORECASE)
 
 
