@@ -1,4 +1,4 @@
-"""Mean opinions corrected by labels of people, with intervals over the audit and the runs."""
+"""Mean opinions corrected with labels from people, with intervals over the audit and the runs."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ _UNIT = ["topic", "block"]
 
 
 def mean_error(read: np.ndarray, label: np.ndarray, of_read: np.ndarray, of_label: np.ndarray) -> tuple[float, Any]:
-    r"""Mean of readings less mean of labels, each over the texts that have one, and what each text adds.
+    r"""Mean of readings minus mean of labels, each over the texts that have one, and contributions of the texts.
 
     Parameters
     ----------
     read, label : ndarray (n,)
-        Readings and labels of labelled texts; NaN for a text without a reading, and for one without an opinion.
+        Readings and labels of labelled texts; NaN for a text without a reading or without an opinion.
     of_read, of_label : ndarray (n,)
-        Weights in either mean.
+        Weights in the two means.
 
     Returns
     -------
     error : float
         :math:`\bar v - \bar y` with the ratios :math:`\bar v = \sum a_i v_i / \sum a_i` over readings and
-        :math:`\bar y = \sum b_i y_i / \sum b_i` over labels. NaN without a reading or without a label.
+        :math:`\bar y = \sum b_i y_i / \sum b_i` over labels. NaN if there is no reading or no label.
     parts : ndarray (n,)
-        :math:`a_i (v_i - \bar v) / \sum a - b_i (y_i - \bar y) / \sum b`, whose spread is that of the error
+        :math:`a_i (v_i - \bar v) / \sum a - b_i (y_i - \bar y) / \sum b`, which has the same spread as the error
         (linearised).
 
     Notes
     -----
     Means of domains are ratios: Cochran 1977, Sampling techniques, sections 2.11 and 2.12; Särndal, Swensson and
-    Wretman 1992, Model assisted survey sampling, sections 5.6 to 5.8. Where each text has a reading and an opinion, and
-    equal weights in both means, this is the weighted mean of their differences.
+    Wretman 1992, Model assisted survey sampling, sections 5.6 to 5.8. If each text has a reading and an opinion, and
+    the same weight in both means, this is the weighted mean of the differences.
     """
     means, parts = [], []
     for value, weight in ((read, of_read), (label, of_label)):
@@ -74,33 +74,34 @@ def _weights(texts: pd.DataFrame, counted: pd.Series[float]) -> tuple[pd.Series[
 def correct_bias(texts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     r"""Correct the mean opinion of one condition.
 
-    What is estimated is the mean that tables would have, had people read all texts: over the texts of a run that state
-    an opinion by their labels, then over runs, blocks and topics. It is the mean as read less the error in labelled
-    texts (:func:`mean_error`), each weighted by its weight in either mean over its inclusion probability. Nothing is
-    assumed of the errors of the instrument, for they are measured where they count; with every text labelled nothing
-    is left to estimate.
+    The function estimates the mean that tables would show if people had read all texts: over the texts of a run that
+    state an opinion according to their labels, then over runs, blocks and topics. The estimate is the mean as read
+    minus the error in labelled texts (:func:`mean_error`). Each text counts with its weight in the two means, divided
+    by its inclusion probability. The method makes no assumptions about the errors of the instrument, because it
+    measures them on the same texts. With every text labelled, nothing remains to be estimated.
 
     Parameters
     ----------
     texts : DataFrame
-        All texts of the condition that count: ``run_id, turn, topic, block, value``; NaN for one without a reading.
+        All texts of the condition that count: ``run_id, turn, topic, block, value``; NaN for a text without a reading.
     labels : DataFrame
-        Labelled ones among them: ``run_id, turn, probability, label``; a NaN label is that of a text without an
+        The labelled ones among them: ``run_id, turn, probability, label``. A NaN label means that the text states no
         opinion.
 
     Returns
     -------
     DataFrame
-        One row a topic and block: ``topic, block, raw, error, corrected``. Corrected values are such that their spread
-        is that of runs and audit together, so that their mean has the interval of any mean
-        (:func:`opinionsim.analysis.estimate`): what a labelled text adds to the error stands in its own unit.
+        One row per topic and block: ``topic, block, raw, error, corrected``. The contribution of a labelled text to the
+        error is part of the corrected value of its own unit. The spread of corrected values therefore contains both
+        runs and audit, and you can use :func:`opinionsim.analysis.estimate` for the interval of their mean.
 
     Notes
     -----
-    Variance with units as first-stage samples: Särndal, Swensson and Wretman, section 4.6. How many texts of a run
-    state an opinion is known of labelled ones. One without a label counts as the share of labelled ones of the same
-    reading that do, times what the labels of its run find over what these shares expect of them: a ratio estimate in
-    each run. A run in which no label finds an opinion has the shares of all. This gives runs their weights alone.
+    Variance with units as first-stage samples: Särndal, Swensson and Wretman, section 4.6. Labels show which labelled
+    texts of a run state an opinion. A text without a label counts as the share of labelled texts with the same reading
+    that state one, times a ratio for its run: the number of opinions that labels find in the run, divided by the number
+    that these shares predict. A run in which no label finds an opinion has the shares of all runs. These numbers only
+    affect the weights of runs.
     """
     own = texts.merge(labels[[*KEYS, "probability", "label"]], on=KEYS, how="left")
     known, value = own["probability"].notna(), own["value"]
@@ -146,7 +147,7 @@ def bias_frames(
         and ``raw``, ``corrected`` and ``error``, each with its interval and its basis, as in all tables.
     contrasts : DataFrame
         One row for each level except the first: ``contrast``, ``raw`` and ``corrected`` with their intervals, or the
-        reason for a missing one, paired by topic and block. Topics are not compared, because nothing pairs them.
+        reason for a missing one, paired by topic and block. Topics are not compared because nothing pairs them.
     estimates : list of list of Estimate
         Estimates of the conditions, by measure.
     """
@@ -179,7 +180,7 @@ def bias_frames(
 
 
 def conditions(texts: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:
-    """Conditions with their levels in words, their kind of evidence, and their texts, in the order of tables."""
+    """Return conditions with their levels in words, their evidence, and their texts, in the order of tables."""
     ordered = in_order(texts, by) if by else texts
     keys = {axis: named_levels(ordered[axis]) for axis in (*by, "evidence")}
     grouped = ordered.groupby(list(keys.values()), sort=False)

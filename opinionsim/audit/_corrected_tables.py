@@ -1,4 +1,4 @@
-"""Tables of corrected numbers, raw ones beside them."""
+"""Tables of raw and corrected numbers."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def correction_tables(
     """
     if not (people := people_of(sample)):
         raise SpecError(
-            f"audit {sample.audit.audit_id} has no labels from people, and only these correct numbers; labels "
-            "from models only check consistency"
+            f"audit {sample.audit.audit_id} has no labels from people; add them with `opinionsim audit score`. Labels "
+            "from models only check consistency and do not correct numbers"
         )
     labels, _ = judged(results, sample)
     texts, _ = counted_texts(results, sample.audit.sample["kind"])

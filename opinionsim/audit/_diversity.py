@@ -1,9 +1,9 @@
 """Diversity corrected for errors of the instrument: a sensitivity figure under two families of true opinions.
 
-Noise in an instrument adds to the standard deviation of opinions within a run, so diversity as read is too large. How
-much to take away depends on what true opinions look like. Here the opinions of a run are a multinomial sample from
-shares on the scale, seen through the misclassification matrix of the labels; the shares are those of a class of runs,
-and classes come from one of two families.
+Noise in an instrument increases the standard deviation of opinions within a run, so diversity as read is too large. The
+size of the correction depends on the distribution of true opinions. Here, the opinions of a run are a multinomial
+sample from shares on the scale, seen through the misclassification matrix of the labels. Each class of runs has its own
+shares, and classes come from one of two families.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class CorrectedDiversity(NamedTuple):
     raw : float
         Mean over runs of the standard deviation of opinions as read.
     corrected : float
-        The same of true opinions, under the family.
+        The same for true opinions, under the family.
     low, high : float
         Ends of the interval; NaN with fewer than 50 simulated studies.
     removed : float
-        Mean error of simulated studies, which the corrected value is free of.
+        Mean error of simulated studies, which has been subtracted from the corrected value.
     """
 
     raw: float
@@ -75,14 +75,14 @@ class CorrectedDiversity(NamedTuple):
 
 
 class Tallies(NamedTuple):
-    """Texts of each run, as numbers by places on the scale; a label between two points counts half for each.
+    """Numbers of texts of each run by points of the scale; a label between two points counts half for each.
 
     Attributes
     ----------
     readings : ndarray (runs, k)
         Readings of texts without a label.
     pairs : ndarray (runs, k, k)
-        Labels and readings of texts with one.
+        Labels and readings of texts with a label.
     """
 
     readings: np.ndarray
@@ -95,7 +95,7 @@ class Tallies(NamedTuple):
 
 
 def misclassification(pairs: np.ndarray) -> np.ndarray:
-    """Probability of each reading given the true point, (k, k), from labelled texts alone.
+    """Estimate the probability of each reading given the true point, (k, k), from labelled texts only.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def misclassification(pairs: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray (k, k)
-        Rows are true points. A row is drawn towards the errors of all rows by distance, with the weight of two labels,
-        since some points may have few.
+        Rows are true points. Because some points may have few labels, each row is shrunk towards the errors of all rows
+        by distance, with the weight of two labels.
     """
     k = len(pairs)
     apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
@@ -119,7 +119,7 @@ def misclassification(pairs: np.ndarray) -> np.ndarray:
 
 
 def fit(study: Tallies, errors: np.ndarray, family: Family) -> Mixture:
-    """Classes of runs of most likelihood, by expectation and maximisation, from readings and labels together.
+    """Fit classes of runs to readings and labels together, by maximum likelihood (expectation-maximisation).
 
     Parameters
     ----------
@@ -128,12 +128,12 @@ def fit(study: Tallies, errors: np.ndarray, family: Family) -> Mixture:
     errors : ndarray (k, k)
         From :func:`misclassification`.
     family : str
-        ``free``: one to four classes with any shares, their number by the criterion of Schwarz 1978. ``camps``: any
-        mixture of shares that are rounded normal distributions, or two of them at least a point apart.
+        ``free``: one to four classes with any shares; the criterion of Schwarz 1978 chooses their number. ``camps``:
+        any mixture of shares that are rounded normal distributions, or two of these at least a point apart.
 
     Notes
     -----
-    A labelled sample beside readings alone: Tenenbein 1970, doi 10.1080/01621459.1970.10481170. Maximisation:
+    Labelled sample in addition to readings: Tenenbein 1970, doi 10.1080/01621459.1970.10481170. Maximisation:
     Dempster, Laird and Rubin 1977; mixtures of given shares: Laird 1978, doi 10.1080/01621459.1978.10480103.
     """
     n_runs, k = study.readings.shape
@@ -189,7 +189,7 @@ def correct_diversity(
     Raises
     ------
     MeasurementError
-        If the scale has other distances, or there is no label.
+        If the points of the scale are not at equal distances, or there is no label.
 
     Notes
     -----
@@ -200,7 +200,7 @@ def correct_diversity(
     scale, told = np.asarray(points, dtype=float), np.asarray(labels, dtype=float)
     step, known = float(scale[1] - scale[0]), ~np.isnan(told)
     if not np.allclose(np.diff(scale), step) or not known.any():
-        raise MeasurementError("correcting diversity needs at least one label and a scale with equal distances")
+        raise MeasurementError("to correct diversity, you need at least one label and a scale with equal distances")
     read = np.rint((np.asarray(readings, dtype=float) - scale[0]) / step).astype(int)
     run, k = np.unique(np.asarray(runs), return_inverse=True)[1], len(scale)
     study = Tallies(np.zeros((int(run.max()) + 1, k), dtype=int), np.zeros((int(run.max()) + 1, k, k)))

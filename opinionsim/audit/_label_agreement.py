@@ -22,14 +22,14 @@ _RESAMPLES = 999
 
 
 class Coefficient(NamedTuple):
-    """A coefficient of agreement: 1 for complete agreement, 0 for that of chance.
+    """A coefficient of agreement: 1 for complete agreement, 0 for agreement by chance.
 
     Attributes
     ----------
     value : float
-        NaN where it is not defined.
+        Value; NaN if it is not defined.
     reason : str
-        Why it is not defined; empty where it is.
+        Why the value is not defined; empty if it is.
     low, high : float
         Ends of the interval; NaN without one.
     """
@@ -76,13 +76,13 @@ def cohen_kappa(matrix: ArrayLike, cost: Literal["nominal", "quadratic"] | Array
     matrix : array_like (k, k)
         From :func:`confusion`.
     cost : str or array_like (k, k)
-        Cost :math:`v_{ij}` of a disagreement: ``nominal``, 1 each; ``quadratic``, :math:`(i - j)^2`; or given numbers
-        of at least 0.
+        Cost :math:`v_{ij}` of a disagreement: ``nominal`` (1 each), ``quadratic`` (:math:`(i - j)^2`), or a matrix of
+        numbers >= 0.
 
     Raises
     ------
     MeasurementError
-        If the cost is not one of these.
+        If the cost is not valid.
 
     Notes
     -----
@@ -118,7 +118,7 @@ def krippendorff_alpha(
     Raises
     ------
     MeasurementError
-        If a label is not among the points, or an argument has another shape.
+        If a label is not among the points, or an argument has the wrong shape.
 
     Notes
     -----
@@ -132,7 +132,7 @@ def krippendorff_alpha(
 
 
 def label_counts(labels: np.ndarray, points: ArrayLike) -> np.ndarray:
-    """Labels as indicators of points, (coders, texts, k); a missing label has none.
+    """Convert labels to indicators of points, (coders, texts, k); a missing label has none.
 
     Raises
     ------
@@ -149,19 +149,19 @@ def label_counts(labels: np.ndarray, points: ArrayLike) -> np.ndarray:
 
 
 def coincidences(counts: np.ndarray) -> np.ndarray:
-    """Coincidences that each text adds, (texts, k, k), from its counts of labels, (texts, k)."""
+    """Compute the coincidences that each text adds, (texts, k, k), from its counts of labels, (texts, k)."""
     n = counts.sum(axis=1)
     own = counts[:, :, None] * np.eye(counts.shape[1])
     return np.asarray((_pairs(counts, counts) - own) / np.maximum(n - 1, 1)[:, None, None])
 
 
 def bootstrap(parts: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], seed: int = 0) -> tuple[float, float]:
-    """Percentile interval of 95 % of a statistic of a sum over texts, which are drawn 999 times with replacement.
+    """Compute the 95 % percentile interval of a statistic of a sum over texts, from 999 resamples with replacement.
 
     Parameters
     ----------
     parts : ndarray (texts, ...)
-        What each text adds, its weight included.
+        Contribution of each text, including its weight.
     statistic : callable
         Takes sums, (resamples, ...), and returns one value for each. Undefined values are left out.
     seed : int
@@ -170,7 +170,7 @@ def bootstrap(parts: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray], 
     Returns
     -------
     (float, float)
-        NaN for fewer than two texts, or where fewer than half of the resamples have a value.
+        Ends of the interval; NaN for fewer than two texts, or if fewer than half of the resamples have a value.
     """
     if len(parts) < 2:
         return math.nan, math.nan

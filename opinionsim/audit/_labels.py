@@ -1,4 +1,4 @@
-"""Labels: how coders' files are read, what a chat model is asked, and how labels are combined and kept."""
+"""Read labels from coders' files, ask chat models for labels, and combine and store labels."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def read_files(paths: Sequence[str | Path], sample: Sample) -> dict[str, pd.Seri
     Raises
     ------
     SpecError
-        If a file is not a valid table, a label is missing or off the scale, an item is foreign, missing or labelled
-        twice, or a coder has two files. The error names file and line.
+        If a file is not a valid table, a label is missing or off the scale, an item is missing, labelled twice or from
+        another sample, or a coder has two files. The error names file and line.
     """
     found: dict[str, pd.Series[float]] = {}
     for path in paths:
         coder, labels = _read(Path(path), sample)
         if coder in found:
-            raise SpecError(f"{path}: the coder {coder!r} has another file; give one file per coder")
+            raise SpecError(f"{path}: the coder {coder!r} has two files; give one file per coder")
         for other in (*sample.audit.coders, *found):
             if other != coder and other.casefold() == coder.casefold():
                 raise SpecError(f"{path}: the coder {coder!r} is {other!r} elsewhere; use one spelling")
@@ -74,10 +74,10 @@ def _read(path: Path, sample: Sample) -> tuple[str, pd.Series[float]]:
         elif label is None or label not in sample.scale.points:
             table.refuse(row, f"the label {mark!r} is off the scale; give one of {points}")
         if by != coder or not coder:
-            table.refuse(row, f"the coder is {by!r}; a file has one, who is named in every row")
+            table.refuse(row, f"the coder is {by!r}; name the same coder in every row of a file")
         labels[item] = label
     if lost := sorted(codes - labels.keys()):
-        raise SpecError(f"{path}: {len(lost)} of {len(codes)} items are missing, {lost[0]} among them; a file has all")
+        raise SpecError(f"{path}: {len(lost)} of {len(codes)} items are missing, such as {lost[0]}; label all")
     table.tell()
     return str(coder), pd.Series(labels, dtype=float)
 
@@ -137,7 +137,7 @@ def labels_of(results: Results, sample: Sample) -> pd.DataFrame:
     with open_store(results.url, write=False) as opened:
         rows = opened.labels(sample.audit.audit_id)
     if not rows:
-        raise SpecError(f"audit {sample.audit.audit_id} has no labels yet; `opinionsim audit score` reads them")
+        raise SpecError(f"audit {sample.audit.audit_id} has no labels yet; add them with `opinionsim audit score`")
     table = pd.DataFrame(rows).pivot(index=KEYS, columns="coder", values="value")
     return table.reindex(pd.MultiIndex.from_frame(sample.texts[KEYS])).reset_index(drop=True)
 

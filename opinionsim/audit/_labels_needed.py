@@ -1,4 +1,4 @@
-"""How many labels an audit needs."""
+"""Number of labels that an audit needs."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def half_width(labels: int, noise: float = 0.3, points: int = 5, level: float = 
 
     if labels < 2 or points < 2 or not 0 < noise <= 1 or not 0 < level < 1:
         raise SpecError(
-            "an audit needs at least 2 labels per condition, a scale of 2 points, a noise above 0 and at most 1, and a "
-            f"level between 0 and 1; got {labels}, {points}, {noise}, {level}"
+            "labels and points must be at least 2, noise above 0 and at most 1, and level between 0 and 1; "
+            f"got {labels}, {points}, {noise}, {level}"
         )
     variance = noise * (points**2 - 1) / 6
     return float(t.ppf((1 + level) / 2, 2 * labels - 2) * math.sqrt(2 * variance / labels))

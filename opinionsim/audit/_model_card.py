@@ -1,4 +1,4 @@
-"""The card of a chat model: what it does in an agent's place, from the stored calls of ``opinionsim check-model``."""
+"""The card of a chat model: how it acts as an agent, from the stored calls of ``opinionsim check-model``."""
 
 from __future__ import annotations
 

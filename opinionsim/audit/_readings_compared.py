@@ -1,4 +1,4 @@
-"""What a store holds of the same texts: instruments, self-reports and labels of people, side by side."""
+"""Compare all readings of the same texts in a store: instruments, self-reports and labels from people."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
         pass  # Nobody has drawn texts to label.
     if len(found) < 2:
         raise SpecError(
-            f"texts of kind {chosen} have the readings of {', '.join(found)} only; `opinionsim measure` adds those of "
-            "another instrument, `measurement.self_report` asks agents, `opinionsim audit sample` draws texts to label"
+            f"texts of kind {chosen} only have readings by {', '.join(found)}; add others with `opinionsim measure`, "
+            "ask agents with `measurement.self_report`, or draw texts to label with `opinionsim audit sample`"
         )
     evidence = "+".join(sorted(set(runs["evidence"])))
     pairs, counts = [], []

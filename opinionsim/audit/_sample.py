@@ -1,4 +1,4 @@
-"""Samples of texts for coders: drawn by condition, and written so that nothing tells where a text comes from."""
+"""Samples of texts for coders: drawn by condition, and written without hints at where a text comes from."""
 
 from __future__ import annotations
 
@@ -96,24 +96,24 @@ class Sample:
 
 
 def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFrame, str]:
-    """The texts whose opinions count in tables, one row each, and their kind.
+    """Return the texts whose opinions count in tables, one row each, and their kind.
 
-    They are the last text of each participant with a measured opinion, or all of them where no report depends on
-    another, in complete runs, as the instrument of stance that the runs name has read them. Of a participant without
-    a measured opinion the last text counts that was said and is not left out as cut off: it is no part of tables,
-    and has the value NaN, but may state an opinion that the instrument has missed.
+    In complete runs, these are each participant's last text with a measured opinion, or all such texts if no report
+    depends on another, as read by the stance instrument that the runs name. A participant without a measured opinion
+    has their last text that was not dropped as cut off. Tables do not contain it, and its value is NaN, but it may
+    state an opinion that the instrument has missed.
 
     Parameters
     ----------
     results : Results
         The results.
     kind : str, optional
-        Kind of text; default the first that was measured, in the order of the column `texts` of runs.
+        Kind of text; by default the first measured kind in the order of the column `texts` of runs.
 
     Raises
     ------
     SpecError
-        If there is none.
+        If there are no such texts.
     """
     runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
     if runs.empty:
@@ -159,7 +159,7 @@ def draw(
     Returns
     -------
     Sample
-        The sample. The same arguments give the same sample, for further coders.
+        The sample. The same arguments return the same sample, which you can give to more coders.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def draw(
     primary = [condition_column(results.runs.columns, path, "the primary contrast") for path in paths]
     axes = list((primary or varying[:1]) if by is None else by)
     if unknown := [axis for axis in axes if axis not in results.runs.columns]:
-        raise SpecError(f"no condition {unknown[0]!r}; the runs differ in {', '.join(varying) or 'none'}")
+        raise SpecError(f"unknown condition {unknown[0]!r}; valid: {', '.join(varying) or 'none'}")
     drawn = [
         _drawn(group, labels, stream(seed, "audit sample", 0, *map(str, level)))
         for level, group in rows.groupby([named_levels(rows[axis]) for axis in axes or ["kind"]])
@@ -222,7 +222,7 @@ def sample_of(results: Results, audit: str | None = None) -> Sample:
     results : Results
         The results of the experiment.
     audit : str, optional
-        Identity of the sample; default the one drawn last.
+        Identity of the sample; by default the last one drawn.
 
     Raises
     ------
@@ -234,13 +234,13 @@ def sample_of(results: Results, audit: str | None = None) -> Sample:
         found = {each.audit_id: each for each in opened.audits() if each.experiment_id in known}
     chosen = next(reversed(found), "") if audit is None else audit
     if chosen not in found:
-        held = f"it has {', '.join(found)}" if found else "draw one with `opinionsim audit sample`"
+        held = f"valid: {', '.join(found)}" if found else "draw one with `opinionsim audit sample`"
         raise StoreError(f"{results.name} in {results.url} has no such audit; {held}")
     return _sample(results, found[chosen])
 
 
 def axes_of(sample: Sample) -> list[str]:
-    """The conditions by which a sample was drawn."""
+    """Return the conditions by which a sample was drawn."""
     return list(sample.audit.sample["by"])
 
 
@@ -256,7 +256,7 @@ def _sample(results: Results, audit: AuditRow) -> Sample:
     if found.empty:
         of = audit.sample["design"]
         what = "draw another sample" if of == results.design else f"it belongs to design {of}; pass --design {of}"
-        raise StoreError(f"none of the texts of audit {audit.audit_id} exists in design {results.design}; {what}")
+        raise StoreError(f"design {results.design} has no texts of audit {audit.audit_id}; {what}")
     return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
 
 
@@ -286,7 +286,7 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
         If a name is not valid in a file name or occurs twice, or if a file exists.
     """
     if not coders or len(set(coders)) < len(coders) or not all(map(_NAME.fullmatch, coders)):
-        raise SpecError(f"coders must be distinct names made of letters, digits and hyphens; got {', '.join(coders)!r}")
+        raise SpecError(f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders)!r}")
     audit_id, target = sample.audit.audit_id, Path(folder)
     paths = [target / f"{audit_id}-{name}.csv" for name in coders]
     guide = target / f"{audit_id}-instructions.txt"

@@ -1,4 +1,4 @@
-"""What labels say of an instrument: tables of agreement, errors and mirrored claims, and the statement for tables."""
+"""Compare an instrument with labels: agreement, errors, mirrored claims, and the statement that tables show."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _MASK = re.compile(r"(?i)\b(theory XYZ|XYZ|this theory|the claim)\b")
 
 
 def people_of(sample: Sample) -> list[str]:
-    """Coders of a sample who are people."""
+    """Return the coders of a sample who are people."""
     return sorted(name for name, evidence in sample.audit.coders.items() if evidence == "human")
 
 
 def judged(results: Results, sample: Sample) -> tuple[pd.DataFrame, list[str]]:
-    """The texts of a sample with their labels (column ``label``), and the coders whose labels they combine.
+    """Return the texts of a sample with their labels (column ``label``), and the coders whose labels are combined.
 
-    People alone count where there are any; coders that are models otherwise, as a check of consistency.
+    If there are labels from people, only these count. Otherwise, labels from models check consistency.
     """
     labels = labels_of(results, sample)
     used = people_of(sample) or sorted(sample.audit.coders)
@@ -57,11 +57,11 @@ def score_tables(results: Results, sample: Sample, *, mirror: bool = False, seed
     results : Results
         The results.
     sample : Sample
-        With labels.
+        Sample with labels.
     mirror : bool
         Whether to code the texts again with the opposite claim.
     seed : int
-        Seed of resamples.
+        Seed of the resamples.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray,
     results : Results
         The results.
     audit : str, optional
-        Identity of the sample; default the one drawn last.
+        Identity of the sample; by default the last one drawn.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray,
     texts, _ = judged(results, sample)
     known = texts[texts[["label", "value"]].notna().all(axis=1)]
     if not people_of(sample) or known.empty:
-        raise SpecError(f"audit {sample.audit.audit_id} has no labels from people; add them with `audit score`")
+        raise SpecError(f"audit {sample.audit.audit_id} has no labels from people; `opinionsim audit score` adds them")
     label, reading = _pair(known, sample)
     pairs = confusion(label, reading, sample.scale.points)
     matrix, wrong = misclassification(pairs), int((label != reading).sum())

@@ -1,7 +1,7 @@
-"""Classic opinion dynamics on any network: the models of the field, compiled, seeded, with every scheme explicit.
+"""Classic models of opinion dynamics on any network: compiled, seeded, with every scheme explicit.
 
-A model is a module with its parameters, its update and its transition; the contract suite tests it, and the
-documentation lists it. Names that load mesa, pandas or the engine of language models are loaded on first use.
+Each model is a module that declares its parameters, its update and its transition. The contract suite tests all models,
+and the documentation lists them. Names that need mesa, pandas or the engine of language models load on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Equations as actors: agents that hold numbers, on the schedules of language-model agents."""
+"""Equations as actors: agents with numeric opinions on the schedules of language-model agents."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from opinionsim.schedules import PARTICIPANT, Turn
 
 
 class MeetingActor:
-    """An agent of a model whose agents meet in pairs: it states its opinion, and updates it on what it reads.
+    """An agent of a model of pairwise meetings: it updates its opinion from the messages it reads, and states it.
 
-    Several messages in one turn are taken one after another, in the order in which they are shown.
+    It uses several messages in one turn one after another, in the order in which it sees them.
 
     Parameters
     ----------
     agent : int
-        Its number.
+        Number of the agent.
     opinion : float
-        Its opinion at first.
+        Initial opinion.
     setup : Setup
         The model, its parameters and its range.
     seed, replicate : int
-        Key of its random stream, which is its own: what it draws does not depend on who acts before it.
+        Key of the agent's random stream. Its draws do not depend on which agents act before it.
     """
 
     def __init__(self, agent: int, opinion: float, setup: Setup, seed: int, replicate: int) -> None:
@@ -44,7 +44,7 @@ class MeetingActor:
         self._state, self._spare = new_states(seed, "classic, agent", replicate, agent)
 
     async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
-        """Update on every message received, then state the opinion, in digits enough to tell it from any other."""
+        """Update the opinion from every message received, then state it with enough digits to identify it exactly."""
         for message in received:
             self._meet(message)
         stated = float(self._setup.model.units.decode(np.array([self._own]), self._setup.range)[0])
@@ -61,7 +61,7 @@ class MeetingActor:
             other = self._encoded(float(message.text))
         except ValueError:
             raise ScheduleError(
-                f"agent {self.agent} follows {self._setup.model.name}, which reads opinions as numbers; "
+                f"agent {self.agent} follows {self._setup.model.name}, which reads only numbers; "
                 f"got the message {message.text!r:.60}"
             ) from None
         word = np.zeros(1, dtype=np.uint64)
@@ -78,14 +78,14 @@ class MeetingActor:
 
 
 class RecordedActor:
-    """An agent that states its opinions of a simulation that is over.
+    """An agent that states the opinions recorded in a finished simulation.
 
     Parameters
     ----------
     agent : int
         Its number.
     steps : sequence of int
-        Steps of the schedule after which opinions are known, ascending from 0.
+        Steps of the schedule after which opinions were recorded, ascending from 0.
     opinions : sequence of float
         Its opinion after each of them.
     """
@@ -107,12 +107,12 @@ class RecordedActor:
 
 
 def meeting_actors(setup: Setup, opinions: np.ndarray, seed: int, replicate: int) -> list[MeetingActor]:
-    """The actors of a model whose agents meet in pairs, one for each agent, on any schedule.
+    """Make the actors of a model of pairwise meetings, one per agent, for any schedule.
 
     Raises
     ------
     SpecError
-        If weights of edges are trust in the model, which no message carries.
+        If edge weights mean trust in the model, because messages carry no trust.
     """
     check_untrusted(setup.model, setup.network)
     return [MeetingActor(agent, opinion, setup, seed, replicate) for agent, opinion in enumerate(opinions.tolist())]

@@ -1,4 +1,4 @@
-"""The declaration of a classic model: parameters, schemes, kernel, transition, sources."""
+"""Declarations of classic models: parameters, schemes, kernel, transition and sources."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Parameter:
     Attributes
     ----------
     default : number, bool, str or tuple
-        Its value if none is given. Its type is that of the parameter.
+        Value if none is given. Its type is the type of the parameter.
     meaning : str
-        Meaning in a few words.
+        What the parameter means, in a few words.
     symbol : str
         Symbol in the equation, in LaTeX.
     interval : str
@@ -46,19 +46,19 @@ class Parameter:
     per_agent : bool
         Whether each agent may have a separate value; options and switches apply to all agents.
     scaled : bool
-        Whether it is in units of opinion; its default is then for the model's default range and scales with the range
-        in use.
+        Whether the parameter is in units of opinion. If so, its default applies to the model's default range and scales
+        with the range in use.
     reaches : str
-        If distances of opinions are compared with it, whether distances of exactly this size are within it:
-        ``threshold`` if they are when the option of that name is ``<=``, ``beyond`` if they are when it is ``<``. Empty
-        otherwise.
+        For a parameter that is compared with distances of opinions: ``threshold`` if exactly this distance is within it
+        when the option ``threshold`` is ``<=``, or ``beyond`` if it is within it when that option is ``<``. Empty for
+        other parameters.
     opinions : bool
-        Whether it is any number of opinions in the range, the same for all agents; a single number means one opinion.
+        Whether the parameter is a list of opinions in the range, the same for all agents. A number means one opinion.
     idle : bool
-        Whether it does nothing if it is 0. Kernels are then made without it, and have an option of that name.
+        Whether the parameter does nothing at 0. Kernels are then compiled without it and have an option of that name.
     beside : str
-        The parameter that it depends on: if that one is neither given nor above 0 by default, this one has no effect
-        and is an error.
+        Another parameter that this one needs. Setting this one is an error if the other is neither set nor above 0 by
+        default.
     """
 
     default: float | int | bool | str | tuple[float, ...]
@@ -85,7 +85,7 @@ class Parameter:
 
     @property
     def valid(self) -> str:
-        """The values that are valid, in words."""
+        """The valid values, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, bool):
@@ -100,12 +100,12 @@ class Parameter:
         return f"{kind} {' and '.join(bounds)}".strip() + each
 
     def array(self, name: str, value: Any, n: int) -> Any:
-        """The value as kernels take it: a number, an array (n,) where agents differ, or an array of opinions.
+        """Convert a value for kernels: to a number, an array (n,) if agents differ, or an array of opinions.
 
         Raises
         ------
         SpecError
-            If it is out of range, not a number, or of another size.
+            If the value is out of range, not a number, or has another size.
         """
         if self.choices or isinstance(self.default, bool):
             known = value in self.choices if self.choices else isinstance(value, (bool, np.bool_))
@@ -145,10 +145,10 @@ class Parameter:
 
 
 def strict_bound(distance: Any, span: tuple[float, float], *, inclusive: bool) -> Any:
-    """The number that distances of opinions are less than if, and only if, they are within a distance.
+    """Return the number that a distance of opinions is less than if and only if it is within `distance`.
 
     Opinions are rounded, so a distance d counts as exactly at a distance e if abs(d - e) <= 4 * 2^-52 * max(abs(low),
-    abs(high)), in a range from low to high: evenly spaced opinions then meet as rational numbers do.
+    abs(high)), in a range from low to high. Evenly spaced opinions then meet as exact rational numbers would.
 
     Parameters
     ----------
@@ -166,12 +166,12 @@ def strict_bound(distance: Any, span: tuple[float, float], *, inclusive: bool) -
 
 
 def check_range(span: Any, *, endless: bool = False) -> tuple[float, float]:
-    """A range of opinions as two floats.
+    """Return a range of opinions as two floats.
 
     Raises
     ------
     SpecError
-        Unless it is two numbers, the lower one first, and finite unless it may be `endless`.
+        If it is not two numbers, the lower one first, or if it is infinite and `endless` is false.
     """
     try:
         low, high = (float(end) for end in span)
@@ -231,62 +231,62 @@ class ClassicModel:
         Class of influence after Flache et al. 2017 (doi:10.18564/jasss.3521): ``assimilative``,
         ``similarity-biased``, ``repulsive`` or ``reinforcing``.
     parameters : type
-        A NamedTuple, as kernels take the parameters, whose fields have a :class:`Parameter` each as their default. A
-        further field `limits` contains the range of opinions, for kernels that need it. Its docstring describes the
-        model: see Notes.
+        A NamedTuple in which the default of each field is a :class:`Parameter`. Kernels receive the parameters in this
+        form. An additional field `limits` contains the range of opinions for kernels that need it. The docstring
+        describes the model; see Notes.
     kernel, vector : callable
-        Make the kernels that carry opinions (R, N), or (R, N, D), forward; see :func:`kernels.step_kernel`.
+        Makers of the kernels that update opinions (R, N) or (R, N, D); see :func:`kernels.step_kernel`.
     transition : callable
         ``transition(received, p)``: the next opinions (T,) of receivers, or their distribution, a
         :class:`Transition`, in the model's units. It is written independently of the kernel.
     update : callable or None
-        One meeting, if agents meet in pairs; such a model also runs on recorded pairs and on any schedule.
+        Update of one meeting, if agents meet in pairs. Such models also run on recorded pairs and on any schedule.
     range : (float, float)
         Default range of opinions.
     units : Units
         Units of the kernel and the transition.
     orders, picks, sides : tuple of str
-        Possible schemes, the default first: order of update, who is drawn first, who of a pair updates (``one``,
-        ``two``). Empty if the model leaves no choice.
+        Possible schemes, the default first: order of updates, which agent is drawn first, and how many of a pair update
+        (``one``, ``two``). Empty if the model allows only one.
     meets_itself : tuple of bool
         Whether an agent may be drawn as its own partner on the complete graph, the default first.
     prepare : callable or None
-        Converts parameters to the form that the kernel takes: ``(p) -> p``.
+        Converts parameters to the form that the kernel uses: ``(p) -> p``.
     ties : callable or None
         ``(network, states (N,), p) -> Ties``: the ties at the start of a run, if the network changes with opinions.
     frozen : callable or None
-        The criterion by which nothing can change any more: ``(variant) -> Stop``. It raises a SpecError if the model
+        Criterion for a state in which nothing can change: ``(variant) -> Stop``. It raises a SpecError if the model
         never comes to rest with these settings.
     at_rest : str
         The same criterion in words, or the reason why there is none.
     shrinks : bool
-        Whether agents within reach of each other, by the parameter `epsilon`, keep moving closer without end.
+        Whether agents that are within `epsilon` of each other keep moving closer without end.
     carried : int
-        Number of values that an agent carries from step to step in addition to its opinion, such as a velocity, all 0
-        at first. Steps find them below the initial opinions: their `start` is (1 + carried, N).
+        Number of values that an agent has in addition to its opinion, such as a velocity. All start at 0. In `start`,
+        which has shape (1 + carried, N), they follow the initial opinions.
     measures : tuple of str
-        Metrics that distinguish states of the model, used if you ask for none.
+        Metrics that distinguish states of the model. They are used if you name none.
     conserves : frozenset of str
         What the default scheme conserves if all agents have the same parameters: the ``mean`` of opinions or, for
         single numbers on the complete graph, their ``order``.
     keeps_range, keeps_consensus : bool
         Whether opinions stay in their range, and consensus is a fixed point.
     states : str
-        ``any`` number, ``copied`` (no value but those present at first), ``two`` (the ends of the range) or ``traits``:
-        for each agent, as many whole numbers as the parameter `features` says, each from 0 to the parameter `traits` -
-        1.
+        ``any`` number, ``copied`` (only values present at the start), ``two`` (the ends of the range) or ``traits``:
+        for each agent, `features` whole numbers, each from 0 to `traits` - 1, where `features` and `traits` are
+        parameters.
     needs : frozenset of str
-        ``partners``: the network must give every agent a partner. ``signs``: its weights may be negative. ``shares``:
-        they must be at most 1. ``start``: the transition takes initial opinions.
+        ``partners``: every agent must have a partner in the network. ``signs``: weights may be negative. ``shares``:
+        weights must be at most 1. ``start``: the transition uses initial opinions.
     example : mapping
         Arguments of :func:`opinionsim.classic.simulate` for a small run in the documentation.
 
     Notes
     -----
-    The docstring of the parameters describes the model: a line with its name in the literature, a paragraph about what
-    happens in an event, and items ``- Equation: ...`` (the update, in LaTeX), ``- Behaviour: ...`` (its limiting
-    behaviour) and, for each publication, ``- Source: ...`` (author and year where the bibliography of the package has
-    it, such as ``Deffuant et al. 2000``; else the whole reference).
+    The docstring of the parameters describes the model. It contains a line with its name in the literature, a paragraph
+    about what happens in an event, and items ``- Equation: ...`` (the update, in LaTeX), ``- Behaviour: ...`` (its
+    limiting behaviour) and, for each publication, ``- Source: ...`` (author and year if the publication is in the
+    bibliography of the package, such as ``Deffuant et al. 2000``; otherwise the whole reference).
     """
 
     part_kind: ClassVar[str] = "classic_model"
@@ -320,7 +320,7 @@ class ClassicModel:
 
     @property
     def home(self) -> str:
-        """The module that declares it."""
+        """The module that declares the model."""
         return self.parameters.__module__
 
     @cached_property
@@ -329,12 +329,12 @@ class ClassicModel:
 
     @property
     def title(self) -> str:
-        """Name in the literature; where docstrings were stripped (python -OO), that of the specification."""
+        """Name in the literature, or the name in specifications if docstrings were stripped (python -OO)."""
         return self._told[0].removesuffix(".") or self.name
 
     @property
     def summary(self) -> str:
-        """What happens in an event, in a sentence or two."""
+        """What happens in an event, in one or two sentences."""
         return self._told[1]
 
     @property
@@ -349,13 +349,13 @@ class ClassicModel:
 
     @property
     def source(self) -> tuple[str, ...]:
-        """Publications, the first one first: as the bibliography has them, or as they are named."""
+        """Publications, the main one first, as the bibliography or the docstring gives them."""
         named = self._told[2].get("Source", [])
         return tuple(each for text in named for each in ([work.text for work in cited(text)] or [text]))
 
     @property
     def kind(self) -> str:
-        """``continuous`` opinions, or ``discrete`` ones, of which no new values arise."""
+        """``continuous``, or ``discrete`` if no new values of opinions can arise."""
         return "continuous" if self.states == "any" else "discrete"
 
     @cached_property
@@ -366,7 +366,7 @@ class ClassicModel:
 
     @property
     def schemes(self) -> dict[str, tuple[Any, ...]]:
-        """Scheme options that leave a choice or are worth recording, by name, the default first."""
+        """Scheme options that offer a choice or are worth recording, by name, the default first."""
         found: dict[str, Sequence[Any]] = {
             "order": self.orders,
             "pick": self.picks,
@@ -376,22 +376,22 @@ class ClassicModel:
         return {name: tuple(values) for name, values in found.items() if values}
 
     def span(self, given: Any, settings: Mapping[str, Any]) -> tuple[float, float]:
-        """The range of opinions: as given, or of the model, or of the traits that are set.
+        """Return the range of opinions: the given one, or the default of the model or of its traits.
 
         Raises
         ------
         SpecError
-            Unless it is two numbers, the lower one first, and finite unless the model's own has no ends.
+            If it is not two numbers, the lower one first, or if it is infinite but the model's default is finite.
         """
         if self.states != "traits":
             return check_range(self.range if given is None else given, endless=not np.isfinite(self.range).all())
         if given is not None:
-            raise SpecError(f"range of {self.name} is that of its traits, 0 to traits - 1; leave it out and set traits")
+            raise SpecError(f"range of {self.name} is 0 to traits - 1; leave range out, and set traits instead")
         traits = self.declared["traits"]
         return 0.0, traits.array("traits", settings.get("traits", traits.default), 1) - 1.0
 
     def with_defaults(self, settings: Mapping[str, Any], span: tuple[float, float]) -> dict[str, Any]:
-        """Every parameter by name: as set, or its default, which grows with the range if it is in units of opinion."""
+        """Return every parameter: as set, or its default, which scales with the range if it is in units of opinion."""
         width = (span[1] - span[0]) / (self.range[1] - self.range[0])
         scale = width if math.isfinite(width) else 1.0
         return {
@@ -400,7 +400,7 @@ class ClassicModel:
         }
 
     def told(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters for a reader: without those that do nothing as they are set."""
+        """Return the parameters that have an effect with these settings, for readers."""
         return {
             name: value
             for name, value in values.items()
@@ -408,15 +408,15 @@ class ClassicModel:
         }
 
     def arrays(self, values: Mapping[str, Any], n: int, span: tuple[float, float]) -> Any:
-        """The values of all parameters as kernels and transitions take them: numbers, or arrays (n,).
+        """Convert all parameters for kernels and transitions: to numbers, or to arrays (n,).
 
-        Those that distances are compared with are moved by :func:`strict_bound`: the distance is always ``<``. Opinions
-        are in the model's units.
+        :func:`strict_bound` shifts bounds for distances, so kernels always compare with ``<``. Opinions are in the
+        model's units.
 
         Raises
         ------
         SpecError
-            If one is out of range, not a number, or of another size.
+            If a value is out of range, not a number, or has another size.
         """
         found = {}
         for name, each in self.declared.items():
@@ -427,7 +427,7 @@ class ClassicModel:
             if each.opinions:
                 found[name] = self._opinions(name, found[name], span)
         if np.any(found.get("media", 0)) and not found["media_opinions"].size:
-            raise SpecError(f"media_opinions of {self.name} must name an opinion where media is above 0; got none")
+            raise SpecError(f"media_opinions of {self.name} is empty; give at least one opinion, or set media to 0")
         return self.parameters(**found)
 
     def _opinions(self, name: str, given: np.ndarray, span: tuple[float, float]) -> np.ndarray:
@@ -440,5 +440,5 @@ class ClassicModel:
         return np.asarray(self.units.encode(given, span), dtype=np.float64)
 
     def prepared(self, p: Any) -> Any:
-        """The parameters as the kernel compares and multiplies with them."""
+        """Return the parameters in the form that the kernel uses."""
         return p if self.prepare is None else self.prepare(p)

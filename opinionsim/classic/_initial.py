@@ -1,4 +1,4 @@
-"""Initial opinions: distributions by name, drawn from uniform numbers, and opinions that are given."""
+"""Initial opinions: draws from named distributions, and given opinions."""
 
 from __future__ import annotations
 
@@ -113,23 +113,23 @@ TRAITS: Mapping[str, _Law] = {
 
 
 def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *, discrete: bool = False) -> np.ndarray:
-    """Initial opinions of a distribution.
+    """Draw initial opinions from a distribution.
 
     Parameters
     ----------
     initial : str or mapping
         ``uniform`` (with ``low`` and ``high``; default the range), ``normal`` (with ``mean`` and ``sd``; default the
         middle of the range and a seventh of it, as in Lorenz et al. 2021; cut off at the ends), ``beta`` (with ``a``
-        and ``b``, over the range), ``share`` (the part ``high`` of the agents, rounded, at the upper end, all others
-        at the lower one), ``even`` (from end to end at equal distances, agent 0 at the lower end), ``levels`` (so many
-        opinions as ``count`` says, at equal distances from end to end, each as likely); with parameters a mapping as
-        ``{kind: share, high: 0.3}``. ``continuous`` is another word for ``uniform``.
+        and ``b``, over the range), ``share`` (a share ``high`` of the agents, rounded, at the upper end, all others at
+        the lower one), ``even`` (from end to end at equal distances, agent 0 at the lower end), ``levels`` (``count``
+        opinions at equal distances from end to end, each equally likely). To set parameters, use a mapping such as
+        ``{kind: share, high: 0.3}``. ``continuous`` is another name for ``uniform``.
     u : ndarray (..., N)
         Uniform numbers in [0, 1), one for each agent.
     span : (float, float)
-        Range of opinions; -1 to 1 is taken where it has no ends.
+        Range of opinions. If it is infinite, -1 to 1 is used instead.
     discrete : bool
-        Whether the model is discrete; ``uniform`` then draws among the two ends.
+        Whether the model is discrete. If so, ``uniform`` draws from the two ends.
 
     Returns
     -------
@@ -138,17 +138,17 @@ def draw_initial(initial: str | Mapping[str, Any], u: np.ndarray, span: Span, *,
     Raises
     ------
     SpecError
-        If there is no such distribution, or it has no such parameter.
+        If the distribution or a parameter is unknown, or a value is not valid.
     """
     name, kind, settings = _named(initial, INITIAL)
     ends = span if np.isfinite(span).all() else (-1.0, 1.0)
     if discrete and name == "uniform" and not settings:
         return np.where(u < 0.5, *ends)
     if discrete and name == "uniform":
-        raise SpecError(f"initial: uniform has no {min(settings)!r} here, where it is the two ends of the range")
+        raise SpecError(f"initial: uniform takes no {min(settings)!r} in discrete models; it draws ends of the range")
     if discrete and name not in ("share", "levels"):
         raise SpecError(
-            f"initial: this model copies opinions, so no two agents would have equal ones; got {name}; valid: uniform "
+            f"initial: this model copies opinions, but no two agents have the same opinion in {name}; valid: uniform "
             "(the two ends of the range), share, levels"
         )
     return kind.draw(u, ends, **{**kind.defaults, **settings})
@@ -173,16 +173,16 @@ def _named(initial: str | Mapping[str, Any], kinds: Mapping[str, _Law]) -> tuple
 def draw_opinions(
     initial: str | Mapping[str, Any], n: int, span: Span, rng: np.random.Generator, *, discrete: bool = False
 ) -> np.ndarray:
-    """Initial opinions (n,) of a distribution, as :func:`draw_initial` has them, from a generator."""
+    """Draw initial opinions (n,) as :func:`draw_initial` does, from a generator."""
     return draw_initial(initial, rng.random(n), span, discrete=discrete)
 
 
 def drawn_rows(
     initial: str | Mapping[str, Any], n: int, span: Span, seed: int, replicates: Sequence[int], *, discrete: bool
 ) -> np.ndarray:
-    """Initial opinions (R, n) of replicates; a row depends on nothing but the seed and the replicate.
+    """Draw initial opinions (R, n) of replicates. A row depends only on the seed and the replicate.
 
-    With ``dimensions`` in a mapping they are (R, n, D), each dimension drawn alike.
+    With ``dimensions`` in the mapping, they are (R, n, D), and all dimensions have the same distribution.
     """
     settings = dict(initial) if isinstance(initial, Mapping) else {"kind": initial}
     dimensions = settings.pop("dimensions", 1)
@@ -197,16 +197,16 @@ def drawn_rows(
 def drawn_traits(
     initial: str | Mapping[str, Any], n: int, features: int, traits: int, seed: int, replicates: Sequence[int]
 ) -> np.ndarray:
-    """Initial traits (R, n, features), whole numbers from 0 to `traits` - 1, of replicates.
+    """Draw initial traits (R, n, features) of replicates, whole numbers from 0 to `traits` - 1.
 
     Parameters
     ----------
     initial : str or mapping
         ``uniform``, all traits equally likely; or ``{kind: poisson, mean: m}``, cut off at the last trait.
     n, features, traits : int
-        Agents, features of each, and traits of each feature.
+        Number of agents, of features per agent, and of traits per feature.
     seed : int
-        Root of all randomness.
+        Root seed of all random numbers.
     replicates : sequence of int
         Numbers of the replicates.
     """

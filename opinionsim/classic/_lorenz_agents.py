@@ -1,4 +1,4 @@
-"""Agents and networks of Lorenz, Neumann & Schroeder 2021: drawn attitudes, groups, differences, and followers."""
+"""Agents and networks of Lorenz, Neumann & Schroeder 2021: attitudes, groups, differing parameters, and followers."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def lorenz_agents(
     n : int
         Number of agents, > 0.
     rng : numpy.random.Generator or int
-        Draws them; a number is the seed of one.
+        Generator of the random numbers, or its seed.
     alpha, rho, theta : float
         Means of the agents' parameters, in [0, 1].
     latitude : float
         Mean latitude of acceptance, > 0, in units of opinion.
     alpha_sd, rho_sd, theta_sd : float
-        Standard deviations of their Beta distributions, >= 0; 0 gives all agents the mean, as do means of 0 and 1.
-        Variances are kept to 0.95 m (1 - m), m the mean.
+        Standard deviations of their Beta distributions, >= 0. With 0, or with a mean of 0 or 1, all agents have the
+        mean. Variances are limited to 0.95 m (1 - m), where m is the mean.
     latitude_sd : float
         Standard deviation of the Gamma distribution of latitudes, >= 0.
     sd : float
@@ -58,7 +58,8 @@ def lorenz_agents(
     -------
     dict
         Arguments of :func:`simulate`: ``initial`` (n,), normal around the middle of the range -/+ spread/2 and cut off
-        at its ends; ``group`` (n,), 0 or 1 with equal chance; the other parameters, each a number or (n,); ``range``.
+        at its ends; ``group`` (n,), 0 or 1 with equal probability; the other parameters, each a number or (n,);
+        ``range``.
 
     Raises
     ------
@@ -127,31 +128,31 @@ def follower_network(
     friends: int = 5,
     friendship: str = "random",
 ) -> Network:
-    """A network of followers, with preference for agents that have many, and of mutual friends.
+    """Draw a network of followers, in which agents with many followers attract more, and of mutual friends.
 
-    Agents join one after another. Each follows `following` of the agents before it, or all while they are fewer, drawn
-    without repetition in proportion to 1 plus the number of their followers. A follower hears the agent it follows.
-    Friends hear each other.
+    Agents join one after another. Each follows `following` of the agents before it, or all of them if there are fewer.
+    They are drawn without repetition in proportion to 1 plus the number of their followers. A follower hears the agent
+    it follows. Friends hear each other.
 
     Parameters
     ----------
     n : int
         Number of agents, > 0.
     rng : numpy.random.Generator or int
-        Draws the network; a number is the seed of one.
+        Generator of the random numbers, or its seed.
     following : int
-        Agents that each follows, >= 0.
+        Number of agents that each agent follows, >= 0.
     friends : int
-        Friends of each agent, >= 0: on average (``random``), exactly, an odd one left out (``ring``), or as the mean
-        size of cliques (``cliques``).
+        Number of friends of each agent, >= 0: the mean (``random``), the exact number, rounded down to an even one
+        (``ring``), or the mean size of cliques (``cliques``).
     friendship : str
-        ``random`` joins each pair with probability friends/(n - 1), ``ring`` the nearest on a circle, ``cliques`` all
-        within groups that agents choose at random.
+        ``random`` connects each pair with probability friends/(n - 1), ``ring`` the nearest agents on a circle, and
+        ``cliques`` all agents within groups that they choose at random.
 
     Returns
     -------
     Network
-        Directed. Agents may hear nobody, the first one above all: simulate with ``isolates="keep"``.
+        A directed network. Some agents, such as the first, may hear nobody, so simulate with ``isolates="keep"``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Classic models as Mesa models: agents, steps and data collectors over the same kernels."""
+"""Classic models as Mesa models, with agents, steps and data collectors on the same kernels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from opinionsim.errors import whole_number
 
 
 class OpinionAgent(mesa.Agent):
-    """An agent that holds an opinion.
+    """An agent with an opinion.
 
     Attributes
     ----------
     index : int
-        Its number, from 0.
+        Number of the agent, from 0.
     """
 
     def __init__(self, model: ClassicOpinionModel, index: int) -> None:
@@ -31,18 +31,18 @@ class OpinionAgent(mesa.Agent):
 
     @property
     def opinion(self) -> float | np.ndarray:
-        """Its opinion after the last step; an array (D,) where opinions have several dimensions."""
+        """Opinion after the last step; an array (D,) if opinions have several dimensions."""
         own = self.model.opinions[self.index]
         return float(own) if np.ndim(own) == 0 else own
 
 
 class ClassicOpinionModel(mesa.Model):
-    """A classic opinion model that Mesa steps, collects and displays.
+    """A classic opinion model that Mesa can step, collect data from and display.
 
     Parameters
     ----------
     model : str or ClassicModel
-        Its name.
+        The model or its name.
     network, initial, seed, n, range, isolates, **settings
         As in :func:`opinionsim.classic.simulate`.
 
@@ -51,14 +51,13 @@ class ClassicOpinionModel(mesa.Model):
     network : Network
         Who hears whom.
     datacollector : mesa.DataCollector
-        Bias and diversity of the model, of each dimension of opinions if they have several, and the opinion of every
-        agent, collected at the start and after each step.
+        Bias and diversity of the model, for each dimension if opinions have several, and the opinion of every agent,
+        collected at the start and after each step.
 
     Notes
     -----
-    A step is one elementary update for each agent. Stepping T times gives the opinions that
-    :func:`opinionsim.classic.simulate` gives in T steps from the same seed. Nothing that happens in Mesa's agents
-    reaches the kernel.
+    A step is one elementary update per agent. T steps give the same opinions as T steps of
+    :func:`opinionsim.classic.simulate` with the same seed. Changes to Mesa's agents do not affect the kernel.
     """
 
     def __init__(
@@ -100,16 +99,16 @@ class ClassicOpinionModel(mesa.Model):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Every parameter, those left at their defaults included."""
+        """Every parameter, including those with default values."""
         return dict(self._process.setup.parameters)
 
     @property
     def scheme(self) -> dict[str, Any]:
-        """Every scheme option, those left at their defaults included."""
+        """Every scheme option, including those with default values."""
         return dict(self._process.setup.scheme)
 
     def step(self) -> None:
-        """Carry opinions forward by one step, and collect."""
+        """Advance opinions by one step and collect data."""
         self._process.advance(1)
         self._opinions = self._process.opinions
         self.datacollector.collect(self)

@@ -22,12 +22,12 @@ def _own(path: str) -> ClassicModel:
 
 
 def find_model(model: str | ClassicModel) -> ClassicModel:
-    """A model by its name, or one of the user's own by its import path.
+    """Find a model by its name, or your own model by its import path.
 
     Raises
     ------
     SpecError
-        If there is none of that name.
+        If no model has that name.
     """
     if isinstance(model, ClassicModel):
         return model

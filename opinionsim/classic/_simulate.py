@@ -129,7 +129,7 @@ def simulate(
     met = None if pairs is None else _given_pairs(found, pairs, joined)
     if met is not None:
         if given_steps is not None and given_steps != len(met):
-            raise SpecError(f"pairs already set {len(met)} steps; leave steps out")
+            raise SpecError(f"pairs already determine {len(met)} steps; leave steps out")
         steps = len(met)
         setup.scheme.update(order="given", pick="given", sides="one")
     numbers: Any = np.arange(replicate, replicate + replicates)
@@ -198,16 +198,16 @@ def _each_of(number: int, one: Callable[[int, np.ndarray], None], most: int) -> 
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def find_network(
     network: Any, initial: Any, n: int | None, seed: int, replicates: int = 1, replicate: int = 0
 ) -> tuple[Network, bool]:
-    """The network, of as many agents as are asked for, or as there are opinions, and whether chance is in it.
+    """Return the network, with `n` agents or one for each opinion, and whether it is random.
 
-    A random network is that of a replicate.
+    A random network is drawn for the given replicate.
     """
     shape = np.shape(given_opinions(initial))
     if n is not None:
@@ -222,12 +222,12 @@ def find_network(
 
 
 def counts_agents(network: Any) -> bool:
-    """Whether a network says itself how many agents there are: files, and edges written out."""
+    """Return whether a network determines its number of agents itself, as files and listed edges do."""
     return isinstance(network, Mapping) and network.get("kind", "edges") in ("edges", "edge-list", "file")
 
 
 def draw_network(network: Any, n: int | None, seed: int, replicate: int) -> tuple[Network, bool]:
-    """The network of a replicate, and whether chance is in it."""
+    """Return the network of a replicate, and whether it is random."""
     if not isinstance(network, (str, Mapping)):
         return Network.of(network, n), False
     rng = np.random.default_rng(int(stream(seed, "network", replicate).integers(2**32)))
@@ -238,7 +238,7 @@ def draw_network(network: Any, n: int | None, seed: int, replicate: int) -> tupl
 
 
 def given_opinions(initial: Any) -> Any:
-    """Initial opinions as an array; a distribution as it is."""
+    """Return initial opinions as an array, or a distribution unchanged."""
     if is_distribution(initial):
         return initial
     try:
@@ -246,7 +246,7 @@ def given_opinions(initial: Any) -> Any:
     except ValueError:  # rows of different lengths
         found = np.empty(0)
     if not found.ndim or not found.size:
-        raise SpecError(f"initial must be a distribution or numbers, one for each agent; got {initial!r:.60}")
+        raise SpecError(f"initial must be a distribution or one number per agent; got {initial!r:.60}")
     if len(found) < 2:
         raise SpecError(f"initial must give opinions for at least 2 agents; got {len(found)}")
     return found
@@ -254,17 +254,17 @@ def given_opinions(initial: Any) -> Any:
 
 def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.ndarray:
     if model.update is None:
-        raise SpecError(f"pairs: agents of {model.name} do not meet in pairs")
+        raise SpecError(f"agents of {model.name} do not meet in pairs; leave pairs out")
     try:
         given = np.asarray(pairs)
     except ValueError:
         given = np.empty(0)
     if given.ndim != 2 or given.shape[1] != 2 or (given.size and given.dtype.kind not in "iu"):
-        raise SpecError(f"pairs must be (speaker, listener), two whole numbers, for each step; got {pairs!r:.60}")
+        raise SpecError(f"pairs must contain two whole numbers, (speaker, listener), for each step; got {pairs!r:.60}")
     if not len(given):
         raise SpecError("pairs must contain at least one (speaker, listener)")
     if given.size and not ((given >= 0) & (given < network.n)).all():
-        raise SpecError(f"pairs: agents are 0..{network.n - 1}; got {int(given.min())}..{int(given.max())}")
+        raise SpecError(f"pairs must name agents 0..{network.n - 1}; got {int(given.min())}..{int(given.max())}")
     alone = given[:, 0] == given[:, 1]
     if alone.any() and True not in model.meets_itself:
         raise SpecError(f"pairs: in step {int(np.argmax(alone)) + 1} agent {given[np.argmax(alone), 0]} meets itself")
@@ -272,7 +272,7 @@ def _given_pairs(model: ClassicModel, pairs: ArrayLike, network: Network) -> np.
 
 
 def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) -> np.ndarray:
-    """Initial opinions of replicates, (R, N) or (R, N, D)."""
+    """Return initial opinions of replicates, (R, N) or (R, N, D)."""
     n, features = setup.network.n, None
     if setup.model.states == "traits":
         features = setup.p.features
@@ -285,7 +285,7 @@ def starts_of(setup: Setup, initial: Any, seed: int, replicates: Sequence[int]) 
             raise SpecError(f"initial: {setup.model.name} has only two opinions; got levels with count {levels!r:.60}")
         drawn = drawn_rows(initial, n, setup.range, seed, replicates, discrete=discrete)
         if drawn.ndim == 3 and setup.model.vector is None:
-            raise SpecError(f"initial: {setup.model.name} takes opinions of one dimension; got {drawn.shape[2]}")
+            raise SpecError(f"initial: opinions of {setup.model.name} must have one dimension; got {drawn.shape[2]}")
         return drawn
     given = np.asarray(initial, dtype=object if isinstance(initial, list) and not initial else None)
     own_rows = given.ndim >= (2 if features is None else 3) and given.shape[:2] == (len(replicates), n)

@@ -18,7 +18,7 @@ Metrics = Sequence[str] | Mapping[str, Callable[[np.ndarray], float]]
 
 
 def plain(value: Any) -> Any:
-    """The value with arrays and numbers of numpy as lists and numbers of Python."""
+    """Convert numpy arrays and numbers to Python lists and numbers."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -31,11 +31,11 @@ def metrics_of_runs(
     delta: float | None = None,
     rests: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Metrics by name, one value per run, of opinions (R, N), or of each dimension of (R, N, D), or of all together.
+    """Compute metrics by name, one value per run, of opinions (R, N) or (R, N, D), by dimension or of all together.
 
-    `initial` are the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or (N, D).
-    `network` is that of all runs, or one for each. `delta` is the largest gap within a cluster of single numbers, where
-    it is not that of the metrics; with `rests` (R,), of the runs alone that have come to rest.
+    `initial` contains the opinions at the start of each run. `metrics` are names, or functions of opinions (N,) or
+    (N, D). `network` is one network for all runs, or one for each. `delta` is the largest gap within a cluster of
+    single numbers if it differs from the default of the metrics; with `rests` (R,), it applies only to runs at rest.
     """
     # Imported late: metrics of frames load pandas, which a simulation has no use for.
     from opinionsim.metrics import compute_metrics, find_metric, takes_delta
@@ -77,27 +77,27 @@ class Trajectories:
     model : str
         Name of the model.
     parameters, scheme : dict
-        Every parameter and scheme option, those left at their defaults included.
+        Every parameter and scheme option, including those with default values.
     range : (float, float)
         Range of opinions.
     network : Network
         Who hears whom.
     seed : int
-        Root of all random draws.
+        Root seed of all random numbers.
     times : ndarray (K,) of int
-        Steps after which opinions were recorded, from 0: each of one elementary update an agent, or recorded
-        pairs where these were given.
+        Steps after which opinions were recorded, from 0. A step is one elementary update per agent, or one recorded
+        pair if pairs were given.
     opinions : ndarray (R, K, N) or (R, K, N, D)
-        The first moment holds the initial opinions.
+        Opinions at each moment; the first moment has the initial opinions.
     ended : ndarray (R,) of int
-        Steps after which each run came to the event that it was to end at; -1 where it did not, or there was none.
+        Step after which the event `until` ended each run; -1 if it did not occur or was not set.
     networks : tuple of Network
-        The network of each run at the last moment, of models that move ties; empty for all others.
+        The network of each run at the last moment, for models that move ties; empty for all others.
     delta : float or None
-        The largest gap within a cluster, as `metrics` tell clusters of single numbers apart once a run has come to
-        rest: of runs until frozen on the complete graph the confidence, in models whose clusters go on shrinking, so
-        that they are those of a run without end. Before, and in runs that reach their limit, clusters are told apart
-        by the default of the metrics. None for other runs, and where agents differ in it.
+        The largest gap within a cluster of single numbers that `metrics` uses for runs at rest. It is the confidence
+        for runs until frozen on the complete graph in models whose clusters keep shrinking, which gives the clusters of
+        an infinitely long run. At earlier moments, and in runs that reach their limit, metrics use their own default.
+        None for other runs, and if agents differ in confidence.
     """
 
     model: str
@@ -121,20 +121,20 @@ class Trajectories:
         return np.asarray(self.opinions[:, -1])
 
     def metrics(self, names: Metrics, moment: int = -1) -> dict[str, Any]:
-        """Metrics of the opinions at one of the moments, by default the last.
+        """Compute metrics of the opinions at one of the moments, by default the last.
 
         Parameters
         ----------
         names : sequence of str, or mapping of str to callable
             Names in :data:`opinionsim.metrics.METRICS`, or functions of opinions (N,) or (N, D).
         moment : int
-            Place in `times`.
+            Index into `times`.
 
         Returns
         -------
         dict
-            One value per replicate by name: ``bias[0]``, ``bias[1]``, ... where opinions have several dimensions and
-            the metric is not one of all dimensions, as ``regions`` is.
+            One value per replicate by name. If opinions have several dimensions, names are ``bias[0]``, ``bias[1]``,
+            ..., except for metrics of all dimensions together, such as ``regions``.
         """
         now, network = self.opinions[:, moment], self._at(moment, names)
         rests = (self.ended >= 0) & (self.ended <= self.times[moment])
@@ -155,13 +155,13 @@ class Trajectories:
         return self.network
 
     def frame(self) -> pd.DataFrame:
-        """One row per replicate, moment and agent.
+        """Return a frame with one row per replicate, moment and agent.
 
         Returns
         -------
         DataFrame
-            Columns ``run_id`` (the replicate, as text), ``cell`` (the model), ``agent``, ``step``, ``value`` (and
-            ``dimension``, where opinions have several), ``evidence``.
+            Columns ``run_id`` (the replicate, as text), ``cell`` (the model), ``agent``, ``step``, ``value``,
+            ``dimension`` if opinions have several, and ``evidence``.
         """
         import pandas as pd
 

@@ -25,17 +25,17 @@ def transition(
     range: tuple[float, float] | None = None,
     **parameters: Any,
 ) -> Transition:
-    """The distribution of the next opinion of receivers, given their opinions and messages.
+    """Compute the distribution of receivers' next opinions, given their opinions and messages.
 
     Parameters
     ----------
     model : str or ClassicModel
-        Its name.
+        The model or its name.
     before : array_like (T,)
         Previous opinion of each receiver; (T, F) if opinions are traits of F features.
     messages : array_like (T,) or (T, m)
-        Received opinions: one each, or m of them, as the model takes; NaN where there are fewer, which is not possible
-        in models whose agents meet in pairs. (T, F), one each, if opinions are traits.
+        Received opinions: one per receiver, or m for models that use several. NaN marks a missing one, except in models
+        whose agents meet in pairs. (T, F), one per receiver, if opinions are traits.
     weights : array_like (T, m), optional
         Weights of messages, for models that use weights; by default all 1.
     start : array_like (T,), optional
@@ -62,13 +62,13 @@ def transition(
     _check_given(own, said, span, missing=found.update is None and found.states != "traits")
     given = np.ones(said.shape[:2]) if weights is None else np.asarray(weights, dtype=float)
     if given.shape != said.shape[:2]:
-        raise SpecError(f"weights must have the shape of messages, {said.shape[:2]}; got {given.shape}")
+        raise SpecError(f"weights must have the same shape as messages, {said.shape[:2]}; got {given.shape}")
     p = found.arrays(found.with_defaults(parameters, span), len(own), span)
     first = None if start is None else np.asarray(start, dtype=float)
     if first is not None and "start" not in found.needs:
         raise SpecError(f"{found.name} does not use initial opinions; leave start out")
     if first is not None and first.shape != own.shape:
-        raise SpecError(f"start must have the shape of before, {own.shape}; got {first.shape}")
+        raise SpecError(f"start must have the same shape as before, {own.shape}; got {first.shape}")
 
     def encoded(opinions: np.ndarray) -> np.ndarray:
         return found.units.encode(opinions, span)
@@ -105,7 +105,7 @@ def _shaped(
         features = parameters.get("features", model.declared["features"].default)
         if own.ndim != 2 or own.shape[1] != features or said.shape != own.shape:
             shapes = f"{own.shape} and {said.shape}"
-            raise SpecError(f"before and messages must be (T, {features}), as features says; got shapes {shapes}")
+            raise SpecError(f"before and messages must be (T, features), (T, {features}); got shapes {shapes}")
         return own, said[:, None]
     said = said[:, None] if said.ndim == 1 else np.atleast_2d(said)
     if own.ndim != 1 or said.shape[0] != own.size:

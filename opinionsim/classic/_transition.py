@@ -1,4 +1,4 @@
-"""The one-step view: how an opinion is distributed after an update, given what came before."""
+"""The one-step view: the distribution of an opinion after an update, given what came before."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _NO_MASS = 1e-12
 
 
 class Received(NamedTuple):
-    """Opinions of T receivers and what reaches them, as transitions of models take them, in the model's units.
+    """Opinions of T receivers and the messages that reach them, in the model's units, as input for transitions.
 
     Attributes
     ----------
     own : ndarray (T,)
-        Opinions before; (T, F) where they are traits of F features.
+        Opinions before; (T, F) if they are traits of F features.
     said : ndarray (T, m)
-        Messages; 0 where one is missing. (T, 1, F) where they are traits.
+        Messages; 0 if one is missing. (T, 1, F) if they are traits.
     present : ndarray (T, m) of bool
         Whether there is a message.
     weights : ndarray (T, m)
-        Weights of messages; 0 where one is missing.
+        Weights of messages; 0 if one is missing.
     start : ndarray (T,) or None
-        Initial opinions, where they are given.
+        Initial opinions, if given.
     limits : (float, float)
         Range of opinions, in units of opinion.
     """
@@ -46,12 +46,12 @@ class Transition:
     Attributes
     ----------
     values : ndarray (T, A)
-        Where the point masses are; (T, A, F) where opinions are traits.
+        Locations of the point masses; (T, A, F) if opinions are traits.
     probabilities : ndarray (T, A)
         Their probabilities, >= 0; they sum to at most 1.
     density : callable or None
-        ``density(opinions (T,)) -> (T,)``: density of the rest, per unit of opinion, which integrates to what the
-        masses leave.
+        ``density(opinions (T,)) -> (T,)``: density of the rest, per unit of opinion. It integrates to 1 minus the sum
+        of the point masses.
     """
 
     values: np.ndarray
@@ -59,7 +59,7 @@ class Transition:
     density: Callable[[np.ndarray], np.ndarray] | None = None
 
     def probability(self, opinions: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
-        """Probability of the point masses within `tolerance` of given opinions, shape (T,)."""
+        """Return the probability of the point masses within `tolerance` of given opinions, shape (T,)."""
         near = np.abs(self.values - np.asarray(opinions, dtype=float)[:, None]) <= tolerance
         hit = near.reshape(*self.probabilities.shape, -1).all(axis=2)
         return np.asarray((self.probabilities * hit).sum(axis=1))
@@ -70,11 +70,11 @@ class Transition:
         return np.asarray(np.clip(1.0 - self.probabilities.sum(axis=1), 0.0, 1.0))
 
     def around(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the mass goes on an even grid: places, counted from its first node, and the mass that goes there.
+        """Distribute the mass on an even grid; return node numbers, from 0, and the mass that each receives.
 
-        Each (T, E), and what goes to one node may be in several parts. A point mass goes to the two nodes around it in
-        such shares that their mean is its place; one beyond the ends goes to the end. The continuous part goes to each
-        node by its density there, half of it at the two ends.
+        Both are (T, E), and one node can occur several times. A point mass is split between the two nodes around it in
+        shares that preserve its mean; a point beyond an end goes to that end. The continuous part goes to each node in
+        proportion to its density there, with half the weight at the two ends.
         """
         size, last = len(self.values), len(nodes) - 1
         exact = np.clip((self.values - nodes[0]) / (nodes[1] - nodes[0]), 0, last)
@@ -90,7 +90,7 @@ class Transition:
         return np.hstack(places), np.hstack(mass)
 
     def on_grid(self, nodes: np.ndarray) -> np.ndarray:
-        """Mass on the nodes of an even grid, (T, G), which sums to 1; it goes where :meth:`around` says."""
+        """Return the mass on the nodes of an even grid, (T, G), distributed as in :meth:`around`; rows sum to 1."""
         shape = len(self.values), len(nodes)
         places, mass = self.around(nodes)
         cells = np.arange(shape[0])[:, None] * shape[1] + places

@@ -1,6 +1,6 @@
 """Classifiers, which code texts on a scale.
 
-Classifiers themselves are loaded on first use.
+Each classifier is loaded on first use.
 """
 
 from __future__ import annotations

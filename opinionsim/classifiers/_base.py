@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context in which a text was written; empty fields are not given to the classifier.
+    """The context in which a text was written. The classifier does not receive empty fields.
 
     Attributes
     ----------
     received : tuple of str
-        Texts the author had read in that turn, in order.
+        Texts that the author read in that turn, in order.
     persona : tuple of (str, str)
         Attributes of the author as pairs of name and value.
     assigned_opinion : float or None
-        The opinion the author was told to hold at the start.
+        The opinion that was assigned to the author at the start.
 
     Raises
     ------
@@ -57,20 +57,20 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item that a classifier codes: a text, with the claim, second text and context that coding needs.
+    """A text for a classifier to code, with the claim, second text and context that the classifier needs.
 
     Attributes
     ----------
     text : str
         The author's text.
     claim : Claim or None
-        The claim that the text is about; None where there is none.
+        The claim that the text is about, if any.
     about : str or None
-        A second text, where two are judged together: the one that the first answers or refers to.
+        A second text, which the first answers or refers to, for classifiers that judge two texts together.
     context : Context or None
-        The context of writing, given where the instrument asks for it.
+        The context of writing, if the instrument asks for it.
     fork : Prompt or None
-        What the author was shown, and may have said, for a classifier that asks the author itself.
+        The messages that the author saw, possibly with its own text, for a classifier that asks the author.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def items_of(texts: Sequence[str], claims: Claim | Sequence[Claim] | None = None
     texts : sequence of str, length n
         The authors' texts.
     claims : Claim, or sequence of Claim, length n, optional
-        The claim that all texts are about, or that each is about; default none.
+        One claim for all texts, or one for each text; default none.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def items_of(texts: Sequence[str], claims: Claim | Sequence[Claim] | None = None
     Raises
     ------
     SpecError
-        If a text is no str or a claim no Claim.
+        If a text is not a str or a claim is not a Claim.
     MeasurementError
-        If there are not as many claims as texts.
+        If the numbers of claims and texts differ.
     """
     if isinstance(texts, str | Claim):
         raise SpecError(f"items_of: texts must be a sequence with one text for each item; got {texts!r}")
@@ -135,26 +135,26 @@ def items_of(texts: Sequence[str], claims: Claim | Sequence[Claim] | None = None
 
 
 class Classifier(Protocol):
-    """Codes items: an author's opinion of a claim from a text, or another variable that its scale measures.
+    """Reads an author's opinion of a claim, or another variable that its scale measures, from a text.
 
-    Classifiers that compute are deterministic, independent of batch composition, and free to code equal items once.
+    Classifiers that compute are deterministic and independent of batch composition. They may code equal items once.
     The scale is an argument of the constructor.
     """
 
     name: str
-    """Name under which :func:`opinionsim.load_classifier` builds it."""
+    """Name for :func:`opinionsim.load_classifier`."""
     scale: OpinionScale
     """The scale it codes on."""
     needs_claim: bool
     """Whether an item without a claim is an error."""
     reads_context: bool
-    """Whether it reads :attr:`Item.context`; a context that it does not read cannot change a result."""
+    """Whether it reads :attr:`Item.context`; otherwise, the context cannot change a result."""
     reads_about: bool
     """Whether it reads :attr:`Item.about`."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """All settings beside name and scale that can change a result, as JSON values; they enter identities."""
+        """All settings except name and scale that can change a result, as JSON values; they are part of identities."""
         ...
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
@@ -163,7 +163,7 @@ class Classifier(Protocol):
         Parameters
         ----------
         items : sequence of Item, length n
-            Items to code; :func:`items_of` makes them of texts and claims.
+            Items to code; :func:`items_of` makes them from texts and claims.
 
         Returns
         -------
@@ -173,13 +173,13 @@ class Classifier(Protocol):
         Raises
         ------
         SpecError
-            If an entry is no Item, or has no claim where one is needed.
+            If an entry is not an Item, or lacks a claim that the classifier needs.
         """
         ...
 
 
 class PlainClassifier:
-    """A classifier of one text at a time without options, unless a class says otherwise.
+    """A classifier of single texts. It has no options unless a subclass defines them.
 
     Parameters
     ----------
@@ -204,13 +204,13 @@ class PlainClassifier:
 class AskingClassifier(Classifier, Protocol):
     """A classifier that asks a chat model.
 
-    Inside a run it is called by :meth:`rate` alone, so that its questions are calls of the run: journalled, within
-    slots and budget, and never asked twice. It codes every item by itself, equal ones included: a chat model need
-    not answer alike. `options` hold the name of the model under ``model``.
+    Inside a run, the engine calls only :meth:`rate`. The questions are then calls of the run: the journal keeps them,
+    slots and budget limit them, and none is asked twice. The classifier codes every item separately, including equal
+    ones, because a chat model may answer them differently. `options` contain the name of the model under ``model``.
     """
 
     endpoint: Endpoint | None
-    """Who answers; None for the author of the text, from a fork of its context (:attr:`Item.fork`)."""
+    """The model that answers; None for the author of the text, from a fork of its context (:attr:`Item.fork`)."""
 
     async def rate(self, ask: Ask, item: Item) -> OpinionEstimates:
         """Code one item.
@@ -218,8 +218,8 @@ class AskingClassifier(Classifier, Protocol):
         Parameters
         ----------
         ask : Ask
-            Calls its model. Names of calls are ``judge``, and ``judge.2``, ``judge.3``, ... for more. Pass it the
-            `parse` that reads replies: :func:`opinionsim.messages.take_as_is` if the classifier reads them itself.
+            Calls the model. The calls are named ``judge``, ``judge.2``, ``judge.3``, ... Pass the `parse` function that
+            reads replies, or :func:`opinionsim.messages.take_as_is` if the classifier reads them itself.
         item : Item
             The item to code.
 
@@ -247,14 +247,14 @@ def check_items(items: Sequence[Item], classifier: Classifier) -> None:
     Raises
     ------
     SpecError
-        If an entry is no Item, or has no claim where the classifier needs one.
+        If an entry is not an Item, or lacks a claim that the classifier needs.
     """
     if isinstance(items, str | Item):
-        raise SpecError(f"classifier {classifier.name!r} takes a sequence of items; got {items!r} alone")
+        raise SpecError(f"classifier {classifier.name!r} needs a sequence of items; got {items!r} alone")
     for item in items:
         if not isinstance(item, Item):
             raise SpecError(
-                f"classifier {classifier.name!r} takes Item objects; got {item!r}. Make items from texts with "
+                f"classifier {classifier.name!r} needs Item objects; got {item!r}. Make items from texts with "
                 "opinionsim.classifiers.items_of(texts, claim)"
             )
         if item.claim is None and classifier.needs_claim:
@@ -269,12 +269,12 @@ def claims_and_texts(items: Sequence[Item]) -> list[tuple[str, str]]:
 
 
 class PairClassifier(PlainClassifier, ABC):
-    """A classifier that scores pairs of texts by real numbers: an item's text, and its second text.
+    """A classifier that gives a real number to each pair of an item's text and its second text.
 
     Parameters
     ----------
     scale : OpinionScale, optional
-        The scale; default -2, -1, 0, 1, 2. A score is no point of it, so that probabilities are NaN.
+        The scale; default -2, -1, 0, 1, 2. Scores are not points of the scale, so probabilities are NaN.
     """
 
     name: str
@@ -282,7 +282,7 @@ class PairClassifier(PlainClassifier, ABC):
 
     @abstractmethod
     def _score(self, item: Item) -> float:
-        """Score of an item neither of whose texts is blank."""
+        """Score of an item with two texts that are not blank."""
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """Score pairs, equal ones once.
@@ -295,12 +295,12 @@ class PairClassifier(PlainClassifier, ABC):
         Returns
         -------
         OpinionEstimates
-            n rows with the scores as values. Where a text is blank, the value is NaN and the off-scale mass 1.
+            n rows with the scores as values. If a text is blank, the value is NaN and the off-scale mass is 1.
 
         Raises
         ------
         SpecError
-            If an entry is no Item, or has no second text, or no claim where one is needed.
+            If an entry is not an Item, or lacks a second text or a claim that the classifier needs.
         MeasurementError
             If an item cannot be scored.
         """

@@ -1,4 +1,4 @@
-"""The classifier that reads an author's own opinion in the probabilities of the first token of a closed answer."""
+"""The classifier that reads an author's opinion from the probabilities of the first token of a closed answer."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ _NEXT = ("four", "one")
 
 @part("classifier", name=BELIEF)
 class BeliefClassifier(PlainClassifier):
-    """Asks the author of a text itself, off the record, and reads the probabilities of all answers at once.
+    """Asks the author of a text, off the record, and reads the probabilities of all answers at once.
 
-    The question is put to the model that wrote the text, with all that it was shown in that turn and its own text; of
-    a question off the record, in the place of that question. One token is asked for. The value is the expectation over
-    the scale.
+    The model that wrote the text gets the question together with everything that it saw in that turn and its own text.
+    If the text answers a question off the record, the new question replaces that question. The reply is one token. The
+    value is the expectation over the scale.
 
     Parameters
     ----------
     scale : OpinionScale, optional
         The scale; default -2 to 2.
     labels : {"letters", "numbers"}
-        What stands for the points: A, B, C, ... from the first that is listed, or the points themselves. No two may
-        begin alike, but for signs: these take two calls more, one that is given the sign, and one that tests whether
-        the model goes on with a begun answer.
+        The labels of the points in the question: A, B, C, ... in the order listed, or the points themselves. Labels
+        must begin differently, except for signs. Signs need two more calls: one continues after the sign, and one
+        tests whether the model continues a started answer.
     orders : {"one", "both"}
-        Whether points are listed from the lowest alone, or also, in a call of its own, from the highest. Both
-        readings are averaged.
+        Whether to list the points only from the lowest, or also, in a separate call, from the highest. With "both",
+        the value is the mean of the two readings.
     before : bool
-        Whether to ask before the turn: the model is shown nothing of it.
+        Whether to ask before the turn, when the model has seen nothing of it.
     question : str
-        The question, to be answered by a label of the scale. Default: the author's honest opinion of the claim; only
-        this question needs one.
+        The question, to be answered with a label of the scale. Default: the author's honest opinion of the claim; only
+        this question needs a claim.
 
     Raises
     ------
     SpecError
-        If labels begin alike, or an option is not valid.
+        If labels begin with the same token, or an option is not valid.
 
     Notes
     -----
-    Probabilities are those of answers on the scale, at the temperature of the model in its run (1 where it is left to
-    the provider). The off-scale mass is that at temperature 1, of all other tokens and of those beyond the likeliest
-    20. It makes no value missing, unless no label is among these. The first token alone is read: "A" also begins a
-    sentence.
+    Probabilities are those of answers on the scale, at the temperature of the model in its run (1 if the provider
+    chooses it). The off-scale mass is the probability, at temperature 1, of all other tokens, including all tokens
+    beyond the 20 most likely. A value is missing only if no label is among these 20. The classifier reads only the
+    first token, although "A" can also begin a sentence.
     """
 
     name = BELIEF
@@ -94,7 +94,7 @@ class BeliefClassifier(PlainClassifier):
 
     @property
     def longest(self) -> str:
-        """A reply that leads to as many calls as any, for forecasts."""
+        """A reply that leads to the maximum number of calls, for forecasts."""
         return json.dumps({"temperature": 1, "top": [[each, -1] for each in (self._labels[-1], "-", _NEXT[0])]})
 
     async def rate(self, ask: Ask, item: Item) -> OpinionEstimates:
@@ -103,13 +103,13 @@ class BeliefClassifier(PlainClassifier):
         Raises
         ------
         MeasurementError
-            If the item has no fork of its author's context, or the model does not go on with a begun sign.
+            If the item has no fork of its author's context, or the model does not continue after a sign.
         """
         check_items([item], self)
         numbers = count(1)
 
         async def tokens(prompt: Prompt) -> str:
-            """The likeliest first tokens; empty where a filter withheld the reply."""
+            """The most likely first tokens; empty if a filter withheld the reply."""
             reply = await ask(str(CallName("judge", next(numbers))), prompt, parse=take_as_is)
             return reply.text if reply.status == "answered" else ""
 
@@ -145,7 +145,7 @@ class BeliefClassifier(PlainClassifier):
             return np.append((on / on.sum())[::order], max(0.0, 1 - plainly.sum()))
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """Nothing: a text by itself does not have its author's context.
+        """Raise an error, because a text alone does not contain its author's context.
 
         Raises
         ------

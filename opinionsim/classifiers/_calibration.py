@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Calibration(DocumentModel):
-    """A classifier's prior probability of each point of a scale, before it has read a text.
+    """A classifier's prior probability of each point of a scale, before it reads a text.
 
-    Made by :func:`fit_calibration`, kept in a JSON file, handed to a classifier as its option `calibration`.
+    :func:`fit_calibration` makes it. Save it in a JSON file and pass that file to a classifier as `calibration`.
     """
 
     version: Literal[1] = 1
@@ -50,7 +50,7 @@ class Calibration(DocumentModel):
         return json.dumps(self.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Write it to a JSON file."""
+        """Write the calibration to a JSON file."""
         Path(path).write_text(self._spelled(), encoding="utf-8")
 
     def require(self, classifier: str, scale: OpinionScale, options: Mapping[str, Any]) -> None:
@@ -68,7 +68,7 @@ class Calibration(DocumentModel):
         Raises
         ------
         SpecError
-            If one of them differs from that of the fit; the message names it.
+            If one of them differs from the fit; the message names it.
         """
         asked = {"classifier": classifier, "scale": list(scale.points), "labels": list(scale.labels), **options}
         fitted = {
@@ -82,7 +82,7 @@ class Calibration(DocumentModel):
             raise SpecError(f"calibration: log_prior must have one number for each of {len(self.points)} points")
 
     def probabilities(self, log_masses: np.ndarray) -> np.ndarray:
-        """Distributions over the points after the prior is divided out, shape as `log_masses`."""
+        """Distributions over the points after division by the prior, in the shape of `log_masses`."""
         return softmax(log_masses - np.asarray(self.log_prior))
 
 
@@ -95,24 +95,25 @@ def softmax(logs: np.ndarray) -> np.ndarray:
 def fit_calibration(classifier: Classifier, items: Sequence[Item], *, date: str) -> Calibration:
     """Estimate a classifier's prior over the points of its scale from pilot texts.
 
-    The prior is the mean of the probabilities the classifier gives the texts, one more text of equal probabilities
-    counted in. Dividing it out makes the classifier use every point as often, on average, over the pilot texts. The
-    texts must therefore be a sample in which all opinions are about as frequent, or texts without content; never
-    those of the run to be measured, whose drift in opinion would be divided out with the bias.
+    The prior is the mean of the probabilities that the classifier gives the texts, including one extra text with equal
+    probabilities. After division by the prior, the classifier uses every point equally often, on average, over the
+    pilot texts. The texts must therefore be a sample in which all opinions are about equally frequent, or texts without
+    content. Never use texts of the run to be measured, because this would remove drift in opinion together with the
+    bias.
 
     Parameters
     ----------
     classifier : Classifier
         A classifier without calibration.
     items : sequence of Item, length n
-        Pilot texts, each with the claim it is about; those without an answer do not count.
+        Pilot texts, each with its claim; texts without an answer do not count.
     date : str
-        The day to put on record, YYYY-MM-DD.
+        The day of the fit, YYYY-MM-DD.
 
     Returns
     -------
     Calibration
-        To be saved with :meth:`Calibration.save`.
+        Save it with :meth:`Calibration.save`.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def fit_calibration(classifier: Classifier, items: Sequence[Item], *, date: str)
     Zhou et al. 2023, Batch Calibration, arXiv:2309.17249; Zhao et al. 2021, Calibrate Before Use, arXiv:2102.09690.
     """
     if classifier.options.get("calibration") is not None:
-        raise SpecError("a calibration must be fitted on a classifier without one")
+        raise SpecError("the classifier already has a calibration; fit on a classifier without one")
     try:
         day = datetime.date.fromisoformat(date).isoformat()
     except (TypeError, ValueError):
@@ -151,11 +152,11 @@ def fit_calibration(classifier: Classifier, items: Sequence[Item], *, date: str)
 
 
 def load_calibration(path: str | Path) -> Calibration:
-    """Read a calibration from the file :meth:`Calibration.save` wrote.
+    """Read a calibration from a file that :meth:`Calibration.save` wrote.
 
     Raises
     ------
     SpecError
-        If the file cannot be read or is no calibration.
+        If the file cannot be read or is not a calibration.
     """
     return validate(Calibration, read_document(path))

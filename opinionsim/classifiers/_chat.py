@@ -41,20 +41,20 @@ class ChatClassifier:
     scale : OpinionScale, optional
         The scale to code on; default -2 to 2.
     model : str or BaseChatModel
-        Any name :func:`opinionsim.load_chat_model` takes but ``scripted``, or a LangChain chat model, to which the
-        next three arguments do not apply. It need not be the model that plays the agents.
+        Any name that :func:`opinionsim.load_chat_model` accepts except ``scripted``, or a LangChain chat model, to
+        which the next three arguments do not apply. It can differ from the model that plays the agents.
     temperature : float or None
-        In [0, 2], default 0; None for models that take none.
+        In [0, 2], default 0; None for models that accept no temperature.
     max_tokens : int
-        Longest answer, tokens, >= 1; default 16. Models that reason need room for it.
+        Maximum length of an answer in tokens, >= 1; default 16. Models that reason need more.
     options : mapping, optional
         Further arguments of the model, such as ``base_url``.
     reask : int
-        Number of times the question is asked again, with the reason, if the answer names no point, >= 0, default 2;
-        then the value is missing.
+        How many times to ask again, with the reason, if the answer names no point, >= 0, default 2. After that, the
+        value is missing.
     question : str
-        Question about each text, to be answered by a point of the scale, whose labels should be answers to it.
-        Default: the opinion of the claim that the author expresses; only this question needs a claim.
+        Question about each text. The labels of the scale should be answers to it. Default: the opinion of the claim
+        that the author expresses; only this question needs a claim.
 
     Raises
     ------
@@ -63,10 +63,10 @@ class ChatClassifier:
 
     Notes
     -----
-    An answer gives all probability to one point: it is a choice, and no measure of certainty. The value is missing
-    after "N", or if no answer names a point. Text, claim, second text and context stand between delimiters that no
-    text can close. An assigned opinion is given by its label on the scale; as a number if it is no point of the scale
-    or the question is not the default. Equal items are asked about separately, since the model may answer differently.
+    An answer gives all probability to one point. It is a choice, not a measure of certainty. The value is missing after
+    "N", or if no answer names a point. Delimiters that no text can close enclose the text, claim, second text and
+    context. An assigned opinion appears as its label on the scale, or as a number if it is not a point of the scale or
+    the question is not the default. Equal items get separate calls, because the model may answer differently.
     """
 
     name = "chat"
@@ -102,7 +102,7 @@ class ChatClassifier:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Model, its settings, and all else that can change an answer."""
+        """The model, its settings, and everything else that can change an answer."""
         asked = {"question": self._question} if self._question else {}
         return {"model": self._model, **self._settings, "reask": self._reask, "wording": WORDING, **asked}
 
@@ -123,7 +123,7 @@ class ChatClassifier:
         Raises
         ------
         SpecError
-            If an entry is no Item, or has no claim and the question needs one.
+            If an entry is not an Item, or lacks a claim that the question needs.
         ModelCallError
             If the model does not answer.
         """

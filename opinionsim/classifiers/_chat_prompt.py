@@ -12,16 +12,16 @@ WORDING = 4
 
 
 def chat_prompt(item: Item, scale: OpinionScale, question: str = "", reason: str = "") -> ChatMessage:
-    """The single message that a judge is sent.
+    """The single message to a judge.
 
     Parameters
     ----------
     item : Item
-        The item to code. Each of its parts stands between delimiters of its own, which no part can close.
+        The item to code. Each part has separate delimiters, which no part can close.
     scale : OpinionScale
         The answers to choose from.
     question : str
-        The question; by default, which opinion of the claim the author expresses, which needs a claim.
+        The question. By default, it asks for the author's opinion of the claim; only this question needs a claim.
     reason : str
         Why the last answer could not be used; empty the first time.
 

@@ -17,10 +17,10 @@ def load_classifier(name: str, scale: OpinionScale | None = None, /, **options: 
     Parameters
     ----------
     name : str
-        A built-in classifier (``opinionsim list classifiers``), or the import path of a user's classifier,
+        A built-in classifier (``opinionsim list classifiers``), or the import path of your own classifier,
         ``package.module:Name``.
     scale : OpinionScale, optional
-        The scale for coding; default -2 to 2.
+        The scale to code on; default -2 to 2.
     **options : Any
         Keyword arguments of the classifier's constructor.
 

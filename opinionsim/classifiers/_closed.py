@@ -1,4 +1,4 @@
-"""Closed answers: the one point of a scale that a short answer names."""
+"""Reads the point of a scale that a short answer names."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def parse_closed(text: str, scale: OpinionScale) -> int | None:
     Returns
     -------
     int or None
-        The one point that the answer names, as a number or as a verbal anchor word for word. None if it names none,
-        several, or another number too, if number and anchor disagree, or if the point is only part of a sentence, as
-        in "I have 2 doubts". Points are never guessed.
+        The point that the answer names, as a number or as an exact verbal anchor. None if the answer names no point,
+        several points or another number, if number and anchor disagree, or if the point is only part of a sentence, as
+        in "I have 2 doubts". The function never guesses.
     """
     labels = {" ".join(_plain(label).split()): point for label, point in zip(scale.labels, scale.points, strict=True)}
     tokens = list(_pieces(_plain(text[:_MAX_CHARACTERS]), tuple(labels)))
@@ -101,12 +101,12 @@ def parse_closed(text: str, scale: OpinionScale) -> int | None:
 
 
 def read_closed(scale: OpinionScale, call: str, text: str, received: tuple[Message, ...]) -> int | None:
-    """The `parse` of an act that is answered by a point of a scale: that point, or None for an abstention.
+    """The `parse` function of an act whose answer is a point of a scale. Returns None for an abstention.
 
     Raises
     ------
     Rejected
-        If the answer names no point, or more than one, as :func:`parse_closed` tells.
+        If the answer names no point or more than one, according to :func:`parse_closed`.
     """
     point = parse_closed(text, scale)
     if point is None and not is_abstention(text):
@@ -150,6 +150,6 @@ def _is_ambiguous(tokens: list[_Token], place: int) -> bool:
 
 
 def is_abstention(text: str) -> bool:
-    """Whether an answer says that there is no opinion: "N", "N/A", "None", "No opinion", and nothing else."""
+    """Whether an answer states no opinion: only "N", "N/A", "None" or "No opinion"."""
     bare = _ANSWER.sub("", _plain(text[:_MAX_CHARACTERS]).strip(" \t\r\n.!*_`\"'()[]"))
     return bare.strip(" \t\r\n.!*_`\"'()[]") in _ABSTAINING

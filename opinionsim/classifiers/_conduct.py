@@ -1,4 +1,4 @@
-"""Variables of conduct, beside stance: their definitions, and the classifiers that read them by rules."""
+"""Variables of conduct, in addition to stance: their definitions, and classifiers that read them by rules."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Variable(NamedTuple):
     """A variable of conduct."""
 
     definition: str
-    """What it means, and of what."""
+    """What the variable means, and what it describes."""
     question: str
-    """The question to a judge, answered by a point of :data:`NO_YES`."""
+    """The question to a judge, which answers with a point of :data:`NO_YES`."""
     found: tuple[str, ...]
-    """Regular expressions; a sentence that matches one of them has it."""
+    """Regular expressions; a sentence that matches one of them has the variable."""
     unless: tuple[str, ...]
-    """But for matches that one of these takes back."""
+    """Regular expressions that cancel a match."""
 
 
 #: Scale of the variables of conduct: the mean of a group of texts is the share that has it.
@@ -55,7 +55,7 @@ class _Rules(PlainClassifier, ABC):
     Raises
     ------
     SpecError
-        If the scale has not two points.
+        If the scale does not have two points.
     """
 
     name: str
@@ -64,12 +64,12 @@ class _Rules(PlainClassifier, ABC):
         super().__init__(scale)
         if len(self.scale) != 2:
             raise SpecError(
-                f"classifier {self.name!r} answers no or yes, so it needs a scale of two points, as in points: [0, 1], "
+                f"classifier {self.name!r} answers no or yes, so its scale needs two points, as in points: [0, 1], "
                 f"labels: [no, yes]; an instrument of the variable {self.name!r} has it by default"
             )
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """The higher point for each text that has the variable, else the lower one; no answer for a blank text."""
+        """The higher point for texts with the variable, the lower one for others, no answer for blank texts."""
         check_items(items, self)
         points = [self.scale.points[self._has(item)] if item.text.strip() else None for item in items]
         return OpinionEstimates.from_points(self.scale, points)
@@ -99,7 +99,7 @@ class RoleBreakClassifier(_Rules):
     Raises
     ------
     SpecError
-        If the scale has not two points.
+        If the scale does not have two points.
     """
 
     name = "role-break"
@@ -114,8 +114,8 @@ class RoleBreakClassifier(_Rules):
 class ClosedWorldClassifier(_Rules):
     """Reads by rules whether the author cites a source other than its initial belief and the messages it received.
 
-    A source that a received message names is none of its own: in "studies show" it is the word *studies* that has to
-    stand there. Without context, every source that is cited counts.
+    A source does not count if a received message names it; for "studies show", the message must contain the word
+    *studies*. Without context, every cited source counts.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class ClosedWorldClassifier(_Rules):
     Raises
     ------
     SpecError
-        If the scale has not two points.
+        If the scale does not have two points.
     """
 
     name = "closed-world"

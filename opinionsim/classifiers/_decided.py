@@ -1,4 +1,4 @@
-"""The instrument of decisions: the numbers that an act's reply says of the messages it was shown."""
+"""Instruments for numbers that come with a reply, such as ranks and ratings of messages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DECIDED, RECORDED = "decided", "recorded"
 
 @part("classifier", name=DECIDED)
 class DecidedClassifier(PlainClassifier):
-    """Stands for numbers that are read with a reply, such as ranks and ratings, and classifies nothing.
+    """Takes numbers that were read with a reply, such as ranks and ratings, instead of classifying texts.
 
-    An instrument that names it has the number of its variable for each message that the author was shown
-    (:class:`opinionsim.messages.Said`), NaN where the author says none.
+    An instrument with this classifier contains the number of its variable for each message that the author saw
+    (:class:`opinionsim.messages.Said`), or NaN if the author gave none.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class DecidedClassifier(PlainClassifier):
     reads_about = True
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """Nothing: a text by itself does not say what its numbers are about.
+        """Raise an error, because a text alone does not tell what its numbers are about.
 
         Raises
         ------
@@ -42,9 +42,10 @@ class DecidedClassifier(PlainClassifier):
 
 @part("classifier", name=RECORDED)
 class RecordedClassifier(DecidedClassifier):
-    """Stands for ratings that people gave with their texts, and classifies nothing.
+    """Takes ratings that people gave with their texts, instead of classifying texts.
 
-    An instrument that names it has the rating of its variable that came with a text from a table, NaN where none came.
+    An instrument with this classifier contains the rating of its variable that a table gives with a text, or NaN if the
+    table gives none.
     """
 
     name = RECORDED

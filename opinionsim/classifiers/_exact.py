@@ -1,4 +1,4 @@
-"""The classifier of equations, which reads numbers."""
+"""The classifier for classic models, which reads numbers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from opinionsim.registry import part
 
 @part("classifier", name="exact")
 class ExactClassifier(PlainClassifier):
-    """Reads the opinion from a text that is a number, as agents of classic models state it.
+    """Reads the opinion from a text that is a number, as agents of classic models write it.
 
     Parameters
     ----------
     scale : OpinionScale, optional
-        The scale; default -2 to 2. A number need not be one of its points, so there is no distribution over points:
-        probabilities are NaN.
+        The scale; default -2 to 2. A number need not be one of its points, so probabilities are NaN.
     """
 
     name = "exact"
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """The number in each text; no opinion if the text is no number, or not finite."""
+        """The number in each text; no opinion if the text is not a finite number."""
         check_items(items, self)
         value = np.array([_number(item.text) for item in items])
         off_scale = np.isnan(value).astype(float)

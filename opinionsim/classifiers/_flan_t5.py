@@ -1,4 +1,4 @@
-"""The flan-t5 classifier: scores the points of a scale under an encoder-decoder model; cuts texts that are too long."""
+"""The flan-t5 classifier, which scores the points of a scale with an encoder-decoder model."""
 
 from __future__ import annotations
 
@@ -25,57 +25,56 @@ _CALIBRATED = ("weights", "wording", "eos")
 
 @part("classifier", name="flan-t5")
 class FlanT5Classifier(PlainClassifier):
-    """Codes an author's opinion of a claim by the probabilities Flan-T5 gives to the points of the scale.
+    """Codes an author's opinion of a claim from the probabilities that Flan-T5 gives to the points of the scale.
 
-    The model is asked which point a text expresses. One pass of its encoder and one short pass of its decoder give
-    the probability of every point. These are normalised; the rest of the probability is the off-scale mass.
+    The prompt asks which point a text expresses. One pass of the encoder and one short pass of the decoder give the
+    probability of every point. These probabilities are normalised; the remaining probability is the off-scale mass.
 
     Parameters
     ----------
     scale : OpinionScale, optional
         The scale to code on. Default: -2 to 2.
     model : str
-        ``small``, ``base``, ``large``, ``xl`` or ``xxl`` for Flan-T5 of that size, another name on the model hub, or
-        a folder; a model of the T5 family with its tokenizer. Chuang et al. 2023 used ``xxl``.
+        ``small``, ``base``, ``large``, ``xl`` or ``xxl`` for Flan-T5 of that size; or another name on the model hub or
+        a folder, with a model of the T5 family and its tokenizer. Chuang et al. 2023 used ``xxl``.
     revision : str, optional
         Branch, tag or commit on the model hub.
     weights : str, optional
-        The expected weights: their commit, or for a folder ``sha256:`` and the digest of its files, as in
-        ``options["weights"]``. Other weights under the same name are refused. This option distinguishes measurements
-        by different weights under one name.
+        The expected weights: their commit or, for a folder, ``sha256:`` and the digest of its files, as in
+        ``options["weights"]``. Other weights under the same name raise an error. This option distinguishes measurements
+        with different weights under one name.
     dtype : {"float32", "bfloat16"}
-        Number format. bfloat16 is faster where the machine has it, and rounds. float16 is refused: T5 overflows
-        in it.
+        Number format. bfloat16 is faster on machines that support it, but less precise. float16 raises an error,
+        because T5 overflows in it.
     device : str
-        ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` or ``cuda:N``.
+        ``auto`` (a GPU if available), ``cpu``, ``cuda`` or ``cuda:N``.
     batch_size : int, optional
-        Texts in one pass; default 1 on a CPU, where more gain little, and 16 on a GPU.
+        Number of texts in one pass; default 1 on a CPU, where larger batches gain little, and 16 on a GPU.
     max_tokens : int
-        Longest prompt. A text that does not fit loses its middle and is counted in :attr:`n_cut`; the
-        question and the claim are never cut. T5 was trained on 512 tokens; its positions are relative, so longer
-        prompts are defined, but outside of what it was trained on.
+        Maximum length of a prompt. The classifier removes the middle of a text that does not fit, and counts it in
+        :attr:`n_cut`; it never cuts the question or the claim. T5 was trained on 512 tokens. Its positions are
+        relative, so it accepts longer prompts, but they lie outside its training.
     off_scale_threshold : float
-        In [0, 1]. A text has no value if its off-scale mass is larger. Default 0.5: above it, the model would rather
-        give another answer.
+        In [0, 1]. A text has no value if its off-scale mass is larger. Default 0.5; above this, the model is more
+        likely to give another answer.
     eos : bool
-        Whether an answer has to end after the point. False, the default, also counts answers such as "1." for 1.
+        Whether an answer must end after the point. False, the default, also accepts answers such as "1." for 1.
     prompt : str, optional
-        File with a Jinja2 template to ask with instead of the wording of the package.
+        File with a Jinja2 template that replaces the prompt of the package.
     calibration : str, optional
-        File of :func:`opinionsim.classifiers.fit_calibration`.
+        File with a calibration from :func:`opinionsim.classifiers.fit_calibration`.
 
     Raises
     ------
     SpecError
         If an option is not valid.
     MeasurementError
-        If the weights, or the packages of the extra ``local``, are missing, or the weights are not those meant.
+        If the weights or the packages of the extra ``local`` are missing, or the weights are not the expected ones.
 
     Notes
     -----
-    After Chuang et al. 2023, §3 (A2, A9), who let FLAN-T5-XXL (Chung et al. 2022) generate the number. Each
-    text's result is independent of the texts it is coded together with. See ``docs/classifiers.md`` for what is known
-    about biases.
+    The method follows Chuang et al. 2023, §3 (A2, A9), who let FLAN-T5-XXL (Chung et al. 2022) generate the number. The
+    result of a text does not depend on the other texts in its batch. ``docs/classifiers.md`` describes known biases.
     """
 
     name = "flan-t5"
@@ -136,7 +135,7 @@ class FlanT5Classifier(PlainClassifier):
         trie = LabelTrie(self._labels(), loaded.tokenizer.eos_token_id if eos else None)
         self._scorer = LabelScorer(loaded.model, trie, batch_size=self._options["batch_size"])
         self.n_cut = 0
-        """Number of texts that lost their middle, over all batches; equal items of one batch count once."""
+        """Number of shortened texts over all batches; equal items of one batch count once."""
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
         """Code one opinion per item.
@@ -144,18 +143,17 @@ class FlanT5Classifier(PlainClassifier):
         Parameters
         ----------
         items : sequence of Item, length n
-            Texts, each with the claim it is about. One without a visible character has no answer; the model is not
-            asked.
+            Texts, each with its claim. A text without visible characters has no answer, and the model is not called.
 
         Returns
         -------
         OpinionEstimates
-            n rows; equal items have equal rows whatever else is in the batch.
+            n rows; equal items have equal rows, regardless of the rest of the batch.
 
         Raises
         ------
         SpecError
-            If an entry is no Item, or has no claim.
+            If an entry is not an Item, or has no claim.
         MeasurementError
             If a claim leaves no room for a text.
         """

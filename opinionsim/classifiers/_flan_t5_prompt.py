@@ -1,4 +1,4 @@
-"""The words of the question that the flan-t5 classifier asks about a statement."""
+"""The question of the flan-t5 classifier about a statement."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class ScalePrompt:
     Parameters
     ----------
     scale : OpinionScale
-        Its points and labels are the answers offered.
+        The scale; its points and labels are the possible answers.
     path : str or Path, optional
-        A Jinja2 template to use instead of the wording of the package, with the variables ``statement``,
-        ``claim``, ``points`` (numbers) and ``anchors`` (pairs of number and label), lowest first.
+        A Jinja2 template that replaces the prompt of the package, with the variables ``statement``, ``claim``,
+        ``points`` (numbers) and ``anchors`` (pairs of number and label), lowest first.
 
     Raises
     ------
     SpecError
-        If the file cannot be read, is no valid template, or leaves out statement or claim.
+        If the file cannot be read, is not a valid template, or omits statement or claim.
     """
 
     def __init__(self, scale: OpinionScale, path: str | Path | None = None) -> None:
@@ -66,14 +66,14 @@ class ScalePrompt:
         except (TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise SpecError(f"{self._place}: cannot be rendered: {error}") from None
         if not all(word in trial for word in _TRIAL):
-            raise SpecError(f"{self._place}: must show {{{{ statement }}}} and {{{{ claim }}}}")
+            raise SpecError(f"{self._place}: the template must contain {{{{ statement }}}} and {{{{ claim }}}}")
 
     def __call__(self, claim: str, statement: str) -> str:
         """The prompt about a statement."""
         return _plain(self._template.render(claim=claim, statement=statement, **self._given))
 
     def shortened(self, claim: str, statement: str, kept: int) -> str:
-        """The prompt about a statement of which only the first and last `kept` / 2 characters are kept."""
+        """The prompt about a statement shortened to its first and last `kept` / 2 characters."""
         head, tail = kept - kept // 2, kept // 2
         return self(claim, statement[:head] + _GAP + statement[len(statement) - tail :])
 

@@ -35,7 +35,7 @@ class Weights(NamedTuple):
     """A loaded model."""
 
     model: Any
-    """``T5ForConditionalGeneration`` or its like, in evaluation mode on its device."""
+    """``T5ForConditionalGeneration`` or a similar model, in evaluation mode on its device."""
     tokenizer: Any
     name: str
     """Name on the model hub, or of the local folder."""
@@ -51,20 +51,20 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
     name : str
         ``small``, ``base``, ``large``, ``xl`` or ``xxl`` for Flan-T5; a name on the hub; a folder.
     revision : str, optional
-        Branch, tag or commit on the hub; default ``main``, as it is in the local cache if it is there.
+        Branch, tag or commit on the hub; default ``main``, preferably from the local cache.
     dtype : str
         One of :data:`DTYPES`. In bfloat16, logits are still computed in float32.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     expected : str, optional
-        Commit or digest the weights must have.
+        Commit or digest that the weights must have.
 
     Raises
     ------
     SpecError
         If an argument is not valid.
     MeasurementError
-        If a package is missing, there are no usable weights under that name, or they are not those expected.
+        If a package is missing, or the name has no usable weights or other weights than expected.
     """
     what, otherwise = f"classifier 'flan-t5' with the weights {name!r}", ", or use the classifier 'chat'"
     if is_planning():
@@ -76,7 +76,7 @@ def load_weights(name: str, revision: str | None, dtype: str, device: str, expec
     if expected is not None and digest != expected:
         raise MeasurementError(
             f"classifier 'flan-t5': the weights {name!r} do not match the option weights: found {digest!r} instead of "
-            f"{expected!r}; give the path or the revision of the weights you mean, or correct weights"
+            f"{expected!r}; set the path or the revision of the intended weights, or correct weights"
         )
     _require_t5(folder, name)
     key = (str(folder), digest, dtype, str(where))
@@ -147,16 +147,16 @@ def _downloaded(name: str, revision: str | None) -> Path:
         kind = "*.safetensors" if any(file.endswith(".safetensors") for file in names) else "*.bin"
         return Path(hub.snapshot_download(name, revision=info.sha, allow_patterns=["*.json", "*.model", "*.txt", kind]))
     except hub.errors.RepositoryNotFoundError as error:
-        raise _unusable(name, "the model hub has no such model, or none that is open to you") from error
+        raise _unusable(name, "the model hub has no such model, or you have no access to it") from error
     except hub.errors.RevisionNotFoundError as error:
-        raise _unusable(name, f"the model hub has no revision {revision!r} of it") from error
+        raise _unusable(name, f"the model on the hub has no revision {revision!r}") from error
     except hub.errors.OfflineModeIsEnabled as error:
         raise _unusable(
-            name, "it is no folder and not in the local cache, and HF_HUB_OFFLINE forbids to fetch it"
+            name, "it is not a folder or in the local cache, and HF_HUB_OFFLINE prevents a download"
         ) from error
     except Exception as error:  # network failures have many types
         reason = (
-            f"it is no folder and not in the local cache, and the model hub cannot be reached ({type(error).__name__})"
+            f"it is not a folder or in the local cache, and the model hub cannot be reached ({type(error).__name__})"
         )
         raise _unusable(name, reason) from error
 
@@ -169,7 +169,7 @@ def _require_t5(folder: Path, name: str) -> None:
     except FileNotFoundError:
         raise _unusable(name, "the folder has no config.json") from None
     except (ValueError, KeyError, TypeError):
-        raise _unusable(name, "its config.json is not that of a model") from None
+        raise _unusable(name, "its config.json does not describe a model") from None
     if kind not in _FAMILY:
         raise _unusable(name, f"it is a model of type {kind!r}; one of {', '.join(_FAMILY)} is needed")
     if not any((folder / file).is_file() for file in _VOCABULARIES):

@@ -1,4 +1,4 @@
-"""Label masses under an encoder-decoder model: one encoder pass and one short decoder pass for each batch."""
+"""Label masses from an encoder-decoder model, with one encoder pass and one short decoder pass for each batch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class LabelScorer:
     trie : LabelTrie
         The labels.
     batch_size : int
-        Prompts in one pass.
+        Number of prompts in one pass.
 
     Notes
     -----
-    A prompt is always computed in a batch of the same shape: `batch_size` rows, and its own length rounded up as
-    columns. Missing rows are filled with copies. Kernels choose their order of summation by the shape of their input,
-    so with other shapes a result would depend on the other prompts of the batch.
+    Each prompt is always computed in a batch of the same shape: `batch_size` rows, and its length, rounded up, as
+    columns. Copies fill missing rows. Kernels choose their order of summation by the shape of their input, so with
+    varying shapes a result would depend on the other prompts of the batch.
     """
 
     def __init__(self, model: Any, trie: LabelTrie, *, batch_size: int = 1) -> None:
@@ -50,12 +50,12 @@ class LabelScorer:
         Parameters
         ----------
         prompts : sequence of sequence of int
-            Token ids, end token included.
+            Token ids, including the end token.
 
         Returns
         -------
         ndarray (n, number of labels)
-            As :meth:`LabelTrie.log_masses`; a row depends on its own prompt alone.
+            As :meth:`LabelTrie.log_masses`; a row depends only on its prompt.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Labels as token sequences that share decoder rows, and the mass a language model gives each."""
+"""Labels as token sequences that share decoder rows, and the mass that a language model gives to each label."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tokens = tuple[int, ...]
 
 
 class TrieCell(NamedTuple):
-    """A next-token probability to compute: that of `token` after the first `position` tokens of a row."""
+    """The probability of `token` after the first `position` tokens of a row, to be computed."""
 
     row: int
     position: int
@@ -25,15 +25,15 @@ class LabelTrie:
 
     A decoder row yields the distribution of the next token after each of its prefixes, so labels that share a
     beginning share a row. With the vocabulary of T5, the labels -2, -1, 0, 1, 2 are the sequences (a, b), (a, c),
-    (a, d), (e,), (f,): one row holding `a` reaches all of them.
+    (a, d), (e,), (f,): one row that contains `a` reaches all of them.
 
     Parameters
     ----------
     labels : sequence of sequence of int
-        Tokens of each label: at least one label, none empty, none twice.
+        Tokens of each label: at least one label, none empty or repeated.
     end : int, optional
-        Token that ends an output. With it, a label's mass is that of outputs equal to the label; without it, that of
-        outputs that begin with the label's tokens.
+        Token that ends an output. With it, a label's mass is the probability of an output equal to the label; without
+        it, of an output that begins with the label's tokens.
 
     Attributes
     ----------
@@ -47,9 +47,8 @@ class LabelTrie:
 
     Notes
     -----
-    Without `end`, a label may be the beginning of another (1 and 10 as bytes). The shorter one then stands for the
-    outputs that begin with it and not with the longer one, so that labels never overlap and their masses sum to
-    at most 1.
+    Without `end`, a label may be the beginning of another (1 and 10 as bytes). The shorter label then covers outputs
+    that begin with it but not with the longer one. Labels therefore never overlap, and their masses sum to at most 1.
     """
 
     def __init__(self, labels: Sequence[Sequence[int]], end: int | None = None) -> None:
@@ -91,7 +90,7 @@ class LabelTrie:
         Returns
         -------
         ndarray (n, len(labels))
-            At most 0; -inf for no mass. The exponentials of a row sum to at most 1, rounding apart.
+            At most 0; -inf for no mass. The exponentials of a row sum to at most 1, except for rounding.
         """
         begun = np.stack([log_probabilities[:, path].sum(axis=1) for path in self._paths], axis=1)
         masses = begun.copy()

@@ -1,4 +1,4 @@
-"""The lexicon classifier as a part: rules that read a claim and a text, with no model and nothing to download."""
+"""The lexicon classifier, which reads a claim and a text by rules, without a model or a download."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _HEDGING = {"firm": -1.0, "": -0.35, "mild": 1.0}
 class LexiconClassifier(PlainClassifier):
     """Codes an author's opinion of a claim by rules.
 
-    A text is cut into clauses. Each is read for its holder (the author, somebody else, the author at an earlier time),
-    its side, its firmness and its target (the claim, what it asserts, somebody's post); the author's present stances
-    are put together, the last one weighing most. Reads English only: a text in another language has no value.
+    The classifier splits a text into clauses. In each clause, it finds who holds the opinion (the author, somebody
+    else, the author at an earlier time), its side, its firmness and its target (the claim, what the claim asserts,
+    somebody's post). It then combines the author's present stances; the last one has the largest weight. It reads only
+    English: a text in another language has no value.
 
     Parameters
     ----------
@@ -38,8 +39,9 @@ class LexiconClassifier(PlainClassifier):
 
     Notes
     -----
-    Stands in for the language model that codes opinions in Chuang et al. 2023, §3 (A2, A9), with the same scale and
-    input. Measured on texts written for it only (``benchmarks/lexicon.py``); not meant for the texts of a study.
+    This classifier is a substitute for the language model that codes opinions in Chuang et al. 2023, §3 (A2, A9), with
+    the same scale and input. It was tested only on texts written for this purpose (``benchmarks/lexicon.py``). Do not
+    use it for the texts of a study.
     """
 
     name = "lexicon"
@@ -55,18 +57,18 @@ class LexiconClassifier(PlainClassifier):
         Parameters
         ----------
         items : sequence of Item, length n
-            Texts, each with the claim it is about.
+            Texts, each with its claim.
 
         Returns
         -------
         OpinionEstimates
-            n rows; equal items have equal rows whatever else is in the batch. Two stances against each other give
-            mass at both ends (:func:`opinionsim.opinions.ambiguous`).
+            n rows; equal items have equal rows, regardless of the rest of the batch. Two opposite stances give mass at
+            both ends (:func:`opinionsim.opinions.ambiguous`).
 
         Raises
         ------
         SpecError
-            If an entry is no Item, or has no claim.
+            If an entry is not an Item, or has no claim.
         """
         check_items(items, self)
         keys = claims_and_texts(items)

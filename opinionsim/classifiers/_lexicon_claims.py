@@ -31,7 +31,7 @@ class ClaimView:
     """Sign of the subject alone: -1 where the claim denies something or calls it invented."""
 
     def number(self, value: float) -> int:
-        """The sign of a number in a text, 0 where it says nothing."""
+        """The sign of a number in a text; 0 if the number says nothing about the claim."""
         for stated, sign in self.numbers.items():
             if self.above:
                 return 0 if value == stated else sign * (self.above if value > stated else -self.above)
@@ -39,11 +39,11 @@ class ClaimView:
         return 0
 
     def speaks_of(self, word: str) -> bool:
-        """Whether a stem belongs to what the claim says, comparing words such as "more" aside."""
+        """Whether a stem belongs to what the claim says, except for comparing words such as "more"."""
         return word in self.subject or (word in self.words and not (self.above and word in self.core))
 
     def content(self, words: Sequence[str], known: bool) -> tuple[int, float]:
-        """What a clause says of the claim by its content.
+        """What the content of a clause says about the claim.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class ClaimView:
         int
             +1 in line with the claim, -1 against it, 0 nothing.
         float
-            How surely, in [0, 1].
+            How certain this is, in [0, 1].
         """
         digits = [word for word in words if word[0].isdecimal()]
         if not digits and "xclaim" not in words and self.words.keys().isdisjoint(words):

@@ -1,4 +1,4 @@
-"""The stance of one clause: who holds it, on which side it is, how firm, and of what."""
+"""The stance of one clause: who takes it, its side, its firmness and its target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The author's stances in a text, each with its weight, and the point of the scale they come to."""
+"""The author's stances in a text, each with its weight."""
 
 from __future__ import annotations
 

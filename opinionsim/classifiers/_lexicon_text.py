@@ -1,4 +1,4 @@
-"""From text to clauses: spelling, words, stems, phrases of the data file, and clause boundaries."""
+"""Divides a text into clauses, using spelling, words, stems, phrases of the data file and clause boundaries."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _marks(words: list[str]) -> list[Phrase]:
 
 
 def clauses(text: str, claim: str = "") -> list[Clause]:
-    """Cut a text into clauses.
+    """Divide a text into clauses.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def clauses(text: str, claim: str = "") -> list[Clause]:
     Returns
     -------
     list of Clause
-        In the order of the text; empty when it holds no words.
+        In the order of the text; empty if it contains no words.
     """
     found: list[Clause] = []
     run: list[str] = []

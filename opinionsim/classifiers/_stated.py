@@ -15,18 +15,18 @@ from opinionsim.registry import part
 
 @part("classifier", name="stated")
 class StatedClassifier(PlainClassifier):
-    """Reads the point of the scale that a text states on a line of its own, such as ``Verdict: accepted``.
+    """Reads the point of the scale that a text states on a separate line, such as ``Verdict: accepted``.
 
-    The rest of the line must name one point, by number or word for word by its verbal anchor
-    (:func:`opinionsim.classifiers.parse_closed`). A text without such a line, or with lines that differ, gives no
-    answer: nothing is guessed from the rest of it.
+    The rest of the line must name one point, by its number or its exact verbal anchor
+    (:func:`opinionsim.classifiers.parse_closed`). A text without such a line, or with contradictory lines, gives no
+    answer; the classifier never guesses.
 
     Parameters
     ----------
     scale : OpinionScale, optional
         The scale; default -2 to 2.
     after : str
-        Words that the line begins with, whatever their case; default ``Answer``.
+        Words at the beginning of the line, in upper or lower case; default ``Answer``.
 
     Raises
     ------
@@ -38,7 +38,7 @@ class StatedClassifier(PlainClassifier):
 
     def __init__(self, scale: OpinionScale | None = None, after: str = "Answer") -> None:
         if not isinstance(after, str) or not after.strip():
-            raise SpecError(f"classifier 'stated': after must be the words that a line begins with; got {after!r}")
+            raise SpecError(f"classifier 'stated': after must be the words at the beginning of a line; got {after!r}")
         super().__init__(scale)
         self.after = after.strip()
         words = r"\s+".join(map(re.escape, self.after.split()))
@@ -50,7 +50,7 @@ class StatedClassifier(PlainClassifier):
         return {"after": self.after}
 
     def classify(self, items: Sequence[Item]) -> OpinionEstimates:
-        """The point that each text states, with probability 1; no opinion where it states none."""
+        """The point that each text states, with probability 1; no opinion if it states none."""
         check_items(items, self)
         stated = [{parse_closed(line, self.scale) for line in self._line.findall(item.text)} for item in items]
         return OpinionEstimates.from_points(self.scale, [each.pop() if len(each) == 1 else None for each in stated])

@@ -51,7 +51,7 @@ def session(
 
     experiment = read_spec(spec, changes, prompts)
     if not all(cell.spec.interaction.kind == "consensus" for cell in experiment.cells):
-        raise SpecError(f"{experiment.spec.name} seeks no consensus (interaction kind consensus); see deliberate")
+        raise SpecError(f"{experiment.spec.name} is no consensus session (interaction kind consensus); use deliberate")
     print_runs(experiment, store, run, max_concurrency, session_text)
 
 
@@ -96,7 +96,5 @@ def _rated(data: str, all_raters: bool) -> pd.DataFrame | str:
     # What others than the reliable raters wrote still stands beside the opinions of their groups.
     found = table.merge(reliability(table)[["group", "citizen", "reliable"]])
     if not found["reliable"].any():
-        raise SpecError(
-            f"{data}: no rater is reliable; rate twice (interaction.ratings: {{passes: 2}}), or give --all-raters"
-        )
+        raise SpecError(f"{data}: no rater is reliable; give interaction.ratings: {{passes: 2}}, or --all-raters")
     return found

@@ -54,7 +54,7 @@ def _texts(setting: Setting, field: str, given: str | tuple[str, ...]) -> tuple[
     except SpecError as error:
         raise SpecError(str(error), f"interaction.{field}") from error
     if not all(text.strip() for text in found):
-        raise SpecError("holds a text that is blank", f"interaction.{field}")
+        raise SpecError("contains a blank text", f"interaction.{field}")
     return found
 
 
@@ -295,7 +295,7 @@ class ConsensusInteraction(Interaction):
             yield ("rule",), f"{self.rule!r} needs ratings; give ballot: rating, or a rule for rankings"
         rule, predicted = Rule.of(self.rule), self.predictor == "instrument" and self.elects == "predicted"
         if predicted and "transform" in RULES[rule.kind].options and rule.transform is None:
-            problem = f"{rule.kind!r} needs positive scores, but an instrument may give others"
+            problem = f"{rule.kind!r} needs positive scores, but those of an instrument may be 0 or less"
             yield ("rule",), f"{problem}; give {{kind: {rule.kind}, transform: exp}}, or shift"
         if self.ratings.position == "after" and not self.passes:
             yield ("ratings", "passes"), "must be 1 or more if citizens rate the position statement with the candidates"
@@ -318,7 +318,7 @@ class ConsensusInteraction(Interaction):
         if stand < 2:
             yield (field,), f"{stand} candidate leaves no choice; give at least 2"
         if self.ballot == "ranking" and stand + self.incumbent > acts.MOST_LABELS:
-            problem = f"{stand} candidates, but a ranking has letters for {acts.MOST_LABELS}; give ballot: rating"
+            problem = f"a ranking has at most {acts.MOST_LABELS} candidates; got {stand}: give ballot: rating"
             yield (field,), problem
         if self.drafters and self.candidates is not None:
             yield ("candidates",), "cannot be combined with drafters, which give the counts"
@@ -424,7 +424,7 @@ class ConsensusInteraction(Interaction):
         missing = np.isnan(ballots).any(axis=1, keepdims=True)
         ballots = np.where(missing, np.nan, ballots)
         if missing.all():
-            raise ScheduleError(f"round {number}: no citizen has voted on all candidates, so no statement is elected")
+            raise ScheduleError(f"round {number}: no citizen voted on all candidates, so there is no winner")
         try:
             return elect(ballots, self.rule, scores=scores, ties=self.ties, rng=stream(0, "ties", number, block))
         except MeasurementError as error:

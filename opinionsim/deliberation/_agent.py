@@ -165,11 +165,11 @@ class Agent(Speaker):
         """
         asked = task or self.task
         if asked is None:
-            raise SpecError("the agent has no task; give it one, or process(task=...)")
+            raise SpecError("the agent has no task; set one, or call process(task=...)")
         shown = [previous_responses] if isinstance(previous_responses, str) else list(previous_responses)
         shown = [text for text in shown if text]
         if shown and self.combination_instructions is None:
-            raise SpecError("previous_responses need combination_instructions, but the agent has none; give it some")
+            raise SpecError("previous_responses need combination_instructions, but the agent has none; set them")
         # Both have one history.
         asking = self._like(task=asked)
         deliberation = Deliberation("agent", {"kind": "ensemble", "messages": shown}, asked, [asking], (None,))

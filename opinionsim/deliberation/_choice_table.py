@@ -1,4 +1,4 @@
-"""Table of choices between texts, with shares, an exact test, and a mixed logit over persons and topics."""
+"""Table of choices between texts, with shares, an exact test, and a mixed logit over people and topics."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def choice_table(results: Results) -> Table | None:
     lost = found.loc[found["chosen"].isna(), "status"].value_counts()
     missing = ", ".join(f"{n} {how}" for how, n in lost.items()) or "none"
     notes = [
-        "Share: of choices that fell on the text, not on the other; its interval is exact (Clopper-Pearson). p: exact "
-        "two-sided binomial test against one half, which takes choices for independent.",
-        f"Missing: {missing}; they count nowhere. First shown: share of choices of what stood first.",
-        "Odds: for a typical judge, by a logit with random intercepts of judges and, overall, of topics; log odds with "
-        "their interval; var.: variances of the intercepts.",
+        "Share: how often judges chose the text and not the other, with an exact interval (Clopper-Pearson). p: exact "
+        "two-sided binomial test against one half, which assumes independent choices.",
+        f"Missing: {missing}; no column counts them. First shown: share of choices of the text shown first.",
+        "Odds: for a typical judge, from a logit with random intercepts for judges and, overall, for topics. Log odds "
+        "have an interval. var.: variances of the intercepts.",
         *([NO_FINDING] if frame["evidence"].isin(WITHOUT_FINDING).any() else []),
     ]
     printed = Table.of("Choices between texts", frame.assign(p=frame["p"].map(p_text)), ["topic"], notes, "choices")

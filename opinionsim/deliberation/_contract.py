@@ -37,7 +37,7 @@ class NumberedReplies(BaseChatModel):
     """A chat model whose replies all differ, so tests can find each reply in the prompts that show it.
 
     Each reply is ``Answer N.``, where N is the seed of its call. A judge asked for a number names the first reply. A
-    moderator starts its instructions with the required words and makes no decision.
+    moderator begins its instructions with the required words and decides nothing.
     """
 
     seed: int | None = None

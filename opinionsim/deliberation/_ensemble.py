@@ -33,11 +33,11 @@ class EnsembleInteraction(Structure):
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, blank messages included."""
         if self.own and self.remember:
-            yield ("own",), "has no effect on agents that remember what they answered; give one of both"
+            yield ("own",), "cannot be combined with remember, which also shows earlier answers; use one of them"
         if self.instructions and not self.shows:
             yield (
                 ("instructions",),
-                "has no effect on agents that are shown nothing; leave it out, or give own or messages",
+                "has no effect, because agents see no answers; leave it out, or give own or messages",
             )
         yield from blank_messages(self.messages)
         yield from super().conflicts(size)

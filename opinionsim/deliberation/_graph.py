@@ -31,7 +31,7 @@ class GraphInteraction(Structure):
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents; names of agents are checked by :meth:`check`."""
         if self.cycles != 1:
-            yield ("cycles",), "must be 1: in a directed acyclic graph each agent answers once; rounds has cycles"
+            yield ("cycles",), "must be 1, because agents in a graph answer only once; for several cycles, use rounds"
         for place, edge in enumerate(self.edges):
             for end in edge:
                 if isinstance(end, int) and not 0 <= end < size:
@@ -88,4 +88,4 @@ class GraphInteraction(Structure):
             return rank, list(sorter.static_order()), before
         except CycleError as error:
             names = (str(setting.names[each] if setting.names else each) for each in error.args[1])
-            raise SpecError(f"they close a cycle: {' -> '.join(names)}", "interaction.edges") from None
+            raise SpecError(f"the edges form a cycle: {' -> '.join(names)}", "interaction.edges") from None

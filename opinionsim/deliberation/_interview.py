@@ -72,7 +72,7 @@ class Interview:
         **kwargs: Any,
     ) -> None:
         if seed is None:
-            raise SpecError("seed must describe the interviewed person; got None")
+            raise SpecError("seed must describe the interviewed person; it is missing")
         named = texts().interview(_DEFAULT if not isinstance(questions, str) or questions == "default" else questions)
         own = not isinstance(questions, str)
         if voice is not None and "seed" not in placeholders(voice):

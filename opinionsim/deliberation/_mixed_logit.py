@@ -1,4 +1,4 @@
-"""A logit with random intercepts of persons, and of topics."""
+"""A logit with random intercepts for people and topics."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ class MixedLogit(NamedTuple):
     high: float
     """Upper end of that interval."""
     persons: float
-    """Variance of the intercepts of persons, on the scale of log odds."""
+    """Variance of the intercepts of people, on the scale of log odds."""
     topics: float
     """Variance of the intercepts of topics; NaN with a single topic."""
 
 
 def mixed_logit(outcomes: ArrayLike, persons: ArrayLike, topics: ArrayLike) -> MixedLogit:
-    """Fit a logit with random intercepts for persons, and for topics if there are several.
+    """Fit a logit with random intercepts for people, and for topics if there are several.
 
     Parameters
     ----------
     outcomes : array_like (N,)
         0 or 1.
     persons, topics : array_like (N,)
-        Person and topic of each outcome. A person with outcomes on two topics counts as two persons.
+        Person and topic of each outcome. A person with outcomes on two topics counts as two people.
 
     Notes
     -----
     The intercepts are normally distributed. The function integrates the likelihood over them numerically and maximises
     it. The standard error of the intercept comes from second differences of the likelihood, so it includes the
     uncertainty about the variances. The interval uses Student's t with one degree of freedom fewer than there are
-    topics (or persons, if there is one topic). A variance may be 0; if both are 0, the intercept and its error equal
+    topics (or people, if there is one topic). A variance may be 0; if both are 0, the intercept and its error equal
     those of the plain logit. Numbers have four decimals, the precision of the maximisation.
     """
     from scipy.optimize import minimize

@@ -88,11 +88,11 @@ class Moderator(Speaker):
 
     @property
     def info(self) -> dict[str, Any]:
-        """Its description, and the calls made of it."""
+        """Its description and its calls."""
         return {**super().info, "persona": self.persona, "values": self.values}
 
     def generate_system_instructions(self, task: str | None = None, max_tries: int = 10) -> str:
-        """Let its model write instructions for a moderator of a task; the moderator itself does not change.
+        """Let the model write instructions for a moderator of a task. The moderator itself does not change.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Moderator(Speaker):
         """
         asked = task or self.task
         if asked is None:
-            raise SpecError("the moderator has no task to write instructions for; give it one, or name it here")
+            raise SpecError("the moderator has no task to write instructions for; set its task, or pass task here")
         interaction = {"kind": "instruct", "marker": texts().marker, "attempts": max_tries}
         results = Deliberation("moderator", interaction, asked, [self], (None,)).carry_out()
         return str(results.turns["message"].iloc[0])

@@ -146,22 +146,22 @@ class Deliberation:
     def _check_kept(self, run: str | None) -> None:
         """Refuse a run in a store that nobody could resume: without a name, or with a function nobody else has."""
         if not run:
-            raise SpecError("a store needs a name for the run: give run=NAME, with which process() can resume later")
+            raise SpecError("a run in a store needs a name: give run=NAME, so that process() can resume it later")
         for agent, each in enumerate(self.members):
             name = getattr(each, "selector_name", None)
             if name is not None and only_here(name):
                 raise SpecError(
-                    f"the response_selector of agent {agent} is a function that only this process knows, and a run in "
-                    "a store can be resumed by others; mark it with @opinionsim.part('selector'), which says how"
+                    f"the response_selector of agent {agent} is a function that other processes cannot load to resume "
+                    "the stored run; mark it with @opinionsim.part('selector'), which explains how"
                 )
 
     def _failure(self, experiment: Experiment, summary: Summary, kept: bool) -> OpinionSimError:
         """The error that ended the run, with the name of its agent and how to go on."""
         cause = summary.exceeded or next(iter(summary.causes.values()))
-        advice = "This run was in memory: process(store=..., run=NAME) keeps every reply, and goes on after an error"
+        advice = "This run was in memory. To keep replies and resume after errors, call process(store=..., run=NAME)"
         if kept:
             advice = (
-                f"Process() with the same store and run={experiment.spec.name!r} goes on from its replies on record"
+                f"To continue with the stored replies, call process() with this store and run={experiment.spec.name!r}"
             )
         agent = cause.fields.get("agent")
         failure = cause.at("" if agent is None else [*self.names, "the moderator"][agent] or "", advice)

@@ -136,7 +136,7 @@ class Speaker(ABC):
 
     @property
     def info(self) -> dict[str, Any]:
-        """Its description, and the calls made of it."""
+        """Its description and its calls."""
         return {
             "task": self.task,
             "system_instructions": self.system_instructions,
@@ -190,7 +190,7 @@ def _checked_name(model: object) -> str:
     else:
         begins = [provider for beginning, provider in _PROVIDERS.items() if model.startswith(beginning)]
         meant = f"write {begins[0] + ':' + model!r}" if begins else "write 'PROVIDER:MODEL', as in 'openai:gpt-4o'"
-    raise SpecError(f"model {model!r} has no provider: {meant}, or 'scripted' for the model without a key")
+    raise SpecError(f"model {model!r} has no provider: {meant}, or use 'scripted', which needs no key")
 
 
 def selector_name(selector: str | Callable[[Sequence[str]], Any] | None) -> str | None:

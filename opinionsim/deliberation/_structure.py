@@ -27,7 +27,7 @@ from opinionsim.schedules import (
 def balanced_order(n: int, row: int) -> list[int]:
     """One row of a design in which each of n things has each position, and follows each other one, equally often.
 
-    A Williams design (Williams 1949). Even n takes n rows, odd n takes 2n; further rows repeat them.
+    A Williams design (Williams 1949). It has n rows for even n and 2n rows for odd n; further rows repeat these.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Structure(Interaction):
         rows = size * (1 + size % 2)
         if self.order == "counterbalanced" and size > 1 and replicates % rows:
             yield (
-                f"Speaking orders of {size} agents are balanced over {rows} replicates or a multiple; "
+                f"The speaking orders of {size} agents are balanced over {rows} replicates or a multiple; "
                 f"there are {replicates}."
             )
 
@@ -159,7 +159,7 @@ class Sequential(Structure):
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, including memory combined with a window."""
         if self.remember and self.last_n is not None:
-            yield ("last_n",), "has no effect on agents that remember what they were shown; give one of both"
+            yield ("last_n",), "cannot be combined with remember, which shows all messages; use one of them"
         yield from super().conflicts(size)
 
     def turns(self, setting: Setting) -> Iterator[Turn]:

@@ -152,7 +152,7 @@ class AbstractStructure(ABC):
     def _deliberation(self) -> Deliberation:
         for agent, called in zip(self._members, self._called, strict=True):
             if not self.task and agent.task is None:
-                raise SpecError(f"{called} has no task; give one to it, or to the structure")
+                raise SpecError(f"{called} has no task; set a task for it or for the structure")
         return Deliberation(
             type(self).__name__.lower(),
             self._interaction(),
@@ -166,7 +166,7 @@ class AbstractStructure(ABC):
     def _warn_of_tasks(self) -> None:
         named = zip(self._members, self._called, strict=True)
         if own := [called for agent, called in named if self.task and agent.task not in (None, self.task)]:
-            whose = "has a task of its own" if len(own) == 1 else "have tasks of their own"
+            whose = "has its own task" if len(own) == 1 else "have their own tasks"
             deeper = type(self).__init__ is not AbstractStructure.__init__
             warnings.warn(
                 f"{', '.join(own)} {whose}, which the structure's task does not replace", stacklevel=4 if deeper else 3
@@ -466,7 +466,7 @@ def _checked_agents(agents: Any, takes_names: bool) -> tuple[tuple[Agent, ...], 
         valid = "a list of agents, or a dict of agents by name" if takes_names else "a list of agents"
         raise SpecError(f"agents must be {valid}; got {type(agents).__name__}")
     if not members:
-        raise SpecError("agents must hold at least one agent")
+        raise SpecError("agents must contain at least one agent")
     for place, agent in enumerate(members):
         if not isinstance(agent, Agent):
             called = place if names[place] is None else repr(names[place])

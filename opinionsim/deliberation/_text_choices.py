@@ -29,7 +29,7 @@ class Written(SourceCell):
     def unfit(self, size: int) -> str:
         """Explain that there is no such participant."""
         known = self.agent is None or self.agent < size
-        return "" if known else f"the cell {self.cell!r} has no agent {self.agent}; give one from 0 to {size - 1}"
+        return "" if known else f"the cell {self.cell!r} has no agent {self.agent}; valid: 0 to {size - 1}"
 
     def text(self, run: Mapping[int, Text]) -> tuple[int, str]:
         """The turn and the text of a run; the text is empty if its author refused or wrote nothing."""
@@ -67,7 +67,7 @@ class ChoicesInteraction(AskedOnce):
     def conflicts(self, size: int) -> Iterator[Conflict]:
         """Problems for a population of `size` agents, including pairs of a text with itself."""
         if self.text == self.other:
-            yield ("other",), "names the same texts as text; name another cell, or another agent of it"
+            yield ("other",), "selects the same texts as text; give another cell, or another agent in the same cell"
         yield from super().conflicts(size)
 
     def takes(self, size: int, runs: Sequence[Mapping[int, Text]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:

@@ -104,7 +104,7 @@ def test_a_shift_that_one_instrument_alone_reads_is_said(results: Results) -> No
 
 def test_one_reading_is_nothing_to_compare(tmp_path: Path) -> None:
     alone = osim.run(load_experiment(SMALL), str(tmp_path / "small.sqlite"))
-    with pytest.raises(SpecError, match="have the readings of lexicon only; `opinionsim measure` adds those of"):
+    with pytest.raises(SpecError, match="only have readings by lexicon; add others with `opinionsim measure`"):
         instrument_tables(alone)
 
 

@@ -216,9 +216,9 @@ def test_replicates_run_at_once_without_the_interpreter_lock() -> None:
         *refused(__file__, "simulations"),
         ({"network": nx.empty_graph(3)}, "network with at least one edge"),
         ({"network": nx.empty_graph(0)}, "network|agent"),
-        ({"initial": np.array([0.1, 0.2j])}, "initial must be numbers"),
-        ({"initial": np.ma.array([0.1, 0.2], mask=[True, False])}, "initial must be numbers"),
-        ({"model": "lorenz", "network": nx.cycle_graph(4), "meets_itself": True}, "on the complete graph alone"),
+        ({"initial": np.array([0.1, 0.2j])}, "initial must contain one number per agent"),
+        ({"initial": np.ma.array([0.1, 0.2], mask=[True, False])}, "initial must contain one number per agent"),
+        ({"model": "lorenz", "network": nx.cycle_graph(4), "meets_itself": True}, "on the complete graph"),
     ],
 )
 def test_bad_input_is_one_clear_error(options: dict[str, object], message: str) -> None:
@@ -254,7 +254,7 @@ def test_a_sweep_may_vary_schemes_and_measure_by_functions() -> None:
         ({"nonsense": [1]}, "no parameter 'nonsense'"),
         ({"epsilon": []}, "list of at least one value"),
         ({"epsilon": 0.1}, "list of at least one value"),
-        ({"mu": [0.1]}, "given twice"),
+        ({"mu": [0.1]}, "both fixed and varied"),
     ],
 )
 def test_a_sweep_is_checked_before_its_first_run(over: dict[str, object], message: str) -> None:
@@ -306,7 +306,7 @@ def test_the_one_step_view_of_deffuant() -> None:
 def test_shapes_of_the_one_step_view(arguments: tuple[object, object], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         transition("deffuant", *arguments)  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match="weights must have the shape"):
+    with pytest.raises(SpecError, match="weights must have the same shape"):
         transition("deffuant", [0.1], [0.3], weights=[1.0, 2.0])
     with pytest.raises(SpecError, match="no parameter 'k'"):
         transition("deffuant", [0.1], [0.3], k=2)
@@ -321,7 +321,7 @@ def test_initial_opinions_in_the_one_step_view() -> None:
     np.testing.assert_allclose(found.values, [[0.5 * 0.7 + 0.5 * 0.1]])
     with pytest.raises(SpecError, match="deffuant does not use initial opinions"):
         transition("deffuant", [0.5], [0.9], start=[0.1])
-    with pytest.raises(SpecError, match="start must have the shape of before"):
+    with pytest.raises(SpecError, match="start must have the same shape as before"):
         transition("friedkin-johnsen", [0.5], [0.9], start=[0.1, 0.2])
 
 
@@ -437,8 +437,8 @@ def test_booleans_are_the_ends_of_the_range_in_discrete_models(model: str) -> No
         found = simulate(model, "ring", initial, steps=4, seed=3, range=(-1, 2))
         same = simulate(model, "ring", np.where(start, 2.0, -1.0), steps=4, seed=3, range=(-1, 2))
         np.testing.assert_array_equal(found.opinions, same.opinions)
-    with pytest.raises(SpecError, match="initial must be numbers"):
+    with pytest.raises(SpecError, match="initial must contain one number per agent"):
         simulate("hegselmann-krause", n=30, initial=start, steps=4)
     masked = np.ma.array(start, mask=np.arange(30) == 4)
-    with pytest.raises(SpecError, match="initial must be numbers"):
+    with pytest.raises(SpecError, match="initial must contain one number per agent"):
         simulate(model, n=30, initial=masked, steps=4)

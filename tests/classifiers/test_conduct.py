@@ -31,7 +31,7 @@ def test_a_source_that_a_received_message_names_is_no_other_source() -> None:
 
 def test_a_blank_text_has_no_value_and_the_scale_has_two_points() -> None:
     assert load_classifier("role-break", NO_YES).classify([Item(" ")]).off_scale.tolist() == [1]
-    with pytest.raises(SpecError, match="needs a scale of two points"):
+    with pytest.raises(SpecError, match="its scale needs two points"):
         load_classifier("role-break", OpinionScale.of_size(5))
 
 

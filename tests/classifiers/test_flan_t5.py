@@ -314,7 +314,7 @@ def test_a_wording_of_ones_own(folders: dict[str, Path], tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("wording", "message"),
     [
-        ("{{ claim }}", r"must show \{\{ statement \}\} and \{\{ claim \}\}"),
+        ("{{ claim }}", r"must contain \{\{ statement \}\} and \{\{ claim \}\}"),
         ("{{ claim }} {{ statement }} {{ topic }}", "'topic' is undefined"),
         ("{{ claim }} {% if %}", "not a valid template"),
         ("{{ claim }} {{ statement.__class__.__mro__ }}", "not a valid template"),
@@ -357,7 +357,7 @@ def test_weights_in_the_cache_of_the_hub_are_found_without_a_network(
     with pytest.raises(MeasurementError, match=f"found '{commit}' instead of 'another'"):
         load_classifier("flan-t5", model="tiny/flan", device="cpu", weights="another")
     (snapshot / "model.safetensors").unlink()
-    with pytest.raises(MeasurementError, match="not in the local cache"):
+    with pytest.raises(MeasurementError, match="not a folder or in the local cache"):
         load_classifier("flan-t5", model="tiny/flan")
 
 
@@ -422,8 +422,8 @@ def test_calibration_of_another_instrument_is_refused(folders: dict[str, Path], 
     [
         ("./gone", "there is no such folder"),
         ("/no/such/folder", "there is no such folder"),
-        ("google/flan-t5-small", "no folder and not in the local cache, and the model hub cannot be reached"),
-        ("xxl", "no folder and not in the local cache"),
+        ("google/flan-t5-small", "not a folder or in the local cache, and the model hub cannot be reached"),
+        ("xxl", "not a folder or in the local cache"),
         ("not a name!", "neither a folder nor a name on the model hub"),
     ],
 )
@@ -439,7 +439,7 @@ def test_weights_that_are_not_there(model: str, reason: str, tmp_path: Path, mon
 def test_offline_mode_is_respected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(MeasurementError, match="HF_HUB_OFFLINE forbids"):
+    with pytest.raises(MeasurementError, match="HF_HUB_OFFLINE prevents"):
         load_classifier("flan-t5", model="small")
 
 
@@ -484,7 +484,7 @@ def _with_a_foreign_tokenizer(folder: Path) -> None:
     [
         (_without_config, "the folder has no config.json"),
         (_of_another_kind, "it is a model of type 'gpt2'; one of t5, mt5, umt5 is needed"),
-        (_with_a_broken_config, "its config.json is not that of a model"),
+        (_with_a_broken_config, "its config.json does not describe a model"),
         (_without_weights, "model.safetensors"),
         (_with_cut_weights, "Safetensor"),
         (_without_a_decoder, "its files lack 4 parameters, among them decoder"),

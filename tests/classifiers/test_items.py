@@ -93,11 +93,11 @@ def test_equal_items_are_one_and_survive_another_process() -> None:
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        (["No."], r"takes Item objects; got 'No.'. Make items from texts with .*items_of\(texts, claim\)"),
-        ([FULL, (FIRE, "No.")], "takes Item objects"),
-        ([None], "takes Item objects.* got None"),
-        ("No.", "takes a sequence of items; got 'No.' alone"),
-        (FULL, "takes a sequence of items; got Item"),
+        (["No."], r"needs Item objects; got 'No.'. Make items from texts with .*items_of\(texts, claim\)"),
+        ([FULL, (FIRE, "No.")], "needs Item objects"),
+        ([None], "needs Item objects.* got None"),
+        ("No.", "needs a sequence of items; got 'No.' alone"),
+        (FULL, "needs a sequence of items; got Item"),
     ],
 )
 def test_what_is_no_item(name: str, items: Any, message: str) -> None:

@@ -278,7 +278,7 @@ def test_points_that_fail_are_named_and_the_others_kept(invoke: Invoke, tmp_path
         (["--over", "n=[10,1]"], "n=1"),
         (["--over", "network.k=[2]"], "network.k"),
         (["--over", "steps=[2]"], "no parameter 'steps'"),
-        (["--until", "later"], "interaction.until: must name the event"),
+        (["--until", "later"], "interaction.until: must be the event"),
         (["--set", "at=[1000]"], "limit of 100"),
         (["--over", "mu=[0.1]", "--set", "mu=0.2"], "mu is given twice"),
     ],

@@ -17,7 +17,7 @@ from tests.support.running import SMALL
 def test_an_experiment_that_looks_for_no_consensus_is_refused(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(yaml.safe_dump(SMALL), encoding="utf-8")
     said = refused("consensus", tmp_path / "spec.yaml", "--store", tmp_path / "none.sqlite")
-    assert "seeks no consensus" in said
+    assert "is no consensus session" in said
     assert "deliberate" in said
     assert not (tmp_path / "none.sqlite").exists()
 

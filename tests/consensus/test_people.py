@@ -243,7 +243,7 @@ def test_own_opinions_that_stand_are_rated_and_people_are_told_so() -> None:
     ("act", "why"),
     [
         ("state", "0 citizens have stated an opinion; a group needs at least 2"),
-        ("rate", "round 0: no citizen has voted on all candidates, so no statement is elected"),
+        ("rate", "round 0: no citizen voted on all candidates, so there is no winner"),
         ("criticise", "round 1: no critique is usable, so drafters have nothing to revise by"),
         ("rate-winner", ""),
     ],

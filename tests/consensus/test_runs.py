@@ -546,7 +546,7 @@ model: {name: scripted}
         ("drafters: [{count: 1}]", "s.yaml:6: interaction.drafters: 1 candidate leaves no choice"),
         (
             "candidates: 800",
-            "s.yaml:6: interaction.candidates: 800 candidates, but a ranking has letters for 702",
+            "s.yaml:6: interaction.candidates: a ranking has at most 702 candidates; got 800",
         ),
         ("rule: schulz", "s.yaml:6: interaction.rule: unknown rule 'schulz' (did you mean schulze?); valid: schulze, "),
         ("rule: {kind: power-mean}", "s.yaml:6: interaction.rule: alpha must be a number of at least 0"),
@@ -565,7 +565,7 @@ model: {name: scripted}
         ("predictor: instrument", "s.yaml:6: interaction.predictor: has no effect without predicted ballots"),
         ("controls: [Others say so.]", "s.yaml:6: interaction.controls: needs rated statements"),
         ("controls: lost.txt\n  ratings: {passes: 1}", "s.yaml:6: interaction.controls: lost.txt: no such file"),
-        ("controls: [' ']\n  ratings: {passes: 1}", "s.yaml:6: interaction.controls: holds a text that is blank"),
+        ("controls: [' ']\n  ratings: {passes: 1}", "s.yaml:6: interaction.controls: contains a blank text"),
         ("leave_one_out: 1", "s.yaml:6: interaction.leave_one_out: needs rated statements"),
         ("ratings: {position: after, passes: 0}", "s.yaml:6: interaction.ratings.passes: must be 1 or more"),
         ("drafters: [{count: 2, style: few-shot}]", "s.yaml:6: interaction.drafters[0].examples: is needed"),

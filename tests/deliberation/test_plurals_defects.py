@@ -105,7 +105,7 @@ def test_6_responses_are_those_of_the_last_run() -> None:
 def test_7_an_agents_own_task_wins_everywhere(make: Callable[[list[Agent], str], AbstractStructure]) -> None:
     # Plurals' warning says so, but it takes the structure's; in a graph it depends on the place.
     own, shared = Agent(task="Sing of the library.", system_instructions="You do: ${task}"), Agent()
-    with pytest.warns(UserWarning, match="agent 0 has a task of its own") as told:
+    with pytest.warns(UserWarning, match="agent 0 has its own task") as told:
         structure = make([own, shared], TASK)
     assert [warning.filename for warning in told] == [__file__]
     structure.process()

@@ -45,7 +45,7 @@ def test_a_run_in_a_store_goes_on_where_it_failed(tmp_path: Path, at: int) -> No
     model = osim.GivenReplies(replies)
     chain = Chain([Agent(model=model) for _ in range(3)], TASK, moderator=Moderator(model=model))
     where = {"store": f"sqlite:///{tmp_path}/runs.sqlite", "run": "library"}
-    with pytest.raises(osim.ModelCallError, match=r"agent \d.*the model is broken.*run='library' goes on"):
+    with pytest.raises(osim.ModelCallError, match=r"agent \d.*broken.*To continue .* this store and run='library'"):
         chain.process(**where)
     replies.at = None
     chain.process(**where)

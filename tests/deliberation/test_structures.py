@@ -45,12 +45,12 @@ def shown(agent: Agent) -> list[list[str]]:
 
 TWO = [Agent(), Agent()]
 WRONG: list[tuple[Callable[[], object], str]] = [
-    (lambda: Chain([], TASK), "agents must hold at least one agent"),
+    (lambda: Chain([], TASK), "agents must contain at least one agent"),
     (lambda: Chain(Agent(), TASK), "agents must be a list of agents; got Agent"),
     (lambda: Chain({"a": Agent()}, TASK), "agents must be a list of agents; got dict"),
     (lambda: Chain([Agent(), "b"], TASK), r"agents\[1\] must be an Agent; got str"),
     (lambda: Chain([Moderator()], TASK), r"agents\[0\] must be an Agent; got Moderator"),
-    (lambda: Chain(TWO), "agent 0 has no task; give one to it, or to the structure"),
+    (lambda: Chain(TWO), "agent 0 has no task; set a task for it or for the structure"),
     (lambda: Chain(TWO, " "), "task: must not be blank"),
     (lambda: Chain(TWO, TASK, shuffle=1), "shuffle must be True or False; got 1"),
     (lambda: Chain(TWO, TASK, cycles=0), "cycles: must be at least 1; got 0"),
@@ -64,7 +64,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Debate([*TWO, Agent()], TASK), "a debate is between exactly 2 agents; got 3"),
     (
         lambda: Ensemble(TWO, TASK, combination_instructions="debate"),
-        "instructions.*: has no effect on agents that are",
+        "instructions.*: has no effect, because agents see no answers",
     ),
     (
         lambda: Chain([Agent(task="A?")], moderator=Moderator()),
@@ -73,7 +73,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Ensemble(TWO, TASK, last_n=2), "last_n: unknown field; valid: .*cycles"),
     (lambda: Rounds([Agent()], TASK), "must be at least 2 for interaction kind 'rounds'"),
     (lambda: Rounds(TWO, TASK, network="rign"), "did you mean ring"),
-    (lambda: Graph(TWO, [(0, 1)], TASK, cycles=2), "cycles: must be 1: in a directed acyclic graph"),
+    (lambda: Graph(TWO, [(0, 1)], TASK, cycles=2), "cycles: must be 1, because agents in a graph answer only once"),
     (lambda: Graph(TWO, [(0, 2)], TASK), "agent 2 does not exist; valid: 0..1"),
     (lambda: Graph({"a": Agent(), "b": Agent()}, [("a", "c")], TASK), "there is no agent 'c'; valid: a, b"),
     (

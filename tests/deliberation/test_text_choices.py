@@ -207,9 +207,9 @@ def _judging(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        (_judging(other=GROUP), "names the same texts as text; name another cell, or another agent"),
+        (_judging(other=GROUP), "selects the same texts as text; give another cell, or another agent"),
         (_judging(other={"cell": "alone"}), r"interaction\.other\.cell: no cell has the label 'alone'; valid: 'cast"),
-        (_judging(other={**GROUP, "agent": 2}), "other.cell: the cell 'cast=.*' has no agent 2; give one from 0 to 1"),
+        (_judging(other={**GROUP, "agent": 2}), "other.cell: the cell 'cast=.*' has no agent 2; valid: 0 to 1"),
         (_judging(other={**GROUP, "agent": -1}), "must be at least 0; got -1"),
         (
             {**_judging(), "cast": [{}], "sweep": [

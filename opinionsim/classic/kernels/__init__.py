@@ -1,4 +1,4 @@
-"""What kernels of classic models are made of: contacts, random words, panels, and the loops around an update."""
+"""Building blocks for kernels of classic models: contacts, random words, panels, and the loops around an update."""
 
 from opinionsim.classic._declaration import (
     CENTRED as CENTRED,

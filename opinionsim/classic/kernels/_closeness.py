@@ -32,13 +32,13 @@ _ONE = np.uint64(1)
 
 
 class Candidates(NamedTuple):
-    """What drawing partners needs besides opinions.
+    """Data for drawing partners, in addition to opinions.
 
     Attributes
     ----------
     bounds : ndarray of float64
-        The closeness at the lower end of each interval of distances, from that of the floor, where it is 1, to that of
-        the range; empty where agents have biases of their own, or one that bounds are too loose for.
+        The closeness at the lower end of each interval of distances, from the floor, where it is 1, to the range. Empty
+        if agents have different biases, or a bias for which the bounds are too loose.
     sums : ndarray of float64
         The bounds before each candidate of a draw.
     """
@@ -78,7 +78,7 @@ def _bounds(contacts, p):
 
 @allocating
 def make_candidates(contacts, p):
-    """The space of draws."""
+    """Make the working memory of draws."""
     return Candidates(_bounds(contacts, p), np.empty(contacts.n + 2))
 
 
@@ -121,14 +121,14 @@ def _heard(others, row, each, i):
 
 
 def meetings_by_closeness(update: Callable[..., float], variant: Variant) -> Callable[..., None]:
-    """Has listeners meet one after another, each one of those it hears; `update` is one meeting.
+    """Make a function in which listeners one after another meet an agent that they hear; `update` is one meeting.
 
     Returns
     -------
     callable
-        ``meet(space, contacts, listeners, speakers, opinions, start, p, state)``: listeners and speakers (E,) are those
-        of each event. Speakers are drawn from the stream of `state` and written down, save where gamma of the listener
-        is 0. `opinions` (N,) are carried forward.
+        ``meet(space, contacts, listeners, speakers, opinions, start, p, state)``: updates `opinions` (N,) in place.
+        Listeners and speakers (E,) are those of each event. The function draws speakers from the stream of `state` and
+        stores them, unless the listener's gamma is 0.
     """
     by_powers, weighted, two_sided = _by_powers(variant), variant.weighted, variant.two_sided
     complete, candidate = variant.complete, _any_other if variant.complete else _heard

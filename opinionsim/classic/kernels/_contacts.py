@@ -23,7 +23,7 @@ _WORDS = 256
 
 
 class Variant(NamedTuple):
-    """What a kernel is made for. Its branches are taken before it is compiled, so that none costs time twice.
+    """The case for which a kernel is made. Branches are resolved before compilation, so they cost no time in a run.
 
     Attributes
     ----------
@@ -40,17 +40,17 @@ class Variant(NamedTuple):
     order : int
         Order in which agents update: RANDOM, PERMUTATION, SEQUENTIAL or SYNCHRONOUS.
     two_sided : bool
-        Whether both of a pair update.
+        Whether both agents of a pair update.
     given : bool
-        Whether pairs are given, so that none are drawn.
+        Whether pairs are given instead of drawn.
     records : bool
-        Whether opinions are recorded on the way.
+        Whether opinions are recorded before the end.
     until : str
         Event at which a run ends: ``frozen``, ``consensus``, ``change``; empty for none.
     options : tuple of (str, int or bool)
-        Values of the options and switches of the model, and whether parameters that may be idle do anything.
+        Values of the options and switches of the model, and whether parameters that may be idle have an effect.
     own : tuple of str
-        Parameters of which every agent has a value of its own.
+        Parameters with a separate value for every agent.
     vectors : bool
         Whether opinions have several dimensions.
     """
@@ -70,7 +70,7 @@ class Variant(NamedTuple):
     vectors: bool
 
     def __str__(self) -> str:
-        """What it is, in words."""
+        """Description in words."""
         orders = ("random order", "permutations", "sequences", "all at once")
         parts = ["complete network" if self.complete else "network", orders[self.order]]
         parts += (
@@ -81,21 +81,21 @@ class Variant(NamedTuple):
         return ", ".join("recorded pairs" if self.given and part in orders else part for part in parts)
 
     def option(self, name: str) -> Any:
-        """An option's place among its choices, or whether a switch is on; False where there is none of that name."""
+        """Return an option's index among its choices, or whether a switch is on; False if the name is unknown."""
         return dict(self.options).get(name, False)
 
 
 class Contacts(NamedTuple):
-    """A network by the agent that is drawn first.
+    """A network ordered by the agent that is drawn first.
 
-    Rows are listeners with those they hear, or, where the speaker is drawn first, speakers with their audience.
+    Rows are listeners with the agents they hear or, if the speaker is drawn first, speakers with their audience.
 
     Attributes
     ----------
     n : int
         Number of agents.
     complete : bool
-        Whether everybody hears everybody else; then all arrays but `firsts` are empty.
+        Whether everybody hears everybody else. If so, all arrays except `firsts` are empty.
     with_self : bool
         Whether an agent may meet itself, in the complete graph.
     pick : int
@@ -103,15 +103,15 @@ class Contacts(NamedTuple):
     firsts : ndarray of uint32
         Agents that can be drawn first, ascending: those with a partner.
     starts : ndarray (n + 1,) of int64
-        Where each agent's row begins.
+        Start of each agent's row.
     others : ndarray (E,) of uint32
         Partners, row by row.
     listeners : ndarray (E,) of uint32
-        The listener of each pair, where pairs are drawn; empty otherwise.
+        The listener of each pair if pairs are drawn; otherwise empty.
     weights : ndarray (E,)
-        Weight of each pair; empty where all are equal.
+        Weight of each pair; empty if all are equal.
     cumulative : ndarray (E + 1,)
-        Sum of the weights before each pair and after the last; empty where all are equal.
+        Sum of the weights before each pair and after the last; empty if all are equal.
     """
 
     n: int
@@ -146,7 +146,7 @@ class Contacts(NamedTuple):
         return cls(n, False, False, pick, firsts, starts, others, listeners, weighted, cumulative)
 
     def matrix(self) -> Any:
-        """The weights of those whom agents hear, a sparse matrix (N, N), on a network that is not complete."""
+        """Sparse matrix (N, N) of the weights of the agents that each agent hears; not for complete networks."""
         from scipy.sparse import csr_array
 
         # Half as wide an index is half the traffic, hence faster.
@@ -178,7 +178,7 @@ def _partner_in_row(contacts, agent, place):
 
 @inlined
 def heaviest(cumulative, low, high, word):
-    """The place in low..high-1 on which a random point of their total weight falls; `cumulative` sums up weights."""
+    """Return the index in low..high-1 on which a random point of their total weight falls, from cumulative weights."""
     target = cumulative[low] + uniform(word) * (cumulative[high] - cumulative[low])
     last = high - 1
     while low < last:
@@ -214,16 +214,16 @@ def _meet_in_row(contacts, first, word):
 
 
 class Topology(NamedTuple):
-    """How the partners of an agent are found on a network of a kind: compiled functions.
+    """Compiled functions that find the partners of an agent on a kind of network.
 
     Attributes
     ----------
     reach : callable
         ``reach(contacts, agent)``: number of partners.
     partner : callable
-        ``partner(contacts, agent, place)``: the partner at a place of its row.
+        ``partner(contacts, agent, place)``: the partner at an index of the agent's row.
     meet : callable
-        ``meet(contacts, first, word)``: the partner of the agent that was drawn first, in proportion to weights.
+        ``meet(contacts, first, word)``: a partner of the agent drawn first, drawn in proportion to weights.
     """
 
     reach: Callable[..., Any]
@@ -232,7 +232,7 @@ class Topology(NamedTuple):
 
 
 def topology(variant: Variant) -> Topology:
-    """The functions that find partners on the networks of a variant."""
+    """Return the functions that find partners on the networks of a variant."""
     if variant.complete:
         return Topology(_reach_all, _partner_in_all, _meet_any if variant.with_self else _meet_other)
     return Topology(_reach_row, _partner_in_row, _meet_weighted if variant.weighted else _meet_in_row)
@@ -370,17 +370,17 @@ def _drawer(firsts: Callable[..., None], partners: Callable[..., None], speaker_
 
 
 def pair_drawer(variant: Variant) -> Callable[..., None]:
-    """The function that draws pairs in a variant.
+    """Make the function that draws pairs in a variant.
 
     Returns
     -------
     callable
-        ``draw(contacts, queue, done, words, listeners, speakers)``: draws a block of pairs, one event each for
-        `listeners` and `speakers`, of one random word each, which it uses up.
+        ``draw(contacts, queue, done, words, listeners, speakers)``: draws a block of pairs into `listeners` and
+        `speakers`, one per event. Each pair uses up one random word.
 
     Notes
     -----
-    No pair depends on an opinion, so a block is drawn ahead of its updates: reads of a large network then wait
+    Pairs do not depend on opinions, so a block of them is drawn before its updates. Reads of a large network then wait
     for the memory together instead of one after another.
     """
     if variant.complete and variant.order == RANDOM and not variant.with_self:

@@ -1,4 +1,4 @@
-"""Exact criteria by which no cluster of opinions can change any more."""
+"""Exact criteria for states in which no cluster of opinions can change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_DISCORD = "no agent that can change hears an opinion other than its own."
 
 
 def bounded_confidence(setup: Setup) -> Stop:
-    """The criterion of models in which two agents move closer if they are within confidence."""
+    """Criterion for models in which two agents move closer if they are within confidence."""
     variant = setup.variant()
     require_approach(setup)
     if not variant.complete or "epsilon" in variant.own:
@@ -47,25 +47,23 @@ def bounded_confidence(setup: Setup) -> Stop:
     if cells > _MOST_CELLS:
         least = (setup.range[1] - setup.range[0]) / _MOST_CELLS
         raise SpecError(
-            f"until: frozen takes an epsilon of 0, or of at least {least:.2g} on this range; got "
+            f"until: frozen needs an epsilon of 0 or at least {least:.2g} on this range; got "
             f"{setup.parameters['epsilon']:g}"
         )
     return Stop(_blocks_at_rest, _cells)
 
 
 def require_approach(setup: Setup) -> None:
-    """Refuse a step so large that two agents who meet exchange their opinions in place of coming closer.
+    """Refuse a step so large that two agents who meet swap their opinions instead of moving closer.
 
     Raises
     ------
     SpecError
-        If all agents do so.
+        If all agents have such a step.
     """
     both = setup.scheme.get("sides", "two") == "two"
     if both and np.all(np.asarray(setup.p.mu) >= 1):
-        raise SpecError(
-            "until: frozen cannot be reached if mu is 1 and both change: agents exchange opinions, and clusters persist"
-        )
+        raise SpecError("until: frozen cannot be reached if mu is 1 and both agents update, because they swap opinions")
 
 
 @inlined
@@ -136,7 +134,7 @@ def _blocks_at_rest(opinions, previous, contacts, p, timing, memory):
 
 @inlined
 def root(parents, agent):
-    """The agent at the root of the tree of another, with `parents` (N,) brought nearer to it."""
+    """Return the agent at the root of another's tree, and shorten the paths in `parents` (N,)."""
     while parents[agent] != agent:
         parents[agent] = parents[parents[agent]]
         agent = parents[agent]
@@ -280,7 +278,7 @@ def _ties_at_rest(variant: Variant) -> Callable[..., Any]:
 
 
 def no_discord(setup: Setup) -> Stop:
-    """The criterion of models in which agents copy: nobody that can change hears another opinion."""
+    """Criterion for models in which agents copy: no agent that can change hears an opinion other than its own."""
     variant = setup.variant()
     if variant.complete and "zealot" not in variant.own:
         return CONSENSUS
@@ -306,7 +304,7 @@ def no_discord(setup: Setup) -> Stop:
 
 
 def counted(variant: Variant) -> Callable[..., Any]:
-    """``count(opinions, contacts, agent)``: how many whom an agent hears there are, and how many of the upper end."""
+    """``count(opinions, contacts, agent)``: number of agents that an agent hears, and how many are at the upper end."""
     reach, partner, _ = topology(variant)
     weighted = variant.weighted
 
@@ -323,15 +321,15 @@ def counted(variant: Variant) -> Callable[..., Any]:
 
 
 def by_agents(variant: Variant, restless: Callable[..., Any]) -> Stop:
-    """The check of whether any agent may change something.
+    """Make the check of whether any agent can change.
 
     Parameters
     ----------
     variant : Variant
-        Of a model of two states, 0 and 1.
+        A variant of a model with two states, 0 and 1.
     restless : callable
-        ``restless(agent, high, known, n_high, p)``: whether it may, where `high` says that its own state is 1, and of
-        `known` agents that it hears `n_high` have state 1.
+        ``restless(agent, high, known, n_high, p)``: whether the agent can change. `high` is true if its state is 1, and
+        `n_high` of the `known` agents that it hears have state 1.
     """
     count, complete = counted(variant), variant.complete
 

@@ -1,4 +1,4 @@
-"""Several partners at once: panels of different neighbours."""
+"""Panels: several different neighbours at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opinionsim.foundation.compilation import allocating, inlined
 
 @inlined
 def draw_places(chances, state, places):
-    """Draw different places into `places` in proportion to chances, which are used up; returns how many they are."""
+    """Draw different indices into `places` in proportion to `chances`, which change; return their number."""
     for count in range(places.size):
         total = 0.0
         for place in range(chances.size):
@@ -45,7 +45,7 @@ def _listed(items, count, item):
 def panel_drawer(variant: Variant) -> Callable[..., int]:
     """``draw(contacts, agent, state, members)``: draws different partners of an agent, in proportion to weights.
 
-    It returns how many there are: as many as `members` has room for, or all partners if they are fewer.
+    It returns the number of partners drawn: as many as `members` has room for, or all partners if there are fewer.
     """
     reach, partner, _ = topology(variant)
     weighted = variant.weighted

@@ -1,4 +1,4 @@
-"""What acts on opinions beside other agents: noise, zealots and media, the same in every model."""
+"""Influences on opinions in addition to other agents: noise, zealots and media, the same in every model."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ MEETS, ALONE, MEDIUM = 0, 1, 2
 
 
 class Turns(NamedTuple):
-    """What happens in an agent's turn in a variant: functions that kernels call.
+    """Functions that kernels call for an agent's turn in a variant.
 
     Attributes
     ----------
     vary : bool
-        Whether anything but meetings of agents happens.
+        Whether anything other than meetings of agents can happen.
     fate : callable
         ``fate(i, p, spare)``: MEETS, ALONE or MEDIUM.
     jump : callable
-        ``jump(i, p, spare)``: a random opinion, or end of the range.
+        ``jump(i, p, spare)``: a random opinion, or a random end of the range.
     rests : callable
         ``rests(i, p)``: whether an agent is a zealot.
     """
@@ -73,12 +73,12 @@ def _nobody(i, p):
 
 @inlined
 def medium_of(p, spare):
-    """The opinion of a random medium."""
+    """Return the opinion of a random medium."""
     return p.media_opinions[index(draw(spare), p.media_opinions.size)]
 
 
 def turns(variant: Variant, *, discrete: bool = False) -> Turns:
-    """What happens in turns, where random opinions are those of the range or, if `discrete`, its ends."""
+    """Make the functions for turns; random opinions come from the range or, if `discrete`, from its ends."""
     noisy, mediated = variant.option("noise"), variant.option("media")
 
     def fate(i, p, spare):
@@ -94,14 +94,14 @@ def turns(variant: Variant, *, discrete: bool = False) -> Turns:
 
 
 class Meeting(NamedTuple):
-    """An update by meetings of two, with all that acts on it in a variant: functions that kernels call.
+    """Functions that kernels call for an update by pairwise meetings, with all influences of a variant.
 
     Attributes
     ----------
     turns : Turns
-        What happens in turns.
+        Functions for turns.
     update : callable
-        The update where agents meet, which zealots ignore.
+        The update if agents meet, which zealots ignore.
     alone : callable
         ``alone(fate, i, own, start, p, word, spare)``: the opinion of agent i after a turn without another agent.
     """
@@ -112,7 +112,7 @@ class Meeting(NamedTuple):
 
 
 def meeting(update: Callable[..., float], variant: Variant, *, discrete: bool = False) -> Meeting:
-    """An update as :func:`pairwise_kernel` takes it, with noise, zealots and media as a variant has them."""
+    """Add the noise, zealots and media of a variant to an update for :func:`pairwise_kernel`."""
     found = turns(variant, discrete=discrete)
     rests, jump, noisy, mediated = found.rests, found.jump, variant.option("noise"), variant.option("media")
 
@@ -133,7 +133,7 @@ def meeting(update: Callable[..., float], variant: Variant, *, discrete: bool = 
 
 
 def heeding(update: Callable[..., float], variant: Variant, *, discrete: bool = False) -> Callable[..., float]:
-    """An update with noise, zealots and media, where it is given who meets whom: the listener's whole turn."""
+    """Add noise, zealots and media to an update for given meetings; the result is the listener's whole turn."""
     (vary, fate_of, _, _), kept, alone = meeting(update, variant, discrete=discrete)
     if not vary:
         return kept
@@ -151,14 +151,14 @@ _Rule = Callable[[Received, Any], Transition | np.ndarray]
 
 
 def disturbed(transition: _Rule, *, discrete: bool = False) -> _Rule:
-    """The transition of a model with noise, zealots and media, from the one without: a mixture.
+    """Add noise, zealots and media to the transition of a model, as a mixture.
 
     Parameters
     ----------
     transition : callable
-        As :class:`ClassicModel` takes it; its point masses sum to 1.
+        As in :class:`ClassicModel`; its point masses sum to 1.
     discrete : bool
-        Whether random opinions are the ends of the range, as they are in the model's units.
+        Whether random opinions are the ends of the range, in the model's units.
     """
 
     def mixed(received: Received, p: Any) -> Transition | np.ndarray:

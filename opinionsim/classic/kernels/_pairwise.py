@@ -1,4 +1,4 @@
-"""The kernels of models in which one agent meets one other at a time."""
+"""Kernels of models in which one agent meets one other agent at a time."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def _unconfined(opinion, p):
 
 @allocating
 def pair_buffers(opinions, contacts, p, spare):
-    """Room for a block of random words, listeners and speakers."""
+    """Allocate arrays for a block of random words, listeners and speakers."""
     return np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
 
 
 @inlined
 def draw_in_turn(contacts, queue, done, words, listeners, speakers, chances):
-    """Draw whom each in turn meets on the complete graph, and the chance of each event, from one random word each.
+    """Draw each agent's partner on the complete graph and the chance of each event, from one random word per event.
 
-    A number in [0, 1) times the number of partners is a partner and, behind the point, a number in [0, 1) again.
+    A number in [0, 1) times the number of partners gives a partner (whole part) and a number in [0, 1) (fraction).
     """
     apart = not contacts.with_self
     size = np.float64(contacts.n - 1 if apart else contacts.n)
@@ -53,8 +53,8 @@ def _take_given(contacts, timing, queue, done, state, words, listeners, speakers
 def block_drawer(variant: Variant) -> Callable[..., int]:
     """``draw(contacts, timing, queue, done, state, words, listeners, speakers)``: draws the next pairs of a step.
 
-    It returns how many there are: as many as there is room for, or as are left of the step. Where pairs are given, the
-    one of the step is taken, and no random word.
+    It returns their number: as many as there is room for, or as many as the step has left. If pairs are given, it uses
+    the pair of the step and no random word.
     """
     if variant.given:
         return _take_given
@@ -72,15 +72,15 @@ def block_drawer(variant: Variant) -> Callable[..., int]:
 def by_pairs(
     variant: Variant, meet: Callable[..., None], *, draws: bool = False
 ) -> tuple[Callable[..., None], Callable[..., object]]:
-    """One step of meetings, pair after pair, and its room, as :func:`step_kernel` takes them.
+    """Make one step of meetings, pair after pair, and its working memory, for :func:`step_kernel`.
 
     Parameters
     ----------
     variant : Variant
-        What the kernel is made for.
+        The case for which the kernel is made.
     meet : callable
-        ``meet(opinions, before, start, i, j, p, word, state, spare)``: the meeting of the listener i with the speaker
-        j. `state` is that of the stream of pairs, `word` a random word of its own, and the rest as for a step.
+        ``meet(opinions, before, start, i, j, p, word, state, spare)``: the meeting of listener i with speaker j.
+        `state` is the state of the stream of pairs, `word` a separate random word; the rest is as for a step.
     draws : bool
         Whether `word` is used.
     """
@@ -102,7 +102,7 @@ def by_pairs(
 
 
 def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discrete: bool = False) -> Maker:
-    """The kernels of a model whose agents meet in pairs, with the noise, zealots and media that it declares.
+    """Make the kernels of a model whose agents meet in pairs, with the noise, zealots and media that it declares.
 
     Parameters
     ----------
@@ -111,15 +111,15 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discre
         `own` and `other` are their opinions before, `start` is i's initial opinion, `p` the parameters, `word` a random
         word and `spare` the state of a generator for rare draws.
     draws : bool
-        Whether `word` is used.
+        Whether the update uses `word`.
     discrete : bool
-        Whether noise takes opinions to the ends of the range, not anywhere in it.
+        Whether noise moves opinions to an end of the range instead of anywhere in it.
 
     Returns
     -------
     callable
-        As :func:`step_kernel` returns it. If pairs are given, (speaker, listener) in rows of `pairs` (T, 2), each is a
-        step, and only the listener updates.
+        As from :func:`step_kernel`. If pairs are given, as (speaker, listener) in rows of `pairs` (T, 2), each pair is
+        a step, and only the listener updates.
     """
 
     def make(variant: Variant) -> tuple[Callable[..., None], Callable[..., object]]:
@@ -142,20 +142,20 @@ def pairwise_kernel(update: Callable[..., float], *, draws: bool = False, discre
 
 
 def vector_kernel(weight: Callable[..., float], settle: Callable[..., float] = _unconfined) -> Maker:
-    """The kernels of a model of vector opinions that move along the line between two agents.
+    """Make the kernels of a model in which vector opinions move along the line between two agents.
 
     Parameters
     ----------
     weight : callable
-        ``weight(i, distance, p) -> float``: the part of the way to another opinion, at a Euclidean distance, that
-        agent i goes.
+        ``weight(i, distance, p) -> float``: share of the way to another opinion, at a Euclidean distance, that agent i
+        moves.
     settle : callable
-        ``settle(opinion, p) -> float``: what becomes of each component; :func:`confined` keeps it in the range.
+        ``settle(opinion, p) -> float``: adjusts each component after the move; :func:`confined` keeps it in the range.
 
     Returns
     -------
     callable
-        As :func:`pairwise_kernel` returns it, for opinions (R, N, D) and records (R, K, N, D). Media are none.
+        As from :func:`pairwise_kernel`, for opinions (R, N, D) and records (R, K, N, D), without media.
     """
     return step_kernel(lambda variant: by_pairs(variant, _vector_meeting(variant, weight, settle)))
 

@@ -1,4 +1,4 @@
-"""Processes of opinions: a model, a network and opinions, checked, and carried forward step by step."""
+"""Processes of opinions: a checked model, network and opinions that advance step by step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_PAIRS = np.empty((0, 2), dtype=np.uint32)
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """A model with all it needs but opinions; replicates share it.
+    """A model with everything it needs except opinions. Replicates share it.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Setup:
     parameters, scheme : dict
         Every parameter and every scheme option, as recorded with the run.
     p : NamedTuple
-        The parameters: numbers, or arrays (N,) where agents differ.
+        The parameters: numbers, or arrays (N,) if agents differ.
     contacts : Contacts
-        The network as the kernel takes it.
+        The network in the form that the kernel uses.
     until : Until or None
         The event that ends a run before its last step.
     """
@@ -65,7 +65,7 @@ class Setup:
     _variants: dict[tuple[bool, bool, bool], Variant] = field(default_factory=dict, init=False, repr=False)
 
     def variant(self, *, given: bool = False, records: bool = False, vectors: bool = False) -> Variant:
-        """What the kernel is made for, where pairs may be `given`, opinions recorded, and opinions be `vectors`."""
+        """Return the case for which the kernel is made; pairs can be `given`, and opinions recorded or `vectors`."""
         key = (given, records, vectors)
         if key not in self._variants:
             self._variants[key] = self._made(*key)
@@ -93,7 +93,7 @@ class Setup:
 
     @cached_property
     def stop(self) -> Stop | None:
-        """The event that ends a run, as kernels check it."""
+        """Return the event that ends a run, in the form that kernels check."""
         if self.until is None:
             return None
         if self.until.event == "frozen":
@@ -104,17 +104,18 @@ class Setup:
 
     @cached_property
     def tolerance(self) -> float:
-        """Width, distance or change by which the event is told; 0 where nothing at all may move."""
+        """Width, distance or change at which the event occurs; 0 if nothing may move."""
         if self.until is None or (self.until.event == "frozen" and not self.model.shrinks):
             return 0.0
         return _NARROW if self.until == FROZEN and self.delta is None else self.until.tolerance
 
     @cached_property
     def delta(self) -> float | None:
-        """The largest gap within a cluster of runs that have come to rest, where it is not the default of metrics.
+        """The largest gap within a cluster of runs at rest, if it differs from the default of the metrics.
 
-        Of runs until frozen on the complete graph it is the confidence, if that is one number, in models whose clusters
-        go on shrinking: no meeting bridges a wider gap, so that clusters at rest are those of a run without end.
+        It is the confidence, if that is one number, for runs until frozen on the complete graph in models whose
+        clusters keep shrinking. No meeting bridges a wider gap, so clusters at rest are those of an infinitely long
+        run.
         """
         if self.until is None or self.until.event != "frozen" or not self.model.shrinks:
             return None
@@ -125,7 +126,7 @@ class Setup:
 
     @cached_property
     def events(self) -> int:
-        """Elementary updates in a step: one for each agent that has a partner, or can come to have one."""
+        """Number of elementary updates in a step: one for each agent that has, or can get, a partner."""
         everybody = self.contacts.pick == EDGE or self.model.ties is not None
         return self.network.n if everybody else self.contacts.firsts.size
 
@@ -141,7 +142,7 @@ def set_up(
     until: Any = None,
     known: dict[tuple[int, bool], Contacts] | None = None,
 ) -> Setup:
-    """Check a model's parameters, scheme and network, and put them into the form its kernel takes.
+    """Check a model's parameters, scheme and network, and convert them to the form that its kernel uses.
 
     Parameters
     ----------
@@ -152,27 +153,27 @@ def set_up(
     span : (float, float), optional
         Range of opinions; default that of the model.
     settings : mapping, optional
-        Parameters and scheme options by name; those left out have their defaults.
+        Parameters and scheme options by name. Others have their defaults.
     isolates : str
-        ``error`` refuses agents without a partner, ``keep`` lets them keep their opinion: they have no turn, in which
-        noise, media or information could reach them.
+        ``error`` refuses agents without a partner. ``keep`` lets them keep their opinion; they have no turns, so noise,
+        media and information do not reach them.
     met : bool
-        Whether pairs are given, so that nobody is drawn: the network and the scheme then do not matter.
+        Whether pairs are given instead of drawn. If so, the network and the scheme have no effect.
     until : str, mapping or Until, optional
-        The event that ends a run, as :func:`opinionsim.classic.simulate` takes it.
+        The event that ends a run, as in :func:`opinionsim.classic.simulate`.
     known : dict, optional
-        The network in the form of kernels, as other setups on it have left it here.
+        Kernel forms of the network that other setups on it have stored here.
 
     Raises
     ------
     SpecError
-        If anything is unknown, out of range, or not possible on the network.
+        If anything is unknown, out of range, or impossible on the network.
     """
     settings = dict(settings or {})
     check_names(model, settings)
     span = model.span(span, settings)
     if met and (given := [name for name in settings if name in model.schemes]):
-        raise SpecError(f"{given[0]} has no effect on given pairs; leave it out")
+        raise SpecError(f"{given[0]} has no effect if pairs are given; leave it out")
     if met:
         check_untrusted(model, network)
     scheme = _scheme(model, settings, network)
@@ -202,11 +203,11 @@ def set_up(
 
 
 def check_untrusted(model: ClassicModel, network: Network) -> None:
-    """Refuse weights of edges that are trust where it is given who meets whom, whether an edge joins them or not."""
+    """Refuse edge weights that mean trust if meetings are given, because agents may meet without an edge."""
     if "shares" in model.needs and network.weights is not None:
         raise SpecError(
-            f"weights of the network are trust in {model.name}, which meetings that come from elsewhere have none of; "
-            "leave out the weights, or have the model draw who meets whom (in a specification kind: native)"
+            f"network weights mean trust in {model.name}, which does not apply to given meetings; leave out the "
+            "weights, or let the model draw who meets whom (kind: native in a specification)"
         )
 
 
@@ -224,13 +225,13 @@ def _check_until(setup: Setup, *, met: bool) -> None:
     if event is None:
         return
     if met:
-        raise SpecError("until has no effect on given pairs; leave it out")
+        raise SpecError("until has no effect if pairs are given; leave it out")
     if event.event == "frozen":
         require_frozen(setup)
     if event.event == "change" and (model.update is not None or model.states == "traits"):
         raise SpecError(
-            f"until: change does not show rest if random pairs meet, as in {model.name}: a step may move no agent and "
-            f"the next one many; valid: {'frozen, ' if model.frozen else ''}consensus"
+            f"until: change does not detect rest if random pairs meet, as in {model.name}: many agents can move after "
+            f"a step without moves; valid: {'frozen, ' if model.frozen else ''}consensus"
         )
 
 
@@ -248,37 +249,37 @@ def _check_reachable(setup: Setup, initial: np.ndarray) -> None:
     apart = np.abs(initial[:, zealots] - initial[:, zealots[:1]]) > near
     if apart.any():
         other = zealots[np.argmax(apart.reshape(len(initial), zealots.size, -1).any(axis=(0, 2)))]
-        why = f"agents {zealots[0]} and {other} never change, and differ at the start"
-        looked_for = "is not looked for" if event.event == "frozen" and setup.model.shrinks else "cannot be reached"
+        why = f"zealots {zealots[0]} and {other} differ at the start and never change"
+        looked_for = "is not checked" if event.event == "frozen" and setup.model.shrinks else "cannot be reached"
         raise SpecError(f"until: {event.event} {looked_for}: {why}")
 
 
 def require_frozen(setup: Setup) -> Stop:
-    """The check of whether nothing can change any more.
+    """Return the check of whether nothing can change.
 
     Raises
     ------
     SpecError
-        If the model has no such criterion, or never comes to rest as it is set.
+        If the model has no such criterion, or never comes to rest with its settings.
     """
     for name in ("noise", "media"):
         if setup.variant().option(name):
             raise SpecError(f"until: frozen cannot be reached with {setup.model.name} if {name} is above 0")
     if setup.model.frozen is None:
-        why = setup.model.at_rest or "no exact criterion is known by which it has come to rest"
+        why = setup.model.at_rest or "no exact criterion for its rest is known"
         raise SpecError(f"until: frozen cannot be reached with {setup.model.name}: {why}")
     if not setup.model.shrinks and setup.until != FROZEN:
-        raise SpecError(f"until: frozen has no width with {setup.model.name}: at rest nothing moves")
+        raise SpecError(f"until: frozen takes no width in {setup.model.name}, where nothing moves at rest")
     return setup.model.frozen(setup)
 
 
 def check_names(model: ClassicModel, settings: Iterable[str], *, schemes: bool = True) -> None:
-    """Refuse settings that are no parameters of a model, nor, if `schemes` may be set, scheme options of it.
+    """Refuse settings that are not parameters of a model or, if `schemes` is true, scheme options.
 
     Raises
     ------
     SpecError
-        If there is one; the message names the first, and the valid names.
+        If there is one. The message gives the first and the valid names.
     """
     valid = [*model.declared, *(model.schemes if schemes else ())]
     unknown = [name for name in settings if name not in valid]
@@ -302,13 +303,13 @@ def _scheme(model: ClassicModel, settings: Mapping[str, Any], network: Network) 
         scheme[name] = to
 
     if scheme.get("order") == "synchronous" and scheme.get("sides") == "two":
-        give_way("sides", "one", "sides 'two' needs one meeting after another; order 'synchronous' does not")
+        give_way("sides", "one", "sides 'two' needs meetings one after another; use another order than 'synchronous'")
     if scheme.get("meets_itself") and not network.complete:
-        give_way("meets_itself", False, "agents meet themselves on the complete graph alone; this is another one")
+        give_way("meets_itself", False, "meets_itself is only possible on the complete graph")
     if network.directed and scheme.get("sides") == "two":
-        give_way("sides", "one", "sides 'two' needs pairs that hear each other; this network is directed")
+        give_way("sides", "one", "sides 'two' needs pairs that hear each other, but this network is directed")
     if scheme.get("order", "random") != "random" and (pick := scheme.get("pick", "listener")) != "listener":
-        why = f"with order {scheme['order']!r} it is the listener that is picked first"
+        why = f"with order {scheme['order']!r}, the listener is picked first"
         give_way("pick", "listener", f"pick {pick!r} needs order 'random'; {why}")
     return scheme
 
@@ -324,41 +325,41 @@ def _check_network(model: ClassicModel, network: Network, contacts: Contacts, is
     if model.ties is not None and (why := unmovable(network)):
         raise SpecError(f"{model.name} moves ties: {why}")
     if not network.complete and network.listeners.size == 0:
-        raise SpecError(f"{model.name} needs a network with at least one edge; got {network.n} agents without any")
+        raise SpecError(f"{model.name} needs a network with at least one edge; the {network.n} agents have none")
     weights = network.weights
     if weights is not None and "signs" not in model.needs and (weights < 0).any():
         place = int(np.argmax(weights < 0))
         raise SpecError(
-            f"{model.name} takes no negative weights; the edge from agent {network.speakers[place]} to agent "
+            f"weights must not be negative in {model.name}; the edge from agent {network.speakers[place]} to agent "
             f"{network.listeners[place]} has {weights[place]:g}"
         )
     if weights is not None and "shares" in model.needs and (weights > 1).any():
-        raise SpecError(f"weights are shares of trust in {model.name}, from 0 to 1; got {weights.max():g}")
+        raise SpecError(f"weights mean trust in {model.name} and must be from 0 to 1; got {weights.max():g}")
     if weights is not None and "signs" not in model.needs:
         heard = np.bincount(network.listeners, weights=weights, minlength=network.n)
         silent = np.bincount(network.listeners, minlength=network.n).astype(bool) & (heard <= 0)
         if silent.any():
-            raise SpecError(f"the weights of everything that agent {int(np.argmax(silent))} hears are 0")
+            raise SpecError(f"the edges to agent {int(np.argmax(silent))} all have weight 0; one must be positive")
     if isolates == "error" and "partners" in model.needs and contacts.firsts.size < network.n:
         alone = np.setdiff1d(np.arange(network.n), contacts.firsts)
         verb = "is heard by nobody" if contacts.pick == SPEAKER else "hears nobody"
         raise SpecError(
             f"{model.name}: agent {alone[0]} {verb} on this network ({len(alone)} such agents); "
-            "join them, or let them keep their opinions with isolates='keep'"
+            "connect them, or set isolates='keep' so that they keep their opinions"
         )
 
 
 def check_opinions(
     model: ClassicModel, opinions: ArrayLike, n: int, span: tuple[float, float], features: int | None = None
 ) -> np.ndarray:
-    """Initial opinions as floats, (N,) or (N, D); (N, `features`) for a model of traits.
+    """Return initial opinions as floats, (N,) or (N, D); (N, `features`) for a model of traits.
 
-    Models that copy opinions or have two states take booleans: False is the lower end of the range, True the upper.
+    Models that copy opinions or have two states accept booleans: False is the lower end of the range, True the upper.
 
     Raises
     ------
     SpecError
-        If there is not one for each agent, or one is missing, outside the range, or not a possible state.
+        If there is not one opinion per agent, or if one is missing, outside the range, or not a possible state.
     """
     try:
         given = np.asarray(opinions)
@@ -368,26 +369,26 @@ def check_opinions(
         given = np.where(given, span[1], span[0])
     # A masked value is missing, but would be read as the number behind the mask.
     if given.dtype.kind not in "iuf" or np.ma.is_masked(opinions):
-        raise SpecError(f"initial must be numbers, one for each agent; got {opinions!r:.60}")
+        raise SpecError(f"initial must contain one number per agent; got {opinions!r:.60}")
     values = given.astype(np.float64)
     if values.ndim not in (1, 2) or values.shape[0] != n:
         raise SpecError(
-            f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}"
+            f"initial must contain one opinion for each of the {n} agents; got an array of shape {values.shape}"
         )
     if values.ndim == 2 and model.vector is None:
-        raise SpecError(f"{model.name} needs one number per agent as its opinion; got {values.shape[1]}")
+        raise SpecError(f"opinions of {model.name} must be one number per agent; got {values.shape[1]}")
     if model.states == "traits" and values.shape[1:] != (features,):
         raise SpecError(
-            f"initial must give {features} traits for each of the {n} agents, as features says; got an array of shape "
+            f"initial must contain {features} traits (features) for each of the {n} agents; got an array of shape "
             f"{values.shape}"
         )
     low, high = (f"{end:g}" for end in span)
     inside = (values >= span[0]) & (values <= span[1]) & np.isfinite(values)
     valid = {f"opinions must be numbers from {low} to {high}": inside}
     if model.states == "two":
-        valid[f"{model.name} knows the opinions {low} and {high}"] = np.isin(values, span)
+        valid[f"opinions of {model.name} must be {low} or {high}"] = np.isin(values, span)
     if model.states == "traits":
-        valid["traits are whole numbers"] = values == np.floor(values)
+        valid["traits must be whole numbers"] = values == np.floor(values)
     for told, right in valid.items():
         if not right.all():
             agent = int(np.argmax(~right.reshape(n, -1).all(axis=1)))
@@ -402,29 +403,29 @@ def _kernel_of(maker: Maker, variant: Variant, stop: Stop | None, name: str) -> 
 
 
 class Batch:
-    """Runs that differ in nothing but their replicate, carried forward together.
+    """Runs that differ only in their replicate and advance together.
 
     Parameters
     ----------
     setup : Setup
-        The model and what it needs.
+        The model with everything it needs.
     initial : ndarray (R, N) or (R, N, D)
-        Initial opinions of each run, checked.
+        Checked initial opinions of each run.
     seed : int
-        Root of all randomness.
+        Root seed of all random numbers.
     replicates : sequence of int
-        Numbers of the replicates, keys of their random streams.
+        Numbers of the replicates, which are the keys of their random streams.
     pairs : ndarray (T, 2) of int, optional
-        (speaker, listener) of every step, in place of drawn pairs; the listener alone updates.
+        (speaker, listener) of every step, instead of drawn pairs. Only the listener updates.
     machine : bool
-        Whether the kernel is compiled; otherwise it is run as the Python it is written in, with the same result.
+        Whether to compile the kernel. Otherwise it runs as plain Python, with the same result.
     halt : ndarray (1,) of uint8, optional
-        Has another thread end :meth:`advance` within a step, by setting it to 1.
+        If another thread sets it to 1, :meth:`advance` ends within a step.
 
     Attributes
     ----------
     steps : int
-        Steps so far.
+        Number of steps so far.
     """
 
     def __init__(
@@ -452,7 +453,7 @@ class Batch:
         if self._states.ndim == 3 and setup.variant(given=pairs is not None).option("media"):
             raise SpecError(f"{setup.model.name}: media have one dimension, but opinions have {self._states.shape[2]}")
         if maker is None:
-            raise SpecError(f"{setup.model.name} takes no vectors of opinions")
+            raise SpecError(f"{setup.model.name} does not support vectors of opinions")
         self._maker, self._machine = maker, machine
         if setup.until is not None:
             _check_reachable(setup, initial)
@@ -464,41 +465,41 @@ class Batch:
 
     @property
     def opinions(self) -> np.ndarray:
-        """Opinions as they are, (R, N) or (R, N, D); a copy."""
+        """Copy of the current opinions, (R, N) or (R, N, D)."""
         return self._decoded(self._states.copy())
 
     @property
     def networks(self) -> list[Network]:
-        """The network of each run as it is."""
+        """The current network of each run."""
         if self._ties is None:
             return [self.setup.network] * len(self._states)
         return [ties.network for ties in self._ties]
 
     def advance(self, steps: int, moments: Sequence[int] = (), record: np.ndarray | None = None) -> np.ndarray:
-        """Carry opinions forward.
+        """Advance opinions.
 
         Parameters
         ----------
         steps : int
-            How many steps.
+            Number of steps.
         moments : sequence of int
             Steps after which opinions are recorded, ascending; 0 is the start of this call.
         record : ndarray (R, K, N) or (R, K, N, D), optional
-            Contiguous, to be filled, a record for each of `moments`, in float64 or float32. A run that has ended stays
-            as it is.
+            Contiguous array of float64 or float32 to fill with opinions at each of `moments`. Runs that have ended keep
+            their opinions.
 
         Returns
         -------
         ndarray (R,) of int
-            Step after which each run came to the event that ends it; -1 where it did not. A run that has ended is
-            not carried further by another call.
+            Step after which the event `until` ended each run; -1 if it did not occur. Further calls do not advance runs
+            that have ended.
 
         Raises
         ------
         SpecError
-            If opinions have grown beyond all numbers.
+            If opinions have grown to infinity.
         CancelledError
-            If it was ended by `halt`; opinions are then those of some step.
+            If `halt` ended the call; opinions are then those of some step.
         """
         setup, given = self.setup, self._pairs is not None
         noted = np.asarray(moments, dtype=np.int64)
@@ -517,10 +518,10 @@ class Batch:
                     self._spares[rows], noted, record[rows], ended[rows], self._halt,
                 )  # fmt: skip
         if self._halt[0]:
-            raise CancelledError("the simulation was ended from outside")
+            raise CancelledError("another thread ended the simulation")
         self.steps += steps
         if not np.isfinite(self._decoded(self._states)).all():
-            raise SpecError(f"{setup.model.name}: opinions have grown to infinity, which its parameters allow")
+            raise SpecError(f"{setup.model.name}: opinions have grown to infinity, as its parameters allow")
         if setup.model.units is not OPINIONS and noted.size:
             record[...] = self._decoded(record)
         return ended
@@ -545,14 +546,14 @@ class Batch:
 
 
 class Process:
-    """Opinions of one run, carried forward step by step.
+    """Opinions of one run that advance step by step.
 
     Parameters
     ----------
     setup : Setup
-        The model and what it needs.
+        The model with everything it needs.
     initial : ndarray (N,) or (N, D)
-        Initial opinions, checked.
+        Checked initial opinions.
     seed, replicate : int
         Key of the random stream.
     machine : bool
@@ -567,16 +568,16 @@ class Process:
 
     @property
     def opinions(self) -> np.ndarray:
-        """Opinions as they are, (N,) or (N, D); a copy."""
+        """Copy of the current opinions, (N,) or (N, D)."""
         return np.asarray(self._batch.opinions[0])
 
     @property
     def network(self) -> Network:
-        """The network as it is."""
+        """The current network."""
         return self._batch.networks[0]
 
     def advance(self, steps: int) -> np.ndarray:
-        """Opinions (steps, N) or (steps, N, D) after each of some steps."""
+        """Advance by some steps, and return opinions (steps, N) or (steps, N, D) after each of them."""
         record = np.empty((1, steps, *self.opinions.shape))
         self._batch.advance(steps, range(1, steps + 1), record)
         return np.asarray(record[0])

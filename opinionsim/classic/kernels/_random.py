@@ -17,14 +17,14 @@ STREAMS = 2
 
 
 def new_state(seed: int, purpose: str, replicate: int, *key: int) -> np.ndarray:
-    """The state of a generator: four 64-bit words, from the experiment's named streams."""
+    """Return the state of a generator: four 64-bit words from the experiment's named streams."""
     return stream(seed, purpose, replicate, *key).integers(0, 2**64, 4, dtype=np.uint64)
 
 
 def new_states(seed: int, purpose: str, replicate: int, *key: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two states: that of the stream of an agent, and that of another for what is seldom drawn.
+    """Return two states: for the stream of an agent, and for a second stream for rare draws.
 
-    A second stream keeps the first independent of opinions.
+    The second stream keeps the first independent of opinions.
     """
     words = stream(seed, purpose, replicate, *key).integers(0, 2**64, 8, dtype=np.uint64)
     return words[:4].copy(), words[4:].copy()
@@ -37,10 +37,10 @@ def _key(seed: int, purpose: str) -> tuple[int, ...]:
 
 
 def keyed_words(seed: int, purpose: str, replicates: Sequence[int], count: int) -> np.ndarray:
-    """Random words (R, count) of replicates, from a counter: a row depends on nothing but seed, purpose and replicate.
+    """Draw random words (R, count) of replicates from a counter. A row depends only on seed, purpose and replicate.
 
-    The generator is Philox 4x64 (Salmon et al. 2011, doi:10.1145/2063384.2063405), whose key is of the purpose and
-    whose counter is of the replicate. One call draws for any number of replicates in a row.
+    The generator is Philox 4x64 (Salmon et al. 2011, doi:10.1145/2063384.2063405). Its key depends on the purpose and
+    its counter on the replicate. One call draws for any number of consecutive replicates.
     """
     key = np.array(_key(seed, purpose), dtype=np.uint64)
     numbers, blocks = np.asarray(replicates, dtype=np.int64), -(-count // 4)
@@ -53,7 +53,7 @@ def keyed_words(seed: int, purpose: str, replicates: Sequence[int], count: int) 
 
 
 def uniforms(words: np.ndarray) -> np.ndarray:
-    """Numbers in [0, 1) of the upper 53 bits of random words."""
+    """Convert the upper 53 bits of random words to numbers in [0, 1)."""
     return np.asarray((words >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
@@ -64,7 +64,7 @@ def _rotated(word, by):
 
 @inlined
 def fill(state, words):
-    """Fill `words` with the next words of a stream. The state stays in registers meanwhile."""
+    """Fill `words` with the next words of a stream, with the state in registers."""
     a, b, c, d = state[0], state[1], state[2], state[3]
     for place in range(words.size):
         words[place] = _rotated(a + d, 23) + a
@@ -80,7 +80,7 @@ def fill(state, words):
 
 @inlined
 def draw(state):
-    """The next word of a stream; for what is drawn too seldom for a block."""
+    """Draw the next word of a stream, for draws that are too rare for a block."""
     word = _rotated(state[0] + state[3], 23) + state[0]
     shifted = state[1] << np.uint64(17)
     state[2] ^= state[0]
@@ -94,19 +94,19 @@ def draw(state):
 
 @inlined
 def uniform(word):
-    """A number in [0, 1), of the upper 53 bits."""
+    """Draw a number in [0, 1) from the upper 53 bits of a word."""
     # By way of a signed number, which processors turn into a float at once.
     return np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53
 
 
 @inlined
 def index(word, n):
-    """An index in 0..n-1; probabilities differ by less than n / 2**53."""
+    """Draw an index in 0..n-1; probabilities differ by less than n / 2**53."""
     return np.int64(uniform(word) * n)
 
 
 @inlined
 def normal(state):
-    """A standard normal number (Box-Muller)."""
+    """Draw a standard normal number (Box-Muller)."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(draw(state))))
     return radius * math.cos(2.0 * math.pi * uniform(draw(state)))

@@ -1,4 +1,4 @@
-"""What the kernels of all models share: the loop over runs and steps, what is recorded, and when a run ends."""
+"""Common parts of all kernels: the loop over runs and steps, recording, and the end of a run."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Maker = Callable[[Variant, "Stop | None", Machine], Callable[..., None]]
 
 
 class Timing(NamedTuple):
-    """How long a kernel runs.
+    """Duration of a kernel.
 
     Attributes
     ----------
     steps : int
-        Steps: of as many updates as there are agents, or of one recorded pair each.
+        Number of steps, each with one update per agent or one recorded pair.
     events : int
-        Elementary updates a step.
+        Number of elementary updates in a step.
     tolerance : float
-        Change or distance below which a run ends; 0 where it ends by another event, or at the last step.
+        Change or distance below which a run ends; 0 if it ends by another event or at the last step.
     """
 
     steps: int
@@ -34,18 +34,19 @@ class Timing(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """The event at which a run ends before its last step: functions that kernels call.
+    """Functions that kernels call to detect the event that ends a run before its last step.
 
     Attributes
     ----------
     check : callable
-        ``check(opinions, previous, contacts, p, timing, memory) -> bool``: whether it holds. It is made after every
-        step, and should see soon that a run goes on. `previous` are the opinions before the step.
+        ``check(opinions, previous, contacts, p, timing, memory) -> bool``: whether the event has occurred. Kernels call
+        it after every step, so it should quickly detect that a run continues. `previous` are the opinions before the
+        step.
     room : callable
-        ``room(opinions, contacts, p)``: the arrays that each check is handed as its `memory`. They hold no more than
-        where to look first: what a check says does not rest on them.
+        ``room(opinions, contacts, p)``: makes the arrays that each check receives as its `memory`. They only record
+        where to look first; the result of a check does not depend on them.
     compares : bool
-        Whether the check compares opinions with those before the step, so that the start alone shows nothing.
+        Whether the check compares opinions with those before the step. If so, it needs at least one step.
     """
 
     check: Callable[..., Any]
@@ -55,13 +56,13 @@ class Stop(NamedTuple):
 
 @inlined
 def confined(opinion, p):
-    """An opinion, or the end of the range that it has passed."""
+    """Return an opinion, or the end of the range if the opinion is beyond it."""
     return min(max(opinion, p.limits[0]), p.limits[1])
 
 
 @inlined
 def copy(source, target):
-    """Copy numbers one by one: assigned as a whole they take the compiler many times as long."""
+    """Copy numbers one by one, because assignment of whole arrays takes the compiler many times as long."""
     for place in range(source.size):
         target[place] = source[place]
 
@@ -75,7 +76,7 @@ def copy_rows(source, target):
 
 @allocating
 def no_room(opinions, contacts, p, spare):
-    """The space of steps that need none."""
+    """Working memory of steps that need none."""
     return np.empty(0)
 
 
@@ -87,28 +88,28 @@ def _untouched(*given: Any) -> Any:
 def step_kernel(
     make: Callable[[Variant], tuple[Callable[..., None], Callable[..., Any]]], *, on_pairs: Maker | None = None
 ) -> Maker:
-    """The kernels of a model that is written as one step.
+    """Make the kernels of a model that is written as one step.
 
     Parameters
     ----------
     make : callable
         ``make(variant) -> (step, room)``, both marked :func:`opinionsim.foundation.compilation.inlined`:
         ``step(opinions, before, start, contacts, timing, p, queue, state, spare, space)`` changes `opinions` in
-        place. `before` are those that updates start from: a copy, where all update at once, else `opinions`
-        themselves; `start` those at the start of the run. `queue` holds the agents in the order in which they update,
-        where it is not random with replacement, and where pairs are given that of the step, speaker first.
-        ``room(opinions, contacts, p, spare)`` makes the arrays that the steps of a run are handed as their `space`;
+        place. Updates start from `before`, which is a copy if all agents update at once and otherwise `opinions`
+        itself; `start` contains the opinions at the start of the run. `queue` contains the agents in the order of their
+        updates, unless it is random with replacement, or the pair of the step, speaker first, if pairs are given.
+        ``room(opinions, contacts, p, spare)`` makes the arrays that the steps of a run receive as their `space`;
         :func:`no_room` makes none.
     on_pairs : callable, optional
-        The kernels of variants whose pairs are given, where they are others.
+        The kernels of variants with given pairs, if they differ.
 
     Returns
     -------
     callable
         ``maker(variant, stop, machine)``: the kernel of a variant, ``kernel(rows, starts, contacts, timing, p, pairs,
-        states, spares, moments, record, ended, halt)``. It carries each row of `rows` (R, N) forward in place, fills
-        `record` (R, K, N) after the steps named by `moments` (K,), and `ended` (R,) with the step after which a run
-        came to its `stop`, which stays -1 where it did not. `machine` compiles, or leaves the Python as it is.
+        states, spares, moments, record, ended, halt)``. It updates each row of `rows` (R, N) in place, fills `record`
+        (R, K, N) after the steps in `moments` (K,), and sets `ended` (R,) to the step after which `stop` ended a run;
+        other values stay -1. `machine` compiles the kernel; otherwise it stays plain Python.
     """
 
     def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:
@@ -170,19 +171,19 @@ Begin = Callable[[np.ndarray, np.ndarray], tuple[Callable[[np.ndarray], np.ndarr
 
 
 def array_kernel(make: Callable[..., Begin]) -> Maker:
-    """The kernels of a model whose step is a function of arrays, outside compiled code.
+    """Make the kernels of a model whose step is a function of arrays, outside compiled code.
 
     Parameters
     ----------
     make : callable
         ``make(contacts, p, machine) -> begin``, where `machine` compiles functions, and
-        ``begin(start, spare) -> (step, low, high)``: ``step(opinions) -> opinions`` returns a new array; `low` and
-        `high` are the bounds that rounding must not take opinions beyond; `spare` is the state of a generator.
+        ``begin(start, spare) -> (step, low, high)``: ``step(opinions) -> opinions`` returns a new array; rounding must
+        not move opinions beyond the bounds `low` and `high`; `spare` is the state of a generator.
 
     Returns
     -------
     callable
-        As :func:`step_kernel` returns it.
+        As from :func:`step_kernel`.
     """
 
     def maker(variant: Variant, stop: Stop | None, machine: Machine) -> Callable[..., None]:

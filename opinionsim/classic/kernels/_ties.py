@@ -1,4 +1,4 @@
-"""Networks that change during a run: ties with two ends each, which kernels move from agent to agent."""
+"""Networks that change during a run: kernels move the two ends of each tie from agent to agent."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _HEADS, _SIZE, _START, _WIDTH, _MARK = 8, 0, 1, 2, 3
 
 
 def rows_of(owners: np.ndarray, number: int, notes: np.ndarray | int = 0) -> np.ndarray:
-    """Items by owner, such as the ends of ties by agent, in rows that grow.
+    """Store items by owner, such as the ends of ties by agent, in rows that can grow.
 
     Parameters
     ----------
     owners : ndarray (items,) of int
         The owner of each item, below `number`.
     number : int
-        Owners.
+        Number of owners.
     notes : ndarray (items,) of int
-        A number to be kept beside each item.
+        A number to store with each item.
 
     Returns
     -------
     ndarray of int32
-        A few numbers of its own; then (size, start, width, mark) of each owner's row; then (owner, place) of each item;
-        then the cells of rows, each (item, note). It is one array, since compiled code counts references to each, and
-        what is read together lies together, since most of the time of a step is that of waiting for memory.
+        A few header numbers; then (size, start, width, mark) of each owner's row; then (owner, place) of each item;
+        then the cells of rows, each (item, note). It is one array because compiled code counts references to each
+        array. Numbers that are read together are stored together because a step mostly waits for memory.
     """
     order = np.argsort(owners, kind="stable")
     heads, items = np.zeros((number, 4), dtype=np.int32), np.empty((owners.size, 2), dtype=np.int32)
@@ -55,14 +55,14 @@ def rows_of(owners: np.ndarray, number: int, notes: np.ndarray | int = 0) -> np.
 
 
 def owners_of(rows: np.ndarray) -> np.ndarray:
-    """The owner of each item."""
+    """Return the owner of each item."""
     return rows[rows[_ITEMS] : rows[_CELLS] : 2]
 
 
 class Ties(NamedTuple):
-    """The network of one run as it is at the moment; kernels that move ties get it in the place of contacts.
+    """The current network of one run. Kernels that move ties receive it instead of contacts.
 
-    It is written to in the course of a run, and is all there is to know of the network between two steps.
+    They write to it during a run. Between two steps, it describes the network completely.
 
     Attributes
     ----------
@@ -71,10 +71,10 @@ class Ties(NamedTuple):
     firsts : ndarray (0,) of uint32
         Empty: no order of agents is kept.
     ends : ndarray of int32
-        Ends of ties by agent, as :func:`rows_of` makes them. Those of tie e are items 2e and 2e + 1, so that the other
-        end of h is ``h ^ 1``; the agent there is noted beside h.
+        Ends of ties by agent, made by :func:`rows_of`. The ends of tie e are items 2e and 2e + 1, so the other end of h
+        is ``h ^ 1``; the note of h is the agent at that other end.
     groups : ndarray of int32
-        Agents or ties by group, as a model sorts them, made likewise.
+        Agents or ties by group, as a model sorts them, also made by :func:`rows_of`.
     """
 
     n: int
@@ -84,25 +84,25 @@ class Ties(NamedTuple):
 
     @classmethod
     def of(cls, network: Network, groups: np.ndarray = _NONE, number: int = 0) -> Ties:
-        """The ties of an undirected network at the start of a run, with the group, below `number`, of each member."""
+        """Make the ties of an undirected network at the start of a run, with the group, < `number`, of each member."""
         pairs = network.edges[0]
         ends = rows_of(pairs.reshape(-1), network.n, pairs[:, ::-1].reshape(-1))
         return cls(network.n, _NOBODY, ends, rows_of(groups, number))
 
     @property
     def network(self) -> Network:
-        """The network of these ties."""
+        """Make the network of these ties."""
         return Network.from_edges(owners_of(self.ends).reshape(-1, 2), self.n)
 
 
 def unmovable(network: Network) -> str:
-    """Why the ties of a network cannot move; empty where they can."""
+    """Return why the ties of a network cannot move; empty if they can."""
     if network.complete or network.listeners.size == network.n * (network.n - 1):
-        return "a complete network leaves nobody else to be tied to"
+        return "in a complete network, all agents are already tied"
     if network.directed:
-        return "they have two ends, and this network is directed"
+        return "the network must be undirected"
     if network.weights is not None:
-        return "they have no weights, and those of this network have"
+        return "the network must not have weights"
     return ""
 
 
@@ -114,19 +114,19 @@ def _width(size):
 
 @inlined
 def size_of(rows, owner):
-    """Number of items of an owner."""
+    """Return the number of items of an owner."""
     return np.int64(rows[_HEADS + 4 * owner + _SIZE])
 
 
 @inlined
 def owner_of(rows, item):
-    """The owner of an item."""
+    """Return the owner of an item."""
     return np.int64(rows[rows[_ITEMS] + 2 * item])
 
 
 @inlined
 def number_of_ties(ends):
-    """Number of ties."""
+    """Return the number of ties."""
     return np.int64(ends[_CELLS] - ends[_ITEMS]) >> 2
 
 
@@ -137,13 +137,13 @@ def _cell(rows, owner, place):
 
 @inlined
 def item_at(rows, owner, place):
-    """The item at a place of an owner's row."""
+    """Return the item at a place in an owner's row."""
     return np.int64(rows[_cell(rows, owner, place)])
 
 
 @inlined
 def note_at(rows, owner, place):
-    """What is noted beside the item at a place of an owner's row: of ends of ties, the agent at the other end."""
+    """Return the note of the item at a place in an owner's row. For ends of ties, it is the agent at the other end."""
     return np.int64(rows[_cell(rows, owner, place) + 1])
 
 
@@ -204,7 +204,7 @@ def move_tie(ends, end, agent):
 
 @inlined
 def tied(ends, one, other):
-    """Whether two agents are tied to each other."""
+    """Return whether two agents are tied to each other."""
     if size_of(ends, one) > size_of(ends, other):
         one, other = other, one
     first = _cell(ends, one, 0) + 1
@@ -216,9 +216,9 @@ def tied(ends, one, other):
 
 @inlined
 def far_tie(opinions, ends, last, gap):
-    """Look for a tie whose ends are at least so far apart, beginning with the one that was found last.
+    """Look for a tie whose ends are at least a distance apart, starting with the one found last.
 
-    It returns how many were looked at; -1 if there is none.
+    Return the number of ties checked, or -1 if there is none.
     """
     count = number_of_ties(ends)
     for looked in range(count):
@@ -260,34 +260,34 @@ def member_alike(groups, agent, place):
 
 @inlined
 def anybody(opinions, p, agent, other):
-    """The weight of agents that all come into question alike."""
+    """Equal weight for all candidates."""
     return 1.0
 
 
 def target_finder(
     number: Callable[..., Any], member: Callable[..., Any], weigh: Callable[..., float], tries: int
 ) -> Callable[..., int]:
-    """The function that draws the agent to which a tie is moved.
+    """Make the function that draws the agent to which a tie moves.
 
     Parameters
     ----------
     number, member : callable
-        ``number(groups, n, agent)`` agents come into question, ``member(groups, agent, place)`` are they.
+        ``number(groups, n, agent)``: the number of candidates. ``member(groups, agent, place)``: one of them.
     weigh : callable
-        ``weigh(opinions, p, agent, other) -> float``: the weight of each, from 0 to 1.
+        ``weigh(opinions, p, agent, other) -> float``: the weight of each candidate, from 0 to 1.
     tries : int
-        Agents that are drawn before all are gone through.
+        Number of draws before the function goes through all candidates.
 
     Returns
     -------
     callable
         ``find(opinions, ends, groups, n, p, agent, state)``: an agent that is neither `agent` itself nor tied to it,
-        in proportion to weights; -1 if there is none.
+        drawn in proportion to weights; -1 if there is none.
 
     Notes
     -----
-    Drawing until one is accepted, and going through all, give each the same probability, so that it does not matter
-    where one gives way to the other.
+    Repeated draws until one is accepted and a pass through all candidates give the same probabilities, so `tries` does
+    not change them.
     """
     graded = weigh is not anybody
 

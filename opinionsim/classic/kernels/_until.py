@@ -1,4 +1,4 @@
-"""Events that end a run before its last step: nothing changes any more, all agree, or little changes."""
+"""Events that end a run before its last step: nothing can change, all agree, or little changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Until(NamedTuple):
         ``frozen``: no cluster can change, and none is wider than the tolerance; ``consensus``: all opinions agree;
         ``change``: no opinion moved farther in a step than the tolerance.
     tolerance : float
-        Largest width of a cluster, distance of opinions that agree, or change.
+        Largest width of a cluster, largest distance between opinions that agree, or largest change.
     """
 
     event: str
@@ -32,7 +32,7 @@ class Until(NamedTuple):
 
     @property
     def plain(self) -> Any:
-        """As specifications spell it."""
+        """The event as in specifications."""
         return "frozen" if self == FROZEN else {self.event: self.tolerance}
 
 
@@ -41,14 +41,14 @@ FROZEN = Until("frozen", np.inf)
 
 
 def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Until | None:
-    """The event that a specification names.
+    """Read the event that a specification names.
 
     Parameters
     ----------
     given : None, str or mapping
-        ``frozen``, ``{frozen: width}``, ``consensus``, ``{consensus: tolerance}`` or ``{change: tolerance}``. Opinions
-        of discrete models agree when they are equal, others by default when they are no farther apart than a thousandth
-        of the range.
+        ``frozen``, ``{frozen: width}``, ``consensus``, ``{consensus: tolerance}`` or ``{change: tolerance}``. In
+        discrete models, opinions agree if they are equal; in other models, by default, if they are no farther apart
+        than a thousandth of the range.
     span : (float, float)
         Range of opinions.
     discrete : bool
@@ -57,7 +57,7 @@ def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Unti
     Raises
     ------
     SpecError
-        If it names no event, or a tolerance is not valid.
+        If the event is unknown or its tolerance is not valid.
     """
     if given is None or isinstance(given, Until):
         return given
@@ -68,7 +68,7 @@ def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Unti
         width = span[1] - span[0]
         return Until("consensus", 0.0 if discrete else _AGREEING * (width if np.isfinite(width) else 1.0))
     if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in ("frozen", "consensus", "change"):
-        raise SpecError(f"must name the event that ends a run; got {given!r:.60}; {valid}", "until")
+        raise SpecError(f"must be the event that ends a run; got {given!r:.60}; {valid}", "until")
     ((event, tolerance),) = given.items()
     number = isinstance(tolerance, (int, float, np.number)) and not isinstance(tolerance, bool)
     if not (number and np.isfinite(tolerance) and tolerance >= 0 and (tolerance > 0 or event == "consensus")):
@@ -79,7 +79,7 @@ def read_until(given: Any, span: tuple[float, float], *, discrete: bool) -> Unti
 
 @allocating
 def one_number(opinions, contacts, p):
-    """Room for the number of an agent, or of a place, at which the next check begins."""
+    """Allocate memory for the number of the agent, or the place, at which the next check starts."""
     return np.zeros(1, dtype=np.int64)
 
 

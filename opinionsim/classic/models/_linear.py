@@ -69,20 +69,21 @@ class FriedkinJohnsen(NamedTuple):
 
 
 def influence_matrix(network: Any, self_weight: ArrayLike = 1.0) -> Any:
-    """The row-normalised matrix W of linear models: the influence of each agent on each other.
+    """Compute the row-normalised matrix W of linear models: the influence of each agent on each other.
 
     Parameters
     ----------
     network : Network, or any form that simulate takes
-        Who hears whom, at which weight; weights may be negative.
+        Who hears whom, and with what weight; weights may be negative.
     self_weight : float or array_like (N,)
         Weight of an agent's own opinion, >= 0.
 
     Returns
     -------
     scipy.sparse.csr_array (N, N)
-        At [i, j] the share of j in the next opinion of i: its weight by the sum of the absolute weights of all that
-        i hears and its own. Agents that hear nobody keep their opinion. A complete network takes N^2 entries.
+        Entry [i, j] is the share of j in the next opinion of i: the weight of j divided by the sum of the absolute
+        weights of all agents that i hears and of i's own. Agents that hear nobody keep their opinion. A complete
+        network needs N^2 entries.
 
     Raises
     ------
@@ -179,12 +180,12 @@ def _anchored(received: Received, p: FriedkinJohnsen) -> np.ndarray:
 def friedkin_johnsen_equilibrium(
     network: Any, initial: ArrayLike, susceptibility: ArrayLike = 0.5, self_weight: ArrayLike = 1.0
 ) -> np.ndarray:
-    """The equilibrium of the Friedkin-Johnsen model: (I - A W)^-1 (I - A) x(0).
+    """Compute the equilibrium of the Friedkin-Johnsen model: (I - A W)^-1 (I - A) x(0).
 
     Parameters
     ----------
     network : Network, or any form that simulate takes
-        Who hears whom, at which weight >= 0.
+        Who hears whom, and with what weight >= 0.
     initial : array_like (N,) or (N, D)
         Initial opinions. The identity matrix gives the total influence of every agent on every other.
     susceptibility : float or array_like (N,)
@@ -200,8 +201,8 @@ def friedkin_johnsen_equilibrium(
     Raises
     ------
     SpecError
-        If an argument is not valid, or no initial opinion reaches an agent, directly or not. With susceptibility 1
-        for all agents the model is DeGroot's, and the equations have no single solution.
+        If an argument is not valid, or if no initial opinion reaches an agent, directly or indirectly. If all agents
+        have susceptibility 1, the model is DeGroot's, and the equations have no unique solution.
 
     Examples
     --------
@@ -220,7 +221,7 @@ def friedkin_johnsen_equilibrium(
     values = np.asarray(initial, dtype=float)
     if values.ndim not in (1, 2) or values.shape[0] != n:
         raise SpecError(
-            f"initial must give one opinion for each of the {n} agents; got an array of shape {values.shape}"
+            f"initial must contain one opinion for each of the {n} agents; got an array of shape {values.shape}"
         )
     shares = influence_matrix(joined, self_weight)
     _check_anchored(shares, open_to)
@@ -242,8 +243,8 @@ def _check_anchored(shares: Any, open_to: np.ndarray) -> None:
     lost = np.flatnonzero((closed & ~anchored)[part])
     if lost.size:
         raise SpecError(
-            f"agent {lost[0]} depends on no initial opinion: it and every agent that it hears, directly or not, have "
-            "susceptibility 1"
+            f"agent {lost[0]} depends on no initial opinion because it and all agents that it hears, directly or not, "
+            "have susceptibility 1"
         )
 
 

@@ -73,7 +73,7 @@ def _make(variant: Variant) -> tuple[Callable[..., None], Callable[..., Any]]:
     draw_panel, noisy, zealots = panel_drawer(variant), variant.option("noise"), variant.option("zealot")
 
     def settle(opinions, agent, decision, p, spare):
-        """What becomes of a member of a group that has decided, or, at -1, has not."""
+        """Return the opinion of a group member after a decision; -1 means no decision."""
         if zealots and at(p.zealot, agent) == 1:
             return
         if noisy and uniform(draw(spare)) < at(p.noise, agent):

@@ -1,4 +1,4 @@
-"""What carries out sweeps of classic models point by point: points, tasks of their runs, and the frame of runs."""
+"""Sweeps of classic models point by point: points, tasks of their runs, and the frame of runs."""
 
 from opinionsim.classic._simulate import processors as processors
 from opinionsim.classic.kernels._random import STREAMS as STREAMS

@@ -1,4 +1,4 @@
-"""Points of a sweep: everything that runs need but their replicate, checked before the first run."""
+"""Points of a sweep: everything that runs need except their replicate, checked before the first run."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _OF_FIELDS = ("network.", "initial.")
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Everything that runs need but their replicate.
+    """Everything that runs need except their replicate.
 
     Attributes
     ----------
     model : str or ClassicModel
-        Name of the model; an object if it is none of the package.
+        Name of the model, or the model itself if it is not one of the package.
     n : int
         Number of agents N.
     network : str, mapping or Network
-        The network, or what it is drawn from.
+        The network, or the kind that it is drawn from.
     drawn : bool
-        Whether the network is drawn anew for each replicate. Points of equal networks share these draws.
+        Whether the network is drawn for each replicate. Points with equal networks share these draws.
     initial : str, mapping or ndarray (N,) or (N, D)
         Initial opinions, or the distribution they are drawn from for each replicate.
     range : (float, float) or None
@@ -55,18 +55,18 @@ class Point:
     settings : mapping
         Parameters and scheme options.
     steps : int
-        Steps of a run, at most.
+        Maximum number of steps of a run.
     until : None, str or mapping
-        What ends a run before: ``frozen``, ``consensus`` or ``{"change": tolerance}``.
+        Event that ends a run early: ``frozen``, ``consensus`` or ``{"change": tolerance}``.
     at : tuple of int
-        Steps after which measures are taken besides the end, ascending.
+        Steps after which measures are computed in addition to the end, ascending.
     seed : int
-        Root of all randomness.
+        Root seed of all random numbers.
     values : mapping
         The values that vary in the sweep, by name.
     key : mapping
-        All that determines the numbers of a run but its replicate, as JSON values: networks and opinions that are
-        given enter by content.
+        Everything except the replicate that determines the numbers of a run, as JSON values. Given networks and
+        opinions enter by their content.
     """
 
     model: str | ClassicModel
@@ -91,12 +91,12 @@ class Point:
 
     @cached_property
     def group(self) -> str:
-        """What points with equal networks and numbers of agents have in common."""
+        """Key that points with equal networks and numbers of agents share."""
         return canonical_json([self.key["network"], self.n, self.seed])
 
     @property
     def vectors(self) -> bool:
-        """Whether an opinion is several numbers: of several dimensions, or traits."""
+        """Whether an opinion consists of several numbers: dimensions or traits."""
         if find_model(self.model).states == "traits":
             return True
         if isinstance(self.initial, Mapping):
@@ -105,18 +105,18 @@ class Point:
 
     @property
     def size(self) -> int:
-        """Numbers that the opinions of a run are."""
+        """Number of values in the opinions of a run."""
         if not is_distribution(self.initial):
             return int(np.size(self.initial))
         each = self.key.get("parameters", {}).get("features", 1)
         return self.n * int(self.initial.get("dimensions", each) if isinstance(self.initial, Mapping) else each)
 
     def network_of(self, replicate: int) -> Network:
-        """The network of a replicate, built."""
+        """Build the network of a replicate."""
         return draw_network(self.network, self.n, self.seed, replicate)[0]
 
     def setup(self, network: Network, known: dict[tuple[int, bool], Contacts] | None = None) -> Setup:
-        """The model on a network; `known` holds forms of that network that other setups have left there."""
+        """Set up the model on a network; `known` contains forms of the network that other setups have stored there."""
         return set_up(
             find_model(self.model),
             network,
@@ -128,7 +128,7 @@ class Point:
         )
 
     def starts(self, setup: Setup, replicates: Sequence[int]) -> np.ndarray:
-        """Initial opinions of replicates, (R, N) or (R, N, D)."""
+        """Return initial opinions of replicates, (R, N) or (R, N, D)."""
         if is_distribution(self.initial):
             return starts_of(setup, self.initial, self.seed, replicates)
         own = starts_of(setup, self.initial, self.seed, [0])
@@ -152,26 +152,26 @@ def points_of(
     replicates: int = 1,
     metrics: Metrics = (),
 ) -> list[Point]:
-    """The points of a grid, each checked.
+    """Make and check the points of a grid.
 
     Parameters
     ----------
     model : str or ClassicModel
         The model.
     over : mapping
-        Values of each axis, as :func:`opinionsim.classic.sweep` takes them.
+        Values of each axis, as in :func:`opinionsim.classic.sweep`.
     network, initial, n, range, isolates, steps, seed
         As in :func:`opinionsim.classic.simulate`; initial opinions are (N,) or (N, D), for all replicates.
     settings : mapping, optional
         Parameters and scheme options that do not vary.
     until : None, str or mapping
-        What ends a run before its limit of steps, as :func:`opinionsim.classic.simulate` takes it.
+        Event that ends a run before its limit of steps, as in :func:`opinionsim.classic.simulate`.
     at : sequence of int, range or mapping
-        Steps after which measures are taken besides the end; ``{log: K}`` for K logarithmically spaced ones.
+        Steps after which measures are computed in addition to the end; ``{log: K}`` for K logarithmically spaced ones.
     replicates : int
-        Runs of each point, for the check of their number.
+        Number of runs of each point, to check the total.
     metrics : sequence of str, or mapping of str to callable
-        Measures; those named are checked.
+        Measures. Their names are checked.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def points_of(
     Raises
     ------
     SpecError, MeasurementError
-        If anything is unknown, out of range or not possible; names the point.
+        If anything is unknown, out of range or impossible. The error names the point.
     """
     found = find_model(model)
     settings = dict(settings or {})
@@ -193,7 +193,7 @@ def points_of(
     at, initial = moments_of(at, steps), given_opinions(initial)
     _check_axes(found, over, settings, network, initial)
     if twice := [name for name in metrics if name in over]:
-        raise SpecError(f"{twice[0]} is both a measure and a varied parameter, which need the same column")
+        raise SpecError(f"{twice[0]} cannot be both a measure and a varied parameter; both need its column")
     axes = {name: values_of(name, given, whole=_is_whole(found, name, network)) for name, given in over.items()}
     count = math.prod(len(values) for values in axes.values())
     if count * replicates > _MOST_RUNS:
@@ -261,15 +261,15 @@ def _check_axes(
     parts = [name for name in over if name.startswith(_OF_FIELDS)]
     check_names(model, [*(name for name in over if name not in (*AXES, *parts)), *settings])
     if both := sorted(set(over) & set(settings)):
-        raise SpecError(f"{both[0]} is given twice: as a value and as a varied parameter")
+        raise SpecError(f"{both[0]} is both fixed and varied; give it once")
     for part in parts:
         whole = part.partition(".")[0]
         if whole in over:
-            raise SpecError(f"{whole} and {part} cannot both vary; give each {whole} whole, with its parameters")
+            raise SpecError(f"{whole} and {part} cannot both vary; vary {whole} only, with its parameters")
         given = network if whole == "network" else initial
         if not isinstance(given, (str, Mapping)):
             kind = "a network" if whole == "network" else "a distribution"
-            raise SpecError(f"{part} needs {kind} by name, or a mapping with its kind; got {given!r:.60}")
+            raise SpecError(f"{part} needs {kind} given by name or as a mapping with kind; got {given!r:.60}")
 
 
 def _is_whole(model: ClassicModel, name: str, network: Any) -> bool:
@@ -357,7 +357,7 @@ def _check_distinct(points: Sequence[Point]) -> None:
     for point in points:
         other = seen.setdefault(point.id, point)
         if other is not point:
-            raise SpecError(f"{_where(point.values)}this point stands for the same runs as {_where(other.values)[:-2]}")
+            raise SpecError(f"{_where(point.values)}this point has the same runs as that {_where(other.values)[:-2]}")
 
 
 def _keyed(value: Any) -> Any:
@@ -389,7 +389,7 @@ def _content(network: Network) -> str:
 
 
 def cell(value: Any) -> Any:
-    """A value of an axis as tables hold it: a number or a text; lists, mappings and networks as texts."""
+    """Convert a value of an axis for tables: to a number or a text; lists, mappings and networks become texts."""
     if isinstance(value, Network):
         return f"network {_content(value)[:8]} of {value.n} agents"
     if np.ndim(value) and not isinstance(value, Mapping):
@@ -399,7 +399,7 @@ def cell(value: Any) -> Any:
 
 
 def described(values: Mapping[str, Any]) -> str:
-    """The place of a point, for messages."""
+    """Describe a point for messages."""
     return "".join(f"{name}={cell(value)!s:.40}, " for name, value in values.items())
 
 
@@ -409,7 +409,7 @@ def _where(values: Mapping[str, Any]) -> str:
 
 
 def by_group(points: Sequence[Point]) -> Iterator[list[int]]:
-    """Places of the points that share networks and number of agents."""
+    """Group the indices of points that share networks and number of agents."""
     groups: dict[str, list[int]] = {}
     for place, point in enumerate(points):
         groups.setdefault(point.group, []).append(place)

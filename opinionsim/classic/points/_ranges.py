@@ -1,4 +1,4 @@
-"""Values of an axis of a sweep: lists, arrays, ranges written as text, and numbers evenly or logarithmically spaced."""
+"""Values of an axis of a sweep: lists, arrays, ranges as text, and evenly or logarithmically spaced numbers."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ _FORMS = (
 
 
 def values_of(name: str, given: Any, *, whole: bool = False) -> list[Any]:
-    """The values of an axis.
+    """Read the values of an axis.
 
     Parameters
     ----------
     name : str
         Name of the axis, for errors.
     given : list, tuple, ndarray, str or mapping
-        Values; or a range as text, ``START:STOP:STEP``, whose values are the decimal numbers written (0.15, and not
-        0.15000000000000002), with STOP if the steps lead to it; or a mapping with ``from``, ``to``, ``number``
-        and ``scale``, ``linear`` (default) or ``log``.
+        Values; or a range as text, ``START:STOP:STEP``, with exact decimal numbers (0.15, not 0.15000000000000002),
+        which includes STOP if a step reaches it; or a mapping with ``from``, ``to``, ``number`` and ``scale``,
+        ``linear`` (default) or ``log``.
     whole : bool
-        Whether the axis takes whole numbers: spaced numbers are then rounded, and each is taken once.
+        Whether the axis takes whole numbers. If so, spaced numbers are rounded and duplicates dropped.
 
     Returns
     -------
     list
-        At least one value, all distinct, in the order given; numbers of numpy as those of Python.
+        At least one value, all distinct, in the given order; numpy numbers become Python numbers.
 
     Raises
     ------
     SpecError
-        If there is no value, one repeats, or a range does not end or has more than 1,000,000 values.
+        If there is no value, a value repeats, or a range does not end or has more than 1,000,000 values.
     """
     if isinstance(given, str):
         return _range(name, given)
@@ -64,7 +64,7 @@ def values_of(name: str, given: Any, *, whole: bool = False) -> list[Any]:
             # An object, such as a network, is like none but itself.
             spelled = f"object {id(value)}"
         if spelled in seen:
-            raise SpecError(f"{name} repeats a value; for replicates, set replicates; got {given!r:.60}")
+            raise SpecError(f"{name} repeats a value; for repeated runs, set replicates; got {given!r:.60}")
         seen.add(spelled)
     return values
 
@@ -115,19 +115,19 @@ def _spaced(name: str, given: Mapping[str, Any], whole: bool) -> list[Any]:
 
 
 def moments_of(given: Any, steps: int) -> tuple[int, ...]:
-    """The steps after which measures are taken besides the end, ascending.
+    """Read the steps after which measures are computed in addition to the end, ascending.
 
     Parameters
     ----------
     given : sequence of int, range as text, or mapping
-        As for :func:`values_of`; or ``{log: K}``, K steps at most, logarithmically spaced from 1 to the limit.
+        As for :func:`values_of`; or ``{log: K}`` for at most K steps, logarithmically spaced from 1 to the limit.
     steps : int
         The limit.
 
     Raises
     ------
     SpecError
-        If one is no whole number from 0 to the limit.
+        If a step is not a whole number from 0 to the limit.
     """
     if isinstance(given, Mapping) and set(given) == {"log"}:
         number = given["log"]

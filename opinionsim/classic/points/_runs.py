@@ -1,4 +1,4 @@
-"""Runs of points: carried out some at a time, measured when done, and forgotten but for their measures."""
+"""Runs of points: carried out in groups and measured at the end; only their measures are kept."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ _TICK_S = 0.1
 
 
 class RunOfPoint(NamedTuple):
-    """What is kept of a run; the rows of a store have the same fields.
+    """Record of a run; rows of a store have the same fields.
 
     Attributes
     ----------
     point_id : str
-        Identity of its point.
+        Identity of the point.
     replicate : int
-        From 0.
+        Number of the replicate, from 0.
     measures : dict of str to float
         By name: ``diversity`` at the end of the run, ``diversity@10`` after 10 steps.
     time : int
         Steps carried out.
     stopped : bool
-        Whether the run ended before its limit of steps because what it was to run until had come.
+        Whether the event `until` ended the run before its limit of steps.
     error : str
-        Why the run failed; empty for one that did not.
+        Why the run failed; empty if it did not.
     """
 
     point_id: str
@@ -63,7 +63,7 @@ class RunOfPoint(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Some replicates of a point, which one thread carries out together."""
+    """Replicates of a point that one thread carries out together."""
 
     point: Point
     replicates: tuple[int, ...]
@@ -79,7 +79,7 @@ class _Entry:
 
 
 class Cache:
-    """Networks that points share, and models on them, the last ones used; threads may share it."""
+    """Cache of the most recent networks that points share, and of models on them. Threads may share it."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
@@ -87,7 +87,7 @@ class Cache:
         self._held = 0
 
     def network(self, point: Point, replicate: int) -> tuple[Network, dict[tuple[int, bool], Contacts]]:
-        """The network of a run, and the place of its other forms."""
+        """Return the network of a run, and the mapping for its other forms."""
         drawn = replicate if point.drawn else 0
 
         def make() -> tuple[Any, int]:
@@ -99,7 +99,7 @@ class Cache:
         return found
 
     def setup(self, point: Point, replicate: int) -> Setup:
-        """The model on the network of a run, as it is run."""
+        """Return the model set up on the network of a run."""
         network, forms = self.network(point, replicate)
         if point.drawn:
             return point.setup(network, forms)
@@ -129,14 +129,14 @@ class Cache:
 
 
 def tasks_of(points: Sequence[Point], missing: Sequence[Sequence[int]]) -> Iterator[Task]:
-    """The runs to be carried out, some a task; points that share networks take turns replicate by replicate.
+    """Group the missing runs into tasks; points that share networks take turns, replicate by replicate.
 
     Parameters
     ----------
     points : sequence of Point
         The points.
     missing : sequence of sequence of int
-        Replicates of each point that are to be carried out, ascending.
+        Replicates of each point to carry out, ascending.
     """
     for members in by_group(points):
         each = max(1, min(_NUMBERS // points[place].size for place in members))
@@ -172,14 +172,14 @@ def run_point(
     metrics : sequence of str, or mapping of str to callable
         Names in :data:`opinionsim.metrics.METRICS`, or functions of opinions (N,) or (N, D).
     cache : Cache, optional
-        Keeps what points share.
+        Keeps networks and models that points share.
     halt : ndarray (1,) of uint8, optional
         As for :class:`opinionsim.classic.Batch`.
 
     Returns
     -------
     list of RunOfPoint
-        One a replicate; a run that failed has an error and no measures.
+        One per replicate. A failed run has an error and no measures.
     """
     cache = cache or Cache()
     # Replicates on one network run together.
@@ -257,24 +257,24 @@ def carried_out(
     ahead: int,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
-    """Runs as they are done, with at most `ahead` tasks under way.
+    """Yield runs as they finish, with at most `ahead` tasks in progress.
 
     Parameters
     ----------
     work : iterable of Task
-        What is to be done.
+        Tasks to carry out.
     submit : callable
-        Begins a task.
+        Starts a task.
     ahead : int
-        Tasks under way at a time.
+        Maximum number of tasks in progress.
     stopping : callable
-        Whether no further task is to be begun; those under way are waited for.
+        Returns whether to start no further task. Tasks in progress are finished.
 
     Yields
     ------
     list of (Point, RunOfPoint)
-        What has been done since; empty at least every tenth of a second. A point of which a run has failed is
-        not continued.
+        Runs finished since the last list, at least every tenth of a second; the list can be empty. After a run of a
+        point has failed, no further task of that point starts.
     """
     queue, failed = iter(work), set[str]()
     waiting: dict[Future[list[RunOfPoint]], Task] = {}
@@ -302,16 +302,16 @@ def gather(
     keep: Callable[[list[tuple[Point, RunOfPoint]]], object],
     watch: Callable[[int, int], object],
 ) -> dict[str, str]:
-    """Hand runs over as they are done.
+    """Pass on runs as they finish.
 
     Parameters
     ----------
     parts : generator
-        Runs as they are done, as of :func:`on_threads`; it is closed at the end.
+        Yields finished runs, as :func:`on_threads` does. It is closed at the end.
     keep : callable
-        Takes runs over; an error of it ends the sweep.
+        Takes finished runs. If it raises an error, the sweep ends.
     watch : callable
-        Called several times a second with the number of runs done, and of those that failed.
+        Called several times a second with the number of finished runs and the number of failed ones.
 
     Returns
     -------
@@ -338,7 +338,7 @@ def on_threads(
     threads: int,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Generator[list[tuple[Point, RunOfPoint]], None, None]:
-    """Runs as threads of this process carry them out; as :func:`carried_out`."""
+    """Carry out runs on threads of this process, and yield them as :func:`carried_out` does."""
     # Memory that runs give back would otherwise go to the system, which clears it before each use: a tenth of the time
     # of short runs. The block itself is never written to.
     np.empty(_BLOCK, dtype=np.uint8)

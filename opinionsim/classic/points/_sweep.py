@@ -1,4 +1,4 @@
-"""Sweeps of a classic model in memory, and the frame of their runs."""
+"""Sweeps of a classic model in memory, and frames of their runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sweep(
     Parameters
     ----------
     model : str or ClassicModel
-        Its name.
+        The model or its name.
     over : mapping
         Values of each axis: a parameter or scheme option, ``n``, ``network``, ``network.FIELD`` of a network given by a
         mapping, ``initial``, ``initial.FIELD`` of a distribution, or ``range``. Give values as a list; as a text range
@@ -72,9 +72,9 @@ def sweep(
     DataFrame
         One row per run: ``model``, a column for each name in `over`, ``replicate``, a column per metric (``bias[0]``,
         ``bias[1]``, ... where opinions have several dimensions; ``bias@10`` after 10 steps), ``time`` (steps carried
-        out), ``stopped`` (whether the run ended before its limit), and ``evidence``. Its ``attrs`` hold what does not
-        vary: model, parameters, scheme, range, n, steps, seed and replicates; ``delta`` says by which gap clusters are
-        told apart, where it is not the default of the metrics.
+        out), ``stopped`` (whether the run ended before its limit), and ``evidence``. Its ``attrs`` contain the fixed
+        settings: model, parameters, scheme, range, n, steps, seed and replicates. ``delta`` is the gap that separates
+        clusters if it differs from the default of the metrics.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def sweep(
 
 
 def shared(points: Sequence[Point]) -> dict[str, Any]:
-    """The settings that all points have in common, as JSON values; without options that do nothing."""
+    """Return the settings that all points share, as JSON values, without options that have no effect."""
     first, over = points[0].key, points[0].values
     found: dict[str, Any] = {"model": first["model"]}
     setup = points[0].setup(points[0].network_of(0))
@@ -142,14 +142,14 @@ def shared(points: Sequence[Point]) -> dict[str, Any]:
 
 
 def frame_of_runs(points: Sequence[Point], rows: Iterable[RunOfPoint]) -> pd.DataFrame:
-    """The frame of runs in memory; `rows` are as those of :func:`sweep_frame`."""
+    """Make the frame of runs in memory; `rows` are as in :func:`sweep_frame`."""
     return sweep_frame([(point.id, point.values) for point in points], rows, shared(points))
 
 
 def sweep_frame(
     points: Sequence[tuple[str, Mapping[str, Any]]], rows: Iterable[Any], attrs: Mapping[str, Any]
 ) -> pd.DataFrame:
-    """The frame of a sweep's runs.
+    """Make the frame of a sweep's runs.
 
     Parameters
     ----------
@@ -158,13 +158,13 @@ def sweep_frame(
     rows : iterable of RunOfPoint
         Runs, in any order, or rows of a store.
     attrs : mapping
-        What all points have in common; with ``model``.
+        Settings that all points share, including ``model``.
 
     Returns
     -------
     DataFrame
-        One row per run, sorted by point and replicate: as :func:`sweep` returns it, and ``error``, empty where there is
-        none; the measures of a run that failed are NaN.
+        One row per run, sorted by point and replicate, with the columns of :func:`sweep` and ``error``, which is empty
+        if the run did not fail. Measures of failed runs are NaN.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Classic models over a grid of values, kept in a store."""
+"""Sweeps of classic models over a grid of values, kept in a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carrying out classic sweeps: into a store or into memory, on threads or on a cluster, resumable at any point."""
+"""Carry out classic sweeps in a store or in memory, on threads or on a cluster. You can resume them at any time."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _AHEAD = 2
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """How far a sweep is.
+    """Progress of a sweep.
 
     Attributes
     ----------
     total, already, made, failed : int
-        Runs in all; runs that the store had; runs carried out by now, and those of them that failed.
+        Total number of runs; runs that the store already had; runs carried out so far; and failures among these.
     """
 
     total: int
@@ -68,20 +68,20 @@ class SweepProgress:
 
 @dataclass(frozen=True)
 class SweepSummary:
-    """The result of carrying out a sweep.
+    """Result of a sweep.
 
     Attributes
     ----------
     progress : SweepProgress
-        Numbers of runs.
+        Number of runs by status.
     errors : dict of str to str
         The first error of each point that failed, by the values of the point.
     stopped : bool
         Whether the sweep was stopped before its end.
     seconds : float
-        Time it took.
+        Duration of the sweep.
     frame : DataFrame
-        The runs, as :attr:`opinionsim.store.Results.points`.
+        The runs, as in :attr:`opinionsim.store.Results.points`.
     """
 
     progress: SweepProgress
@@ -92,12 +92,12 @@ class SweepSummary:
 
     @property
     def complete(self) -> bool:
-        """Whether every run is done."""
+        """Whether every run is finished."""
         return self.progress.already + self.progress.made - self.progress.failed == self.progress.total
 
 
 def default_sweep_store(sweep: Sweep) -> str:
-    """Address of the default store of a sweep: ``sqlite:///results/NAME.sqlite``."""
+    """Return the address of the default store of a sweep: ``sqlite:///results/NAME.sqlite``."""
     return f"sqlite:///results/{sweep.spec.name}.sqlite"
 
 
@@ -110,28 +110,28 @@ def run_sweep(
     watch: Callable[[SweepProgress], object] = lambda progress: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> SweepSummary:
-    """Carry out the runs of a sweep that are missing.
+    """Carry out the missing runs of a sweep.
 
     Parameters
     ----------
     sweep : Sweep
         From :func:`load_sweep`.
     store : str, optional
-        Path or address of a store, which keeps runs as they are done: carried out again, the sweep goes on where it
-        was, and added replicates, values and measures extend it. Default: none, runs are kept in memory.
+        Path or address of a store, which keeps runs as they finish. If you run the sweep again, it continues where it
+        stopped, and you can add replicates, values and measures. By default, runs are kept in memory.
     threads : int, optional
-        Threads of this process; default one a processor. Changes no result.
+        Number of threads of this process, by default one per processor. It does not change results.
     cluster : str, optional
-        Address of a Dask scheduler whose workers carry the runs out; this process writes them, to any store.
+        Address of a Dask scheduler whose workers carry out the runs. This process writes them to any store.
     watch : callable
         Called with the progress several times a second.
     stopping : callable
-        Asked several times a second whether to begin no further run; those under way are finished and kept.
+        Called several times a second; returns whether to start no further run. Runs in progress are finished and kept.
 
     Returns
     -------
     SweepSummary
-        Returned also when runs failed, each of which stops its point only and is tried again the next time.
+        Summary of the sweep, even if runs failed. A failed run stops only its point, and the next call tries it again.
 
     Raises
     ------
@@ -257,7 +257,7 @@ _CACHE = Cache()
 
 
 def carry_out_task(task: Task, metrics: tuple[str, ...]) -> list[RunOfPoint]:
-    """Carry out a task in a cluster's worker."""
+    """Carry out a task on a worker of a cluster."""
     return run_point(task.point, task.replicates, metrics, _CACHE)
 
 
@@ -278,18 +278,18 @@ def _on_cluster(
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """What a sweep takes.
+    """Estimated time and memory of a sweep.
 
     Attributes
     ----------
     points, runs, missing : int
-        Points, runs in all, and runs that are not stored yet.
+        Number of points, of all runs, and of runs that are not stored yet.
     seconds : float
-        Time of the missing runs on `threads` threads of this machine; runs that end before their limit take less.
+        Time for the missing runs on `threads` threads of this machine; runs that end before their limit take less.
     threads : int
-        Threads.
+        Number of threads.
     megabytes : float
-        Memory of this process at most, about.
+        Approximate maximum memory of this process.
     """
 
     points: int
@@ -301,12 +301,12 @@ class SweepPlan:
 
 
 def plan_sweep(sweep: Sweep, store: str | None = None, *, threads: int | None = None) -> SweepPlan:
-    """Time and memory of a sweep, from a few runs shortened to a fraction of a second.
+    """Estimate time and memory of a sweep from a few runs, shortened to a fraction of a second.
 
     Parameters
     ----------
     sweep, store, threads
-        As for :func:`run_sweep`; nothing is written, and a store that does not exist is not made.
+        As for :func:`run_sweep`. Nothing is written, and no store is created.
     """
     threads = threads or processors()
     missing: list[Any] = [range(sweep.spec.replicates)] * len(sweep.points)

@@ -1,4 +1,4 @@
-"""Specifications of classic sweeps: what is simulated, measured and varied, in the words of other experiments."""
+"""Specifications of classic sweeps: what they simulate, measure and vary, in the same terms as other experiments."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Sweep:
 
     @property
     def axes(self) -> list[str]:
-        """Short names of what varies."""
+        """Short names of the fields that vary."""
         return list(self.points[0].values)
 
     @property
@@ -117,23 +117,23 @@ class Sweep:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures, each once."""
+        """The measures, without repetition."""
         return tuple(dict.fromkeys(self.spec.measurement.metrics))
 
     @property
     def experiment_id(self) -> str:
-        """Identity of the experiment that the sweep is a design of."""
+        """Identity of the experiment to which the sweep belongs as a design."""
         return digest(f"experiment:{self.spec.name}")
 
     @property
     def design_id(self) -> str:
-        """Identity of its set of points."""
+        """Identity of the set of points."""
         return digest(canonical_json(sorted(point.id for point in self.points)))
 
 
 def _measure(name: str) -> None:
     if name in ("time", "stopped"):
-        raise OpinionSimError(f"{name} is a column of every sweep; name a metric")
+        raise OpinionSimError(f"{name} is a column of every sweep, not a metric; name a metric")
     find_metric(name)
 
 
@@ -143,9 +143,9 @@ def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()
     Parameters
     ----------
     source : str, Path or mapping
-        Path of a specification, whose relative paths start from its own folder, or a specification itself.
+        Path of a specification, or the specification itself. Relative paths in a file start from its folder.
     overrides : mapping or iterable of str
-        Replacements: dotted paths with values, or texts like ``a.b=value`` whose value is YAML.
+        Replacements: dotted paths with values, or texts such as ``a.b=value`` with a YAML value.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()
     Raises
     ------
     SpecError, MeasurementError
-        Naming file, line and field, or the point.
+        If a field or a point is not valid. The error names file, line and field, or the point.
     """
     document = Document(dict(source)) if isinstance(source, Mapping) else read_document(source)
     document = apply_overrides(document, overrides)
@@ -201,7 +201,7 @@ def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()
 
 
 def field_named(name: str) -> str:
-    """The field that a short name stands for: ``n`` for ``population.size``, ``epsilon`` for a parameter."""
+    """Return the field of a short name: ``population.size`` for ``n``, a parameter for ``epsilon``."""
     part = next(filter(name.startswith, _PARTS), "")
     return _FIELDS.get(name) or _PARTS.get(part, _PARAMETERS) + name.removeprefix(part)
 

@@ -114,9 +114,9 @@ def test_measures_of_sweeps_and_of_a_mesa_model() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"initial": np.zeros(6)}, r"must give 3 traits for each of the 6 agents.*shape \(6,\)"),
-        ({"initial": np.zeros((6, 2))}, r"must give 3 traits for each of the 6 agents.*shape \(6, 2\)"),
-        ({"initial": np.full((6, 3), 0.5)}, r"traits are whole numbers; agent 0 has \[0.5"),
+        ({"initial": np.zeros(6)}, r"must contain 3 traits \(features\) for each of the 6 agents.*shape \(6,\)"),
+        ({"initial": np.zeros((6, 2))}, r"must contain 3 traits \(features\) for each of the 6 agents.*shape \(6, 2\)"),
+        ({"initial": np.full((6, 3), 0.5)}, r"traits must be whole numbers; agent 0 has \[0.5"),
         ({"initial": np.full((6, 3), 4)}, "from 0 to 3; agent 0 has"),
     ],
 )
@@ -126,7 +126,7 @@ def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
 
 
 def test_the_transition_takes_cultures_of_the_features_that_are_set() -> None:
-    with pytest.raises(SpecError, match=r"must be \(T, 3\), as features says; got shapes \(1, 2\)"):
+    with pytest.raises(SpecError, match=r"must be \(T, features\), \(T, 3\); got shapes \(1, 2\)"):
         transition("axelrod", [[0, 1]], [[0, 1]], features=3)
     with pytest.raises(SpecError, match="messages must be opinions from 0 to 3; got 4"):
         transition("axelrod", [[0, 1]], [[0, 4]], features=2, traits=4)

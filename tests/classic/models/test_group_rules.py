@@ -31,7 +31,7 @@ def test_zealots_never_change() -> None:
 def test_a_range_of_ones_own_and_what_is_outside_its_ends() -> None:
     found = simulate("q-voter", 5, 2 * _START - 1, 3, seed=1, range=(-1, 1)).opinions
     np.testing.assert_array_equal((found + 1) / 2, simulate("q-voter", 5, _START, 3, seed=1).opinions)
-    with pytest.raises(SpecError, match=r"q-voter knows the opinions 0 and 1; agent 1 has 0\.5"):
+    with pytest.raises(SpecError, match=r"opinions of q-voter must be 0 or 1; agent 1 has 0\.5"):
         simulate("q-voter", 2, [0, 0.5])
 
 

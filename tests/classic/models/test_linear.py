@@ -97,7 +97,7 @@ def test_only_altafini_takes_foes() -> None:
     found = simulate("altafini", foes, [0.5, 0.5], 1, self_weight=0).opinions[0, 1]
     assert found.tolist() == [-0.5, -0.5]
     for model in ("degroot", "friedkin-johnsen", "biased-assimilation"):
-        with pytest.raises(SpecError, match="takes no negative weights"):
+        with pytest.raises(SpecError, match="weights must not be negative"):
             simulate(model, foes, [0.5, 0.5])
 
 

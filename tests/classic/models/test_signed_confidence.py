@@ -63,7 +63,7 @@ class TestWeightedHegselmannKrause:
 
     @pytest.mark.parametrize("name", ["weighted-hegselmann-krause", "attraction-repulsion"])
     def test_weights_beyond_one_are_refused(self, name: str) -> None:
-        with pytest.raises(SpecError, match=r"weights are shares of trust in .*, from 0 to 1; got 3"):
+        with pytest.raises(SpecError, match=r"weights mean trust in .* from 0 to 1; got 3"):
             simulate(name, Network.from_edges([(0, 1), (1, 2)], 3, [0.5, 3.0]))
 
 
@@ -193,7 +193,7 @@ class TestSeveralDimensions:
             simulate("deffuant", 9, {"kind": "uniform", "dimensions": dimensions}, 0)
 
     def test_models_of_numbers_refuse_vectors(self) -> None:
-        with pytest.raises(SpecError, match="voter takes opinions of one dimension; got 2"):
+        with pytest.raises(SpecError, match="opinions of voter must have one dimension; got 2"):
             simulate("voter", 9, {"kind": "uniform", "dimensions": 2}, 0)
 
 
@@ -203,7 +203,7 @@ def test_trust_in_edges_is_used_or_meetings_are_refused() -> None:
     drawn = simulate("attraction-repulsion", network, [0.2, 0.6], 1, order="synchronous", isolates="keep", **common,
                      **_PLAIN)  # fmt: skip
     assert drawn.final[0, 0] == pytest.approx(0.2 + (0.2 + 0.1 * 0.6) / 2 * 0.8)
-    told = "weights of the network are trust in attraction-repulsion"
+    told = "network weights mean trust in attraction-repulsion"
     with pytest.raises(SpecError, match=told):
         simulate("attraction-repulsion", network, [0.2, 0.6], pairs=[(1, 0)], **common, **_PLAIN)
     setup = set_up(find_model("attraction-repulsion"), network, settings=common, isolates="keep")

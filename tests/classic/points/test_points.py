@@ -72,15 +72,15 @@ def test_what_cannot_be_is_refused_before_the_first_run_by_the_name_of_its_point
         ({"metrics": ["nonsense"]}, "unknown metric 'nonsense'"),
         (
             {"metrics": ["bias"], "model": "voter", "over": {"bias": [0.1, 0.2]}},
-            "bias is both a measure and a varied parameter",
+            "bias cannot be both a measure and a varied parameter",
         ),
         ({"metrics": ["group_divergence"], "initial": "normal", "model": "activity-driven"}, "range"),
-        ({"until": "later"}, "until: must name the event"),
+        ({"until": "later"}, "until: must be the event"),
         ({"until": {"change": 0}}, "until"),
         ({"at": [5, 200]}, "at: must be whole numbers of steps from 0 to the limit of 100; got 200"),
         ({"at": {"log": 0}}, "log must be a whole number"),
-        ({"network": 10, "over": {"network.k": [2]}}, "network.k needs a network by name"),
-        ({"initial": [0.1, 0.2], "over": {"initial.high": [0.3]}}, "initial.high needs a distribution by name"),
+        ({"network": 10, "over": {"network.k": [2]}}, "network.k needs a network given by name"),
+        ({"initial": [0.1, 0.2], "over": {"initial.high": [0.3]}}, "initial.high needs a distribution given by name"),
     ],
 )
 def test_measures_and_ends_that_cannot_be_are_refused_before_the_first_run(

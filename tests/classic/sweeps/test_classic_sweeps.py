@@ -149,7 +149,7 @@ def test_a_run_that_fails_stops_its_point_only_and_is_tried_again(url: str) -> N
         ({"model": {"classic": "defuant"}}, "model.classic: .*did you mean deffuant"),
         ({"model": {"classic": "voter", "parameters": {"mu": 1}}}, "model.parameters.mu: voter has no parameter 'mu'"),
         ({"population": {"size": 1}}, "population.size: must be at least 2"),
-        ({"interaction": {"until": "later"}}, "interaction.until: must name the event .* valid: frozen"),
+        ({"interaction": {"until": "later"}}, "interaction.until: must be the event .* valid: frozen"),
         ({"interaction": {"until": {"change": 0}}}, "interaction.until: change must be a number above 0"),
         ({"interaction": {"kind": "dyadic"}}, "interaction.kind: unknown field"),
         ({"measurement": {"metrics": ["nonsense"]}}, r"measurement.metrics\[0\]: unknown metric 'nonsense'"),
@@ -160,7 +160,7 @@ def test_a_run_that_fails_stops_its_point_only_and_is_tried_again(url: str) -> N
         ({"sweep": {"topic.framing": ["truth"]}}, "sweep.topic.framing: cannot be swept; valid: model.parameters.NAME"),
         ({"sweep": {"population.size": [20, 3]}}, "sweep: at n=3: .*k"),
         ({"sweep": {"interaction.network.k": [2, 3]}}, "sweep: at network.k=3: "),
-        ({"sweep": {"interaction.network": ["ring", {"kind": "ring"}]}}, "stands for the same runs as at network=ring"),
+        ({"sweep": {"interaction.network": ["ring", {"kind": "ring"}]}}, "has the same runs as that at network=ring"),
     ],
 )
 def test_errors_name_file_line_and_field(tmp_path: Path, change: dict[str, Any], message: str) -> None:
