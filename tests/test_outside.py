@@ -123,7 +123,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
     refused = ("table own:texts_by_kind o.sqlite", "plot own:lengths o.sqlite --csv drawn.csv")
     for command, each in found.items():
         assert each.exit_code == (2 if command in refused else 0), f"{command}: {each.stderr}"
-    assert all("--allow-parts imports it" in found[each].stderr for each in refused)
+    assert all("add --allow-parts to import it" in found[each].stderr for each in refused)
 
     # Letters are coded although the specification names no kinds of text, and the diary, which nobody reads, is not.
     assert json.loads(found["plan own.yaml --json"].stdout)["texts"] == 6 * 12
@@ -141,7 +141,7 @@ def test_all_that_one_file_brings_along_is_shown_wherever_its_like_is(folder: Pa
 
     named = ("own:share_above", "own:texts_by_kind", "own:lengths")
     without, with_own = found["table o.sqlite"], found["table o.sqlite --allow-parts"]
-    assert f"which need --allow-parts: {', '.join(named)}" in without.stderr
+    assert f"add --allow-parts to include them: {', '.join(named)}" in without.stderr
     assert "convinced" not in without.stdout
     assert "mean " in without.stdout
     assert "convinced: own:share_above" in with_own.stdout
@@ -680,7 +680,7 @@ def test_what_is_left_out_is_named_only_where_it_is_missing(astray: str) -> None
     for command, lacks in (("table metrics", True), ("table opinions", False), ("plot panels", False)):
         name, *options = command.split()
         said = CliRunner().invoke(app, [name, *options, astray]).stderr
-        assert ("left out your own parts, which need --allow-parts: astray:late, astray:most" in said) == lacks
+        assert ("left out your own parts; add --allow-parts to include them: astray:late, astray:most" in said) == lacks
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ class MeetingActor:
         publish(Message(repr(stated), agent=self.agent, role=PARTICIPANT, act=turn.act))
 
     def fork(self) -> MeetingActor:
-        """The same agent as it is now."""
+        """Return a copy of the agent in its current state."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__, _state=self._state.copy(), _spare=self._spare.copy())
         return twin
@@ -102,7 +102,7 @@ class RecordedActor:
         publish(Message(text, agent=self.agent, role=PARTICIPANT, act=turn.act))
 
     def fork(self) -> RecordedActor:
-        """The agent itself: it does not change."""
+        """Return the agent itself, because it does not change."""
         return self
 
 

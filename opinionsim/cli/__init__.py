@@ -1,4 +1,4 @@
-"""The command line: ``opinionsim COMMAND``, and what commands of other folders are made of."""
+"""The command line ``opinionsim COMMAND``, and the building blocks for commands of other folders."""
 
 from __future__ import annotations
 

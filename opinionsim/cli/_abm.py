@@ -127,7 +127,7 @@ def abm(
     }  # fmt: skip
     if Path(model).suffix in _SPECS:
         if stated := [name for name, value in given.items() if value is not None]:
-            raise SpecError(f"{stated[0]} is part of the specification; change it as in --set interaction.steps=50")
+            raise SpecError(f"{stated[0]} is a field of the specification; change it as in --set interaction.steps=50")
         changes = {"replicates": replicates, "seed": seed, "measurement.metrics": metrics}
         spelled = [f"{path}={json.dumps(value)}" for path, value in changes.items() if value is not None]
         sweep = load_sweep(model, [*(settings or ()), *spelled])
@@ -161,7 +161,7 @@ def abm(
     if not any((varied, until, "at" in common, store, cluster, plan)):
         return _single(found, {**common, **set_to}, names, output)
     if "record_every" in common:
-        raise SpecError("--set record_every is of single simulations; a sweep takes the steps of --set at")
+        raise SpecError("--set record_every is only for single simulations; for a sweep, give the steps with --set at")
     end = None if until is None else parse_value(until, "--until")
     _sweep(load_sweep(_specification(found, common, set_to, varied, end, names)), output)
 

@@ -46,7 +46,7 @@ class _Group(TyperGroup):
         return super().parse_args(ctx, args if len(rest) == len(args) else ["--debug", *rest])
 
     def invoke(self, ctx: Any) -> Any:
-        """Carry out a command; deliberate errors, and those of the machine, become messages."""
+        """Carry out a command; turn expected errors and errors of the machine into messages."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -101,7 +101,7 @@ class _Commands(_Group):
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        """Find the command that is called and build it from its function."""
+        """Find the requested command and build it from its function."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else _built(name), rest
 

@@ -130,7 +130,7 @@ def score(
     from opinionsim.audit import asked, keep, keep_findings, read_files, sample_of, score_tables
 
     if settings and coder is None:
-        raise SpecError("--set is for the model of --coder, which is not given")
+        raise SpecError("--set gives options to the model of --coder; add --coder")
     require_table(csv, "evidence", force=force, read=files or ())
     results = read_results(store, experiment, design)
     drawn = sample_of(results, audit)

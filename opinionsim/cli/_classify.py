@@ -1,4 +1,4 @@
-"""Coding texts that are not of a run."""
+"""Code texts that do not come from a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Text(NamedTuple):
     """A text to code, and the claim that it is about."""
 
     id: str | int
-    """What the column of ids holds, or else the number of the line or of the row."""
+    """Content of the column of ids, otherwise the number of the line or row."""
     text: str
     claim: str | None
 

@@ -146,7 +146,7 @@ def _tables(found: Comparison) -> list[Table]:
 
     def made(heading: str, frame: pd.DataFrame, n_labels: int, columns: Mapping[str, Callable[[Any], str]],
              notes: Sequence[str]) -> Table:  # fmt: skip
-        """A table with a cell of each column from a row of the frame."""
+        """Make a table with a cell for each column from each row of the frame."""
         rows = [tuple(cell(row) for cell in columns.values()) for row in frame.to_dict("records")]
         return finished(heading, frame, (tuple(columns),), rows, n_labels, notes)
 

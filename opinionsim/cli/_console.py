@@ -34,18 +34,18 @@ def say(text: str = "") -> None:
 
 
 def say_json(value: Any, *, indent: int | None = 2) -> None:
-    """Write a value to standard output as JSON, in one line without `indent`; unseen characters are its escapes."""
+    """Write a value to standard output as JSON, on one line without `indent`; invisible characters are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     sys.stdout.write(UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
 def records(frame: pd.DataFrame) -> Any:
-    """Rows of a frame for JSON, without NaN."""
+    """Rows of a frame for JSON, with None instead of NaN."""
     return json.loads(frame.to_json(orient="records", double_precision=15))
 
 
 def stderr() -> Console:
-    """A console on standard error that honours NO_COLOR and reads no markup in texts."""
+    """A console on standard error that honours NO_COLOR and ignores markup in texts."""
     from rich.console import Console
 
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=not sys.stderr.isatty())
@@ -57,7 +57,7 @@ def note(text: str = "") -> None:
 
 
 def columns(most: int, stream: TextIO | None = None) -> int:
-    """Columns of the terminal that standard output, or another stream, goes to; `most` where there are more or none."""
+    """Width of the terminal of standard output or another stream; `most` if it is wider or there is none."""
     return min(most, shutil.get_terminal_size().columns) if (stream or sys.stdout).isatty() else most
 
 
@@ -72,7 +72,7 @@ def _fitted(text: str, stream: TextIO) -> str:
 
 
 def say_logged(name: str) -> None:
-    """Write what a module logs as messages, each once: what was taken for what in a table, or kernels compiled."""
+    """Write the log of a module as messages, each once: how a table was read, or which kernels were compiled."""
     said: set[str] = set()
 
     class Printed(logging.Handler):
@@ -95,12 +95,12 @@ def complain(text: str) -> None:
 
 
 def counted(n: int, one: str) -> str:
-    """A number of things that `one` names in the singular."""
+    """Spell a number of things that `one` names in the singular."""
     return f"{n:,} {one}" if n == 1 else f"{n:,} {one}s"
 
 
 def aligned(rows: Sequence[Sequence[str]], *, gap: int = 3) -> str:
-    """Rows of texts as columns; on a terminal the widest columns are folded until all fit its width."""
+    """Align rows of texts as columns. On a terminal, the widest columns are folded until all fit its width."""
     columns = list(zip(*rows, strict=True))
     widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
     room = shutil.get_terminal_size().columns - gap * (len(widths) - 1) if sys.stdout.isatty() else sum(widths)
@@ -134,31 +134,31 @@ Files = Sequence[tuple[Path, "pd.DataFrame"]]
 
 
 def beside(csv: Path, ending: str) -> Path:
-    """The file whose name has this ending before its suffix; standard output or a device itself."""
+    """The file with this ending before its suffix; standard output or a device unchanged."""
     return csv if is_stream(csv) else csv.with_name(f"{csv.stem}{ending}{csv.suffix}")
 
 
 def require_table(csv: Path | None, *columns: str, force: bool, read: Iterable[str | Path] = ()) -> None:
-    """Refuse, before any work, to save a table where something else than one with these columns would be lost."""
+    """Refuse, before any work, to save a table over anything but a table with these columns."""
     if csv is not None and not is_stream(csv):
         require_free(csv, partial(has_columns, columns=columns), force=force, read=read)
 
 
 def require_tables(files: Files, *, force: bool) -> None:
-    """Refuse to save frames where something else than a table with exactly their columns would be lost."""
+    """Refuse to save frames over anything but tables with exactly their columns."""
     for csv, frame in files:
         if not is_stream(csv):
             require_free(csv, partial(has_header, frame=frame), force=force)
 
 
 def write_frames(files: Files) -> None:
-    """Save frames as CSV, and say so."""
+    """Save frames as CSV, and print a message."""
     for csv, frame in files:
         write_text(csv, write_csv(frame) or "")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Save a text whole or not at all, and say so; ``-`` is standard output."""
+    """Save a whole text or nothing, and print a message; ``-`` is standard output."""
     write = partial(Path.write_text, data=text, encoding="utf-8", newline="")
     if str(path) == "-":
         sys.stdout.write(text)

@@ -1,4 +1,4 @@
-"""The commands deliberate and room: what is said in a group, carried out, printed, and joined by people."""
+"""The commands deliberate and room, which carry out and print discussions that people can join."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def deliberate(
 
 
 def print_runs(experiment: Any, store: Any, run: Any, max_concurrency: Any, told: Any) -> None:
-    """Carry out an experiment and print its runs by a function of results and row."""
+    """Carry out an experiment and print its runs with a function of results and row."""
     from opinionsim.running import Invocation
 
     url = store_of(experiment, store)
@@ -144,7 +144,7 @@ class _Terminal:
         self._turn = asyncio.Lock()
 
     async def answer(self, question: Question) -> str:
-        """What is written on one line, or for a text up to a blank line; asked for until it fits the form."""
+        """Read an answer from one line, or a text up to a blank line. Repeat until it fits the form."""
         if not question.waited_for:
             return ""
         if question.act == "consent":  # who tries an experiment of its own is not asked

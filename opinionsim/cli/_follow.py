@@ -1,4 +1,4 @@
-"""Following the runs of a store: a line for each change, until nothing is under way."""
+"""Follow the runs of a store: print a line for each change until no run is under way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FEW = 3
 
 
 def follow(url: str, *, as_json: bool) -> None:
-    """Print a line for each change in a store until no run is under way; exit with 1 where some are not complete.
+    """Print a line for each change in a store until no run is under way; exit with 1 if some runs are not complete.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _attend(url: str, write: Callable[[dict[str, Any]], None]) -> Mapping[str, S
 
 
 def changes(before: Seen, seen: Seen) -> Iterator[dict[str, Any]]:
-    """The runs of an experiment whose state is another one than at an earlier look, with what is known of each."""
+    """The runs of an experiment whose state has changed since an earlier look, each with its details."""
     for run_id, run in _rows(seen).items():
         state = seen.state(run_id)
         if run_id in before.states and before.state(run_id) == state:
@@ -102,7 +102,7 @@ def changes(before: Seen, seen: Seen) -> Iterator[dict[str, Any]]:
 
 
 def standing(seen: Seen) -> dict[str, Any]:
-    """How far an experiment is: its runs by state, calls, steps of the runs under way, and usage."""
+    """Progress of an experiment: runs by state, calls, steps of the runs under way, and usage."""
     steps = {run.name: seen.steps[run_id] for run_id, run in _rows(seen).items() if run_id in seen.steps}
     paid = {name: {"used": used, "limit": limit} for name, (used, limit) in seen.paid.items()}
     return {
@@ -134,7 +134,7 @@ def _rows(seen: Seen) -> dict[str, ExperimentRun]:
 
 
 def in_words(change: Mapping[str, Any]) -> str:
-    """A change, as :func:`changes` or :func:`standing` gives it, in one line."""
+    """Spell a change from :func:`changes` or :func:`standing` in one line."""
     at = f"{datetime.fromtimestamp(change['at'], UTC).astimezone():%Y-%m-%d %H:%M:%S}"
     told = _run(change) if "run" in change else "; ".join(_standing(change))
     return f"{at} {change['experiment']}: {told}"

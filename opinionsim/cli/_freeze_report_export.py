@@ -96,7 +96,7 @@ def export(
     from opinionsim.report import write_archive, write_export
 
     if anonymous and not archive:
-        raise SpecError("--anonymous is of an archive: add --archive")
+        raise SpecError("--anonymous applies to an archive; add --archive")
     results = read_results(store, experiment, design, allow_parts=allow_parts if archive else None)
     if not archive:
         for path in write_export(results, folder, kind):

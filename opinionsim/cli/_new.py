@@ -1,4 +1,4 @@
-"""The command new: the folder of a study of one's own."""
+"""The command new, which creates a folder for your own study."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ AsJson = Annotated[bool, typer.Option("--json")]
 
 
 class SharedOptions:
-    """What several commands take, told as in their own docstrings; arguments by their names, options as they are given.
+    """Arguments and options of several commands: arguments by name, options as users type them.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ _PARAMETER = re.compile(r"^([\w-]+)(?: : (.+))?\n((?: +.+\n?)+)", re.MULTILINE)
 
 
 def explain(command: Any) -> None:
-    """Give a command, or those of a group, the help that the docstring of its function holds.
+    """Give a command, or the commands of a group, the help in the docstring of its function.
 
-    Its section of parameters says what stands for the value of an option or argument, and what it is for; where nothing
-    is said of one, that of :class:`SharedOptions` does. A switch that is off by default has no form that turns it off.
+    Its section of parameters gives the placeholder and the help of each option or argument. Missing entries come from
+    :class:`SharedOptions`. A switch that is off by default has no form that turns it off.
     """
     for each in getattr(command, "commands", {}).values():
         explain(each)
@@ -124,7 +124,7 @@ def _told(docstring: str) -> dict[str, tuple[str | None, str]]:
 
 
 def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Experiment:
-    """Load an experiment with the changes of the command line."""
+    """Load an experiment with the changes from the command line."""
     import json
 
     from opinionsim.specification import load_experiment
@@ -137,32 +137,32 @@ def read_spec(spec: str, changes: list[str] | None, prompts: str | None) -> Expe
 
 
 def own_modules() -> None:
-    """Let parts of the user's own be found in the current folder."""
+    """Let Python find user-defined parts in the current folder."""
     from opinionsim.registry import search_folder
 
     search_folder(os.getcwd())
 
 
 def allow(name: str, option: str, allow_parts: bool) -> None:
-    """Let a part of the user's own be imported where that is allowed.
+    """Import a user-defined part if that is allowed.
 
     Raises
     ------
     SpecError
-        If the name is one, and it is not allowed.
+        If the name is a user-defined part, and importing it is not allowed.
     """
     from opinionsim.registry import is_path
 
     if is_path(name):
         if not allow_parts:
-            raise SpecError(f"{option} {name} is your own part; --allow-parts imports it, which runs its code")
+            raise SpecError(f"{option} {name} is your own part; add --allow-parts to import it, which runs its code")
         own_modules()
 
 
 def assignments(texts: list[str] | None, option: str, form: str = "NAME=VALUE") -> dict[str, Any]:
-    """Names and values of an option that may be repeated; names are distinct, values are read as YAML.
+    """Names and values of an option that can be repeated. Names are distinct, and values are read as YAML.
 
-    A name with dots in ``--set`` stands for a value inside another, as in ``options.base_url``.
+    A name with dots in ``--set`` is a value inside another, as in ``options.base_url``.
     """
     from opinionsim.foundation.documents import parse_value
 

@@ -132,7 +132,7 @@ def table(
 def print_tables(
     made: Sequence[Table], csv: Path | None, form: TableForm = "text", *, force: bool = False, as_json: bool
 ) -> None:
-    """Print tables in a form, and save each in a file where one is named."""
+    """Print tables in a form, and save each in a file if one is named."""
     names, before, files = [each.name for each in made], Counter[str](), []
     for each in made:
         before[each.name] += 1
@@ -232,7 +232,7 @@ def plot(
     arguments: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, [], {})}
     chosen = assignments(settings, "--set")
     if both := [name for name in chosen if name in arguments]:
-        raise SpecError(f"--set {both[0]} is given as an option too")
+        raise SpecError(f"--set {both[0]} is also given as an option")
     arguments |= chosen
     check_arguments(figure, arguments)
     if csv is not None:
@@ -253,7 +253,7 @@ def plot(
     own_file = caption == "beside"
     require_figure(file, caption=own_file, force=force)
     if csv in (file, file.with_suffix(".txt")):
-        raise SpecError(f"--csv {csv} names the file of the figure or of its caption; give another name")
+        raise SpecError(f"--csv {csv} is the file of the figure or of its caption; give another name")
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
     require_tables(files, force=force)
     note_left_out(results, figure)

@@ -1,4 +1,4 @@
-"""Commands that make no call: plan, preview and schema."""
+"""Commands that make no calls: plan, preview and schema."""
 
 from __future__ import annotations
 
@@ -112,16 +112,16 @@ def _figures(forecast: Forecast) -> dict[str, Any]:
 
 
 def comparison_text(forecast: Forecast, paid: Paid, seconds: float | None) -> str:
-    """A table of forecast and actual figures.
+    """Make a table of forecast and actual figures.
 
     Parameters
     ----------
     forecast : Forecast
         The forecast of the runs that were carried out.
     paid : Paid
-        Calls, tokens and money that they used.
+        Calls, tokens and money that these runs used.
     seconds : float or None
-        Wall time; None where it is not known, because the calls were made by several invocations.
+        Wall time; None if it is unknown because several invocations made the calls.
     """
     cached = ("cached (at most)", forecast.shared_tokens, paid.cached_tokens)
     money = (f"money ({forecast.currency})", forecast.cost, paid.cost)

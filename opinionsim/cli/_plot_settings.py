@@ -25,7 +25,7 @@ def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
     Raises
     ------
     SpecError
-        If the function takes no argument of a name, a value is of another sort, or a required one is missing.
+        If the function has no such argument, a value has the wrong type, or a required argument is missing.
     """
     from inspect import Parameter
     from typing import get_type_hints
@@ -51,7 +51,7 @@ def _option(argument: str) -> str:
 
 
 def check_numbers(figure: Part) -> None:
-    """Refuse to count the numbers of a figure that has none to save."""
+    """Refuse to save the numbers of a figure that has none."""
     if "numbers" not in figure.declared:
         counted = [name for name, each in built_in("figure").items() if "numbers" in each.declared]
         fit = f"{', '.join(counted)}, and your own figures with `numbers`"
@@ -72,7 +72,7 @@ def _curves(files: str | list[str]) -> dict[str, Any]:
 
 
 def draw(results: Results, figure: Part, arguments: Mapping[str, Any]) -> Figure:
-    """Draw a figure; `arguments` are those of its function, but for files of curves in the place of curves."""
+    """Draw a figure; `arguments` are those of its function, with files of curves instead of curves."""
     from opinionsim.plots import drawn
 
     curves = {"theory": _curves(arguments["theory"])} if "theory" in arguments else {}

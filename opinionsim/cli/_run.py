@@ -220,7 +220,7 @@ def check_model(
 
 
 def store_of(experiment: Experiment, store: str | None) -> str:
-    """The store that is named, or the default one of an experiment."""
+    """The given store, or the default store of an experiment."""
     from opinionsim.running import default_store
 
     if store is not None and not store.strip():
@@ -231,7 +231,7 @@ def store_of(experiment: Experiment, store: str | None) -> str:
 
 
 def end(summary: Summary) -> None:
-    """Leave with the exit code that a sweep's result asks for; 0 where all runs are complete."""
+    """Exit with the code for the result of a sweep; 0 if all runs are complete."""
     if summary.exceeded:
         raise typer.Exit(_BUDGET)
     if summary.stopped:
@@ -243,14 +243,14 @@ def end(summary: Summary) -> None:
 def carry_out(invocation: Invocation, calls: int | None = None) -> Summary:
     """Carry out an experiment with progress on standard error.
 
-    The first SIGINT or SIGTERM stops dispatch and waits for calls in flight, the second ends at once.
+    The first SIGINT or SIGTERM stops dispatch and waits for calls in flight; the second ends at once.
 
     Parameters
     ----------
     invocation : Invocation
         The experiment, and how it is carried out.
     calls : int, optional
-        Expected calls of the runs, for the progress; default they are counted.
+        Expected calls of the runs, for the progress; by default, it counts them.
 
     Returns
     -------

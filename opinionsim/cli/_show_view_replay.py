@@ -1,4 +1,4 @@
-"""Commands that read runs in a store, show, view and replay, and the group store, of stores as a whole."""
+"""The commands show, view and replay, which read runs in a store, and the group store for whole stores."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def replay(store: str, experiment: str | None = None, design: DesignNumber = Non
     if differing:
         raise typer.Exit(1)
     if not found:
-        note("nothing to replay, because no run is complete")
+        note("no run is complete, so there is nothing to replay")
 
 
 def view(
@@ -217,7 +217,7 @@ def check(store: str) -> None:
     for line in found:
         say(line)
     if found:
-        say("The store is damaged; restore it from a copy, or start the runs above anew with `run --fresh`.")
+        say("The store is damaged; restore it from a backup, or start the runs above anew with `run --fresh`.")
         raise typer.Exit(1)
     say("The store is sound.")
     if has_log:

@@ -1,4 +1,4 @@
-"""Runs as options of commands name them, and notes on them."""
+"""Find runs by the options of commands, and print notes on them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def read_results(store: str, experiment: str | None, design: int | None, *, allow_parts: bool | None = None) -> Results:
-    """The results of an experiment, with a note of its other designs and of whether it is under way.
+    """Load the results of an experiment, with a note on its other designs and on runs under way.
 
     Parameters
     ----------
     store, experiment, design
         As for :func:`opinionsim.load`.
     allow_parts : bool, optional
-        Whether parts of the user's own are imported. Default: none are needed.
+        Whether to import user-defined parts. Default: none are needed.
 
     Raises
     ------
@@ -46,12 +46,12 @@ def read_results(store: str, experiment: str | None, design: int | None, *, allo
 
 
 def note_left_out(results: Results, only: Part | None = None) -> None:
-    """Name what was left out of all that was made of results, or of one table or figure `only`, on standard error."""
+    """Print on standard error what was left out of the results, or of `only` one table or figure."""
     own = results.own if only is None else results.own_metrics if only.declared.get("metrics") else []
     if own and not results.own_parts:
-        note(f"left out your own parts, which need --allow-parts: {', '.join(own)}")
+        note(f"left out your own parts; add --allow-parts to include them: {', '.join(own)}")
     if only is None and results.not_installed:
-        note(f"left out what is not installed here: {', '.join(results.not_installed)}")
+        note(f"left out because it is not installed here: {', '.join(results.not_installed)}")
     for each in results.failed.values():
         note(f"left out because it failed: {each}")
 
@@ -69,7 +69,7 @@ def _designs_text(shown: int, designs: Sequence[int]) -> str:
 
 
 def how_far(calls: int, expected: int | None) -> str:
-    """Calls of a run on record, and the expected number where it is known."""
+    """Spell the stored calls of a run, and the expected number if it is known."""
     return f"{calls:,} of {max(expected, calls):,} calls" if expected else counted(calls, "call")
 
 
@@ -96,6 +96,6 @@ def note_standing(opened: StoreReader, run: ExperimentRun) -> None:
 
 
 def reason_lines(found: Sequence[Reason], shown: int, rest: str) -> list[str]:
-    """The first `shown` reasons, a line each, and a line with the number of other runs and the hint `rest`."""
+    """The first `shown` reasons, one per line, and a line with the number of other runs and the hint `rest`."""
     hidden = sum(reason.runs for reason in found[shown:])
     return [*map(str, found[:shown]), *([f"and {hidden:,} more ({rest})"] if hidden else [])]

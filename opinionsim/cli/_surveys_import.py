@@ -1,4 +1,4 @@
-"""The commands surveys and import: respondents of surveys, and records of people, whose places agents take."""
+"""The commands surveys and import: survey respondents and records of people that agents can replace."""
 
 from __future__ import annotations
 

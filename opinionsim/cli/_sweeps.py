@@ -1,4 +1,4 @@
-"""Classic sweeps at the command line: carrying them out with progress, and reporting them."""
+"""Classic sweeps at the command line: carry them out with progress, and report them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def carry_out_sweep(
 ) -> SweepSummary:
     """Carry out a sweep with progress on standard error.
 
-    The first SIGINT or SIGTERM ends it once the runs under way are done and kept; the second at once. Unless `yes`, it
-    is asked whether one that may take more than a day is to begin.
+    The first SIGINT or SIGTERM ends it once the runs under way are done and stored; the second ends it at once.
+    Without `yes`, it asks before it starts a sweep that may take more than a day.
     """
     from opinionsim.classic.sweeps import run_sweep
 
@@ -76,7 +76,7 @@ def _say_result(summary: SweepSummary) -> None:
 
 
 def end_sweep(summary: SweepSummary, *, kept: bool) -> None:
-    """Report points that failed, and leave with the exit code of the result; 0 where all runs are there."""
+    """Report points that failed, and exit with the code for the result; 0 if all runs are done."""
     for place, error in list(summary.errors.items())[:_ERRORS_SHOWN]:
         note(f"  {place}: {error}")
     if len(summary.errors) > _ERRORS_SHOWN:
@@ -101,12 +101,12 @@ def _agree_to_time(sweep: Sweep, store: str | None, threads: int | None) -> None
         return
     takes = f"the {found.missing:,} runs take up to {spell_seconds(found.seconds)} on {found.threads} threads"
     if not sys.stdin.isatty():
-        raise SpecError(f"{takes}; give --yes to start them anyway, or fewer replicates, values or steps")
+        raise SpecError(f"{takes}; give --yes to start them anyway, or reduce replicates, values or steps")
     typer.confirm(f"{takes}; start them?", abort=True, err=True)
 
 
 def say_plan(sweep: Sweep, store: str | None, threads: int | None) -> None:
-    """Print what a sweep takes; carry out no more than a pilot."""
+    """Print the time and memory of a sweep; carry out only a pilot."""
     from opinionsim.classic.sweeps import plan_sweep
     from opinionsim.planning import spell_seconds
 

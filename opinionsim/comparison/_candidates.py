@@ -158,7 +158,7 @@ class Candidate:
         if model is None:
             return ""
         if model.states == "two" and len(study.points) > 2:
-            return f"it has two states, and the scale has {len(study.points)} points"
+            return f"it has two states, but the scale has {len(study.points)} points"
         if model.states == "traits":
             return "its opinions are traits, not points of a scale"
         if model.ties is not None:

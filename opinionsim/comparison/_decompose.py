@@ -76,7 +76,7 @@ def decompose(
     Table
         One row per part and condition. The frame has the axes that tell conditions apart, ``part, equation, cell,
         control, value, value_ci_low, value_ci_high``, the basis of the interval, ``p`` (NaN where evidence is scripted
-        or mixed), ``claim`` (``effect`` if chance decided who read whom, else ``association`` or ``description``),
+        or mixed), ``claim`` (``effect`` if chance decided who read whom, otherwise ``association`` or ``description``),
         ``missing`` (the missing cell that the value needs, with the line of a specification that adds it) and
         ``evidence`` (``mixed`` if the cells of a condition differ in it).
 

@@ -178,7 +178,7 @@ class _Search:
         return -found
 
     def scan(self, name: str) -> None:
-        """Look at values of one parameter over its bounds, and closely around the best, the others as they are."""
+        """Try values of one parameter over its bounds and closely around the best, with the others unchanged."""
         place = [each.name for each in self._free].index(name)
         for around in (1.0, 1.0 / (_SCANNED - 1)):
             best = self.where.copy()

@@ -64,7 +64,7 @@ class _Record:
     def content(self) -> tuple[list[list[Any]], dict[str, str], list[_Note]]:
         """Turns as step, agent, kind and reads; messages from outside by name; and what was said in each turn.
 
-        A turn with a rating reads all that reached its author since the last rating, another all since the last turn.
+        A turn with a rating reads all that reached its author since the last rating; other turns, since the last turn.
         """
         agents = {person: agent for agent, person in enumerate(self.people)}
         reached: dict[str, list[int | str]] = defaultdict(list)
@@ -98,7 +98,7 @@ class _Record:
         return turns, outside, published
 
     def entries(self) -> list[Entry]:
-        """The entries of its journal, the one that says which turns there are last."""
+        """Entries of the journal of the run; the entry that lists the turns comes last."""
         turns, outside, published = self.content()
         entries = []
         for turn, ((step, agent, kind, _), said) in enumerate(zip(turns, published, strict=True)):
@@ -272,7 +272,7 @@ class _Line:
         self._ends = self._scale.lowest + self._scale.highest
 
     def error(self, problem: str) -> SpecError:
-        """An error about the row."""
+        """Make an error about the row."""
         return SpecError(f"{self._place}: {problem}")
 
     def cell(self, column: str | None, *, needed: bool = False) -> str:
@@ -293,7 +293,7 @@ class _Line:
         return found
 
     def ratings(self, columns: Mapping[str, str]) -> dict[str, float]:
-        """Ratings by variable, turned round where the statement was worded against the topic; without empty ones."""
+        """Ratings by variable, without empty ones; reversed if the statement was worded against the topic."""
         found = {variable: self.number(column) for variable, column in columns.items() if self.cell(column)}
         for variable, rating in found.items():
             points = self._scale.points
@@ -304,7 +304,7 @@ class _Line:
         return {variable: self._ends - rating if self.turned else rating for variable, rating in found.items()}
 
     def said(self) -> Iterator[tuple[float, _Note]]:
-        """What the row says of its person, each with its wave."""
+        """What the row contains about its person, each with its wave."""
         mapping = self._mapping
         again = {RETEST: mapping.retest} if mapping.retest else {}
         for wave, column in enumerate(mapping.ratings):

@@ -134,7 +134,7 @@ def people_table(results: Results, *, cutoffs: Mapping[str, date] | None = None)
     Returns
     -------
     Table
-        Its frame has one row a ``measure`` and ``of`` with ``value``, ``low``, ``high``, the number ``n`` of updates,
+        Its frame has one row per ``measure`` and ``of`` with ``value``, ``low``, ``high``, the number ``n`` of updates,
         and ``evidence``. Intervals extend 1.96 bootstrap standard errors to either side. The bootstrap resamples units
         with all their updates and does not repeat the fits.
 
@@ -224,7 +224,7 @@ class _Measuring:
         return np.asarray(np.log(predicted[np.arange(len(predicted)), self._last]))
 
     def measures(self, column: _Column, weights: np.ndarray) -> dict[str, float]:
-        """All measures of a column, where each update counts as often as `weights` (n,) say."""
+        """All measures of a column; each update counts `weights` (n,) times."""
         n, d = column.last.shape
         there = (column.last >= 0).ravel()
         place = column.last.ravel()[there]

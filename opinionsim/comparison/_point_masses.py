@@ -68,7 +68,7 @@ class ExactProblem(Problem):
     def redrawn(
         self, candidate: Candidate, values: Mapping[str, float], rng: np.random.Generator, *, begun: bool = False
     ) -> Updates:
-        """Replace opinions by ones that a candidate gives on the same turns from the recorded starts."""
+        """Replace opinions with those that a candidate produces on the same turns from the recorded starts."""
         study, sd = self.study, float(np.exp(values["log_sd"]))
         value = study.value.copy()
         holds: dict[tuple[int, int], float] = {}

@@ -34,7 +34,7 @@ _LONGER = 8.0
 
 
 def claimed(gain: tuple[float, float]) -> bool:
-    """Whether the analysis claims a gain by influence, given its standard error."""
+    """Whether the analysis claims a gain due to influence, given its standard error."""
     return gain[0] > CLAIMED * gain[1]
 
 
@@ -67,7 +67,7 @@ class FittedPair:
 
     @property
     def gain(self) -> tuple[float, float]:
-        """Mean gain of the scores of runs by influence, and its standard error."""
+        """Mean gain in the scores of runs due to influence, and its standard error."""
         return paired(self.problem.study, self.scores(self.influence), self.scores(self.none))
 
     @property
@@ -248,10 +248,10 @@ def doubts(pair: FittedPair, found: Trust, ends: Sequence[np.ndarray]) -> list[s
     if not found.adequate:
         return told  # what follows is about a candidate that is none
     if found.recovered < RECOVERED:
-        told.append(f"in {STUDIES} studies drawn from the best fit the truth was found in {found.recovered:.0%}")
+        told.append(f"in {STUDIES} studies from the best fit, the analysis found the truth in {found.recovered:.0%}")
     claims = found.truth.candidate.influence
     if any(pair.on(replace(pair.problem, noise=each)).claims != claims for each in ends):
-        told.append("at an end of the interval of the noise of ratings it is another")
+        told.append("the finding changes at an end of the interval of the noise of ratings")
     return told
 
 

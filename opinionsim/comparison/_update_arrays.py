@@ -70,11 +70,11 @@ class Updates:
 
     @cached_property
     def rating(self) -> np.ndarray:
-        """Position on the scale of each measured opinion, (M,); -1 where there is none."""
+        """Position on the scale of each measured opinion, (M,); -1 if there is none."""
         return self.places(self.value)
 
     def places(self, opinions: np.ndarray) -> np.ndarray:
-        """Positions on the scale of the points nearest to opinions of any shape; -1 where there is none."""
+        """Positions on the scale of the points nearest to opinions of any shape; -1 if there is none."""
         near = np.abs(np.nan_to_num(opinions)[..., None] - self.points).argmin(axis=-1)
         return np.where(np.isnan(opinions), -1, near)
 
@@ -99,7 +99,7 @@ class Updates:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """First measured opinion of each turn's author, (M,); NaN where there is none in the run."""
+        """First measured opinion of each turn's author, (M,); NaN if there is none in the run."""
         known = np.flatnonzero(self.rating >= 0)
         agents, earliest = np.unique(self._author[known], return_index=True)
         firsts = np.full(int(self._author.max()) + 1, np.nan)
@@ -121,7 +121,7 @@ class Updates:
 
     @cached_property
     def said(self) -> np.ndarray:
-        """Measured opinion of the last message that each turn read, (M,); NaN where there is none."""
+        """Measured opinion of the last message that each turn read, (M,); NaN if there is none."""
         count = np.diff(self.first_read)
         last = np.append(self.value[self.reads], np.nan)[np.where(count > 0, self.first_read[1:] - 1, -1)]
         return np.where(count > 0, last, np.nan)

@@ -26,7 +26,7 @@ def studies(results: Results, wording: str | None = None, cells: Collection[str]
     results : Results
         Loaded results; runs that are not complete are left out.
     wording : str, optional
-        Prompt pack whose runs count; default that of the run begun last.
+        Prompt pack whose runs count; default that of the run that began last.
     cells : collection of str, optional
         Conditions to include; default all.
 

@@ -1,4 +1,4 @@
-"""What knows nothing of opinions: random streams, documents with places in errors, texts, tables, compilation.
+"""General tools: random streams, documents with places in errors, texts, tables, compilation.
 
-Each module is imported by its own name; importing the package loads none of them.
+Import each module by its name. Importing the package loads none of them.
 """

@@ -1,4 +1,4 @@
-"""Addresses of servers: whether what is sent there stays on this machine or in its private network."""
+"""Addresses of servers: whether data sent there stay on this machine or in its private network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 def is_near(address: str) -> bool:
-    """Whether an address, or a host alone, is that of this machine or of one in its private network."""
+    """Whether an address or host belongs to this machine or to its private network."""
     host = ""
     with suppress(ValueError):
         host = urlsplit(address if "//" in address else f"//{address}").hostname or ""

@@ -1,7 +1,7 @@
-"""The one event loop of the process, in a thread of its own.
+"""The single event loop of the process, in a separate thread.
 
-Notebooks and user interfaces often run a loop already, so nothing here uses the caller's: work is
-submitted and the caller blocks.
+Notebooks and user interfaces often run a loop already, so this module does not use the caller's loop. Work is
+submitted to this loop, and the caller waits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def measuring_thread() -> concurrent.futures.Executor:
-    """The thread in which classifiers compute, so that the loop stays free to serve calls."""
+    """The thread in which classifiers compute. It keeps the loop free to serve calls."""
     global _measuring
     with _lock:
         if _measuring is None:

@@ -1,4 +1,4 @@
-"""The publications that the package cites: one file, ``bibliography.bib``, found by the citations in a text.
+"""The publications that the package cites, from the file ``bibliography.bib``.
 
 A text cites a publication by author and year: "DeGroot 1974", "Esteban & Ray 1994", "Deffuant et al. (2000)".
 """
@@ -41,7 +41,7 @@ class Publication:
 
     @property
     def names(self) -> list[str]:
-        """Family names of the authors, with ``others`` last where the entry leaves some out."""
+        """Family names of the authors, with ``others`` last if the entry leaves some out."""
         return [name.partition(",")[0].strip("{}") for name in self.fields["author"].split(" and ")]
 
     @property
@@ -53,18 +53,18 @@ class Publication:
 
     @property
     def doi(self) -> str:
-        """The DOI; that of arXiv for a preprint; empty without either."""
+        """The DOI, or the arXiv DOI of a preprint; empty without either."""
         own, eprint = self.fields.get("doi", ""), self.fields.get("eprint")
         return own or (f"10.48550/arXiv.{eprint}" if eprint else "")
 
     @property
     def printed(self) -> Mapping[str, str]:
-        """The fields that a list of references takes."""
+        """The fields that a list of references uses."""
         return {name: value for name, value in self.fields.items() if name != "models"}
 
     @property
     def text(self) -> str:
-        """The whole reference in one line, as a list of references has it."""
+        """The whole reference in one line, as in a list of references."""
         told = self.fields
         *first, last = self.names
         who = f"{', '.join(first)} {'et al.' if last == 'others' else f'& {last}'}" if first else last
@@ -96,7 +96,7 @@ def _cited_as() -> Mapping[str, Publication]:
 
 
 def cited(text: str) -> list[Publication]:
-    """The publications that a text cites by author and year or by their DOI, each once; unknown ones are left out."""
+    """Publications that a text cites by author and year or by DOI, each once. Unknown publications are left out."""
     plain = "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
     keys = [f"{re.sub('[^a-z]', '', name.lower())}{year}" for name, year in _CITATION.findall(plain)]
     keys += [each.lower().rstrip(".,;") for each in _DOI.findall(plain)] + list(map(_BY_ARXIV, _ARXIV.findall(plain)))

@@ -1,4 +1,4 @@
-"""Compiled kernels: plain Python functions, compiled when they are first run; only then is numba loaded."""
+"""Compiled kernels: plain Python functions that numba compiles on first use. numba is loaded only then."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _KNOWN = ((0, 60), (0, 68))
 
 
 def inlined(function: _Function, *, allocates: bool = False) -> _Function:
-    """Mark a function that kernels call: plain Python when Python calls it, compiled when a compiled kernel does.
+    """Mark a function that kernels call. It is plain Python when Python calls it, and compiled in a compiled kernel.
 
-    The compiled code does not count references to arrays, which would take time to compile and to run. Mark a function
+    The compiled code does not count references to arrays, because that takes time to compile and run. Mark a function
     that makes arrays, or passes on arrays made by another, with :data:`allocating` instead.
     """
     if function.__closure__:
@@ -47,7 +47,7 @@ allocating = partial(inlined, allocates=True)
 
 
 def at(values, agent):  # type: ignore[no-untyped-def]
-    """The value of an agent: its element of an array, or the one number of all agents."""
+    """The value of an agent: its element of an array, or the number that applies to all agents."""
     return values[agent] if isinstance(values, np.ndarray) else values
 
 
@@ -94,21 +94,21 @@ def _room(function: Callable[..., Any]) -> Path:
 
 @cache
 def sources(folder: Path) -> str:
-    """Digest of the modules in a folder and below it, and of this one."""
+    """Digest of this module and the modules in a folder and below it."""
     files = [*sorted(folder.rglob("*.py")), Path(__file__)]
     return digest("".join(file.read_text(encoding="utf-8") for file in files))[:12]
 
 
 def compiled(kernel: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """A kernel as machine code, which runs without the interpreter lock and is kept on disk for later processes.
+    """Compile a kernel to machine code, which runs without the interpreter lock and stays on disk for later processes.
 
     Parameters
     ----------
     kernel : callable
         A function of arrays and numbers that calls nothing but numpy and functions marked :func:`inlined`.
-        Undecorated, it is the readable reference: both give the same bytes.
+        Undecorated, it is the readable reference. Both give the same bytes.
     name : str
-        What it is, for the log: each kernel that is compiled is a line of ``opinionsim.foundation.compilation`` at
+        Name in the log: for each kernel that it compiles, ``opinionsim.foundation.compilation`` logs a line at
         level INFO.
     """
     with _compiling:

@@ -1,4 +1,4 @@
-"""Finds the data that comes with the package: topics, personas, experiments and studies to begin with."""
+"""Data that comes with the package: topics, personas, experiments and example studies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def data_folder(kind: DataKind | str) -> Path:
-    """The folder that holds one kind of data.
+    """The folder with one kind of data.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ def data_folder(kind: DataKind | str) -> Path:
 
 
 def data_file(kind: DataKind, name: str) -> Path:
-    """A YAML file of one kind of data by its name without suffix.
+    """Path of a YAML file of one kind of data, by its name without suffix.
 
     Raises
     ------
     SpecError
-        If there is no such file, naming those there are.
+        If there is no such file; the error lists the valid names.
     """
     folder = data_folder(kind)
     path = folder / f"{name}.yaml"

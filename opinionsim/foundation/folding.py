@@ -1,4 +1,4 @@
-"""Texts of cells folded to a width: between words, then behind the marks inside a name, else anywhere."""
+"""Fold texts of cells to a width: between words, then after punctuation inside a name, otherwise anywhere."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def longest_word(text: str) -> int:
-    """Characters of the longest part of a text that :func:`folded` breaks only where the width is smaller."""
+    """Length of the longest part of a text that :func:`folded` does not break unless the width is smaller."""
     return max(map(len, _Folder.wordsep_simple_re.split(text)))

@@ -1,4 +1,4 @@
-"""Forms: how people answer where models answer in free text, and what is written down of it."""
+"""Forms: how people answer where models answer in free text, and how answers are recorded."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Form:
     kind : str
         ``text``, ``ranking``, ``ratings``, ``choice`` or ``signal``.
     items : tuple of str
-        Labels of what is ranked; names of what is rated; for a choice, what is written down of each option.
+        Labels of the items to rank; names of the items to rate; for a choice, the recorded text of each option.
     shown : tuple of str
-        A text beside each item; as `items` where it is empty.
+        A text next to each item; `items` if empty.
     points : tuple of int
         Numbers that a rating can have, ascending.
     labels : tuple of tuple of str
         For each item, what each of these numbers means; empty for a number that has no label.
     words, min_words : int or None
-        Most and least words of a text; None for no limit.
+        Maximum and minimum number of words of a text; None for no limit.
     optional : bool
-        Whether saying nothing is an answer.
+        Whether an empty answer is valid.
     place : str
-        Place of the question among those alike, as in ``statement 3 of 8``; empty for one alone.
+        Place of the question among similar ones, as in ``statement 3 of 8``; empty for a single question.
     """
 
     kind: Kind = "text"
@@ -55,7 +55,7 @@ class Form:
 
     @classmethod
     def of_json(cls, stated: Mapping[str, Any]) -> Form:
-        """The form that :meth:`as_json` gave the fields of."""
+        """Restore a form from the fields of :meth:`as_json`."""
 
         def fixed(value: Any) -> Any:
             return tuple(map(fixed, value)) if isinstance(value, list) else value
@@ -68,13 +68,13 @@ class Form:
         Parameters
         ----------
         given : str, sequence of str or mapping of str to str
-            A text or the item chosen; for a ranking the place of each item, in the order of `items`, equal ones for a
+            A text or the item chosen; for a ranking, the place of each item, in the order of `items`, equal for a
             tie; for ratings the number of each item by its name.
 
         Raises
         ------
         SpecError
-            If something is missing, or is none of what can be chosen.
+            If something is missing or is not among the choices.
         """
         if self.kind == "ranking":
             return self._ranking([given] if isinstance(given, str) else list(given))
@@ -93,7 +93,7 @@ class Form:
         return text
 
     def limited(self, words: int | None, min_words: int | None, place: str) -> Form:
-        """The same form with the limits of a seat for texts, and the place of a question."""
+        """Return the form with the limits of a seat for texts, and the place of a question."""
         if self.kind != "text":
             return replace(self, place=place)
         most = min((each for each in (words, self.words) if each is not None), default=None)
@@ -107,7 +107,7 @@ class Form:
         return f"at least {self.min_words} words" if self.words is None else f"{self.min_words} to {self.words} words"
 
     def typed(self, line: str) -> str:
-        """The same of an answer typed on one line: a ranking as ``B > A = C``, a choice by its number from 1."""
+        """Like :meth:`written`, for an answer on one line: a ranking as ``B > A = C``, a choice by number from 1."""
         if self.kind == "ranking":
             groups = [group.split("=") for group in line.upper().split(">")]
             places = {label.strip(): str(place) for place, group in enumerate(groups, 1) for label in group}

@@ -1,4 +1,4 @@
-"""What was fixed of an experiment before its confirmatory runs, and in what an experiment differs from that."""
+"""The frozen design of an experiment before its confirmatory runs, and how an experiment differs from it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SEED_DIGITS = 13
 
 
 class Frozen(DocumentModel):
-    """What was fixed of an experiment before its confirmatory runs, as an entry of its manifest.
+    """The frozen design of an experiment before its confirmatory runs, as an entry of its manifest.
 
-    The seed of the runs is drawn from the hash, so that no run made before the freeze can be one of them, and nobody
+    The seed of the runs is drawn from the hash. No run made before the freeze can therefore be one of them, and nobody
     chooses the seed.
     """
 
     at: str
-    """Time of the freeze, as ISO 8601 in UTC; no part of the hash, so that it draws no seed."""
+    """Time of the freeze, as ISO 8601 in UTC; not part of the hash, so it does not affect the seed."""
     spec: dict[str, Any]
     """The resolved specification, without description, execution and seed."""
     contents: dict[str, str]
@@ -49,11 +49,11 @@ class Frozen(DocumentModel):
     parts: dict[str, str] = Field(default_factory=dict)
     """Hash of `design`, `analysis`, `prompts` and `models`."""
     hash: str = ""
-    """Hash of all that is frozen."""
+    """Hash of everything that is frozen."""
     dated: str = ""
     """Hash of `hash` with the time of the freeze."""
     changed: dict[str, list[Any]] = Field(default_factory=dict)
-    """By path, the frozen value and the other one with which an experiment was run; empty in a new freeze."""
+    """By path, the frozen value and the value of the experiment that was run; empty in a new freeze."""
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any], **further: Any) -> Frozen:
@@ -81,7 +81,7 @@ class Frozen(DocumentModel):
         return self.model_copy(update={"parts": parts, "hash": found, "dated": _hash([found, self.at])})
 
     def against(self, manifest: Mapping[str, Any]) -> Frozen:
-        """The same freeze as a manifest keeps it: with all that differs; a file that is not used is no difference."""
+        """The freeze in the form for a manifest, with all differences. A file that is not used is not a difference."""
         now = _hashes(manifest["contents"])
         then = {name: self.contents.get(name) for name in now}
         changed = {f"contents.{name}": pair for name, pair in _differences(then, now)}
@@ -89,19 +89,19 @@ class Frozen(DocumentModel):
         return self.model_copy(update={"changed": changed})
 
     def require_unedited(self, manifest: Mapping[str, Any], where: str = "") -> None:
-        """Refuse a manifest that was edited: whose entry has another hash, or that differs in more than it says.
+        """Refuse an edited manifest: its entry has another hash, or it differs in more than it declares.
 
         Parameters
         ----------
         manifest : mapping
-            The manifest of which this is an entry.
+            The manifest that contains this entry.
         where : str
-            Its file, for the error.
+            File of the manifest, for the error.
 
         Raises
         ------
         SpecError
-            Naming what was edited.
+            If the manifest was edited; the error names the edited fields.
         """
         sealed = self._sealed().against(manifest)
         stated, found = ({**each.parts, "hash": each.hash, "at": each.dated, **each.changed} for each in (self, sealed))
@@ -112,12 +112,12 @@ class Frozen(DocumentModel):
             )
 
     def require_seed(self, seed: int) -> None:
-        """Refuse another seed than the one that is drawn from the hash.
+        """Refuse a seed that is not the one drawn from the hash.
 
         Raises
         ------
         SpecError
-            Naming both.
+            If the seeds differ; the error names both.
         """
         if seed != self.seed:
             raise SpecError(

@@ -1,4 +1,4 @@
-"""Public names of a room that are loaded when they are first used."""
+"""Load public names of a package on first use."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a package (PEP 562) whose names are loaded on first use.
 
-    Its ``__init__`` says each name once: what it imports under ``if TYPE_CHECKING:``, as ``from MODULE import NAME as
-    NAME``, is imported when it is asked for.
+    The ``__init__`` of the package lists each name once, under ``if TYPE_CHECKING:`` as ``from MODULE import NAME as
+    NAME``. A name is imported when it is requested.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Files that commands write: nothing that the same command did not make is overwritten, and nothing is half-written."""
+"""Files that commands write. A command overwrites only files that it made, and leaves no file half-written."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ def is_store(path: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is standard output (``-``), a device or a pipe: what is written there replaces nothing."""
+    """Whether a path is standard output (``-``), a device or a pipe, where output replaces nothing."""
     return str(path) == "-" or (path.exists() and not (path.is_file() or path.is_dir()))
 
 
 def require_free(path: Path, made: Made, *, force: bool | None = False, read: Iterable[str | Path] = ()) -> None:
-    """Refuse to write a file where something else would be lost; nothing is written.
+    """Refuse to write a file if something else would be lost; writes nothing.
 
     Parameters
     ----------
     path : Path
         The file to write. An empty file may be replaced.
     made : callable
-        Tells of the file that is there whether the same command made it, so that it may be replaced.
+        Returns whether the same command made the existing file, which may then be replaced.
     force : bool, optional
-        Whether any other file may be replaced, too; None where the command never does so. A store is never replaced.
+        Whether any other file may be replaced, too; None if the command never does so. A store is never replaced.
     read : iterable of str or Path
-        What the command reads, which is never replaced.
+        Inputs of the command, which are never replaced.
 
     Raises
     ------
@@ -78,14 +78,14 @@ def require_free(path: Path, made: Made, *, force: bool | None = False, read: It
 
 
 def put(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file whole or not at all; a missing folder is created.
+    """Write a whole file or nothing; create a missing folder.
 
     Parameters
     ----------
     path : Path
-        The file, which is replaced where it is there.
+        The file; an existing file is replaced.
     write : callable
-        Writes the path that it is given, which has the suffix of the file.
+        Writes to a given path, which has the suffix of the file.
 
     Raises
     ------

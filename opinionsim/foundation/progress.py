@@ -1,7 +1,7 @@
-"""How progress is shown on standard error, in words that each command gives; and requests to stop.
+"""Progress on standard error, and requests to stop.
 
-The command line and deliberations both carry out long work, and neither may import the other; what they share stands
-below both, and knows neither stores nor models.
+The command line and deliberations both carry out long work but do not import each other. This module contains what
+they share, and does not use stores or models.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _TICK_S, _TOLD_EVERY_S = 0.1, 30.0
 
 @contextmanager
 def shown(*, keep: bool = False) -> Iterator[Callable[[int, int | None, str], None]]:
-    """Progress on standard error: a bar at a terminal, elsewhere a line of text every half minute.
+    """Show progress on standard error: a bar at a terminal, elsewhere a line of text every 30 seconds.
 
     Parameters
     ----------
     keep : bool
-        Whether there is a bar everywhere, in notebooks too, and the last one stays.
+        Whether to show a bar everywhere, including notebooks, and keep the last one.
 
     Yields
     ------
     callable
-        Shows how much is done, of how much (None while that is not known), and a text: its first line beside the bar,
+        Shows the amount done, the total (None while unknown), and a text. Its first line appears next to the bar, the
         others below it, each cut at the width of the terminal.
     """
     from rich.console import Console
@@ -81,12 +81,12 @@ def stop_requests(said: str) -> Iterator[Callable[[], bool]]:
     Parameters
     ----------
     said : str
-        What is said on standard error after the first.
+        Message on standard error after the first signal.
 
     Yields
     ------
     callable
-        Whether to stop.
+        Returns whether to stop.
     """
     count, told = 0, False
 

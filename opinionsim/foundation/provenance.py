@@ -1,4 +1,4 @@
-"""The code of a class or function, as manifests record it, and its docstring; the files of a model, and its device."""
+"""The code and docstring of a class or function for manifests, and the files and device of a model."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _distribution(package: str) -> str:
 
 
 def docstring(target: Any) -> str:
-    """The own docstring of a class or function; under ``python -OO``, which drops it, as its source has it, if any."""
+    """The docstring of a class or function itself. Under ``python -OO``, which drops it, it is read from the source."""
     if sys.flags.optimize < 2:
         return inspect.cleandoc(target.__doc__ or "")
     return ast.get_docstring(_definition(target)) or ""
@@ -71,7 +71,7 @@ def docstring(target: Any) -> str:
 
 @cache
 def field_docstrings(model: type) -> dict[str, str]:
-    """Docstrings of the fields that a class itself defines, as far as there is a source; sources are slow to read."""
+    """Docstrings of the fields that a class itself defines, if its source is available. Reading sources is slow."""
     found: dict[str, str] = {}
     for field, text in pairwise(_definition(model).body):
         match field, text:
@@ -115,7 +115,7 @@ def digest_of_weights(folder: Path) -> str:
 
 
 def device_named(torch: Any, device: str) -> Any:
-    """The torch device of that name, which must be there."""
+    """The torch device of that name, which must exist."""
     available = torch.cuda.is_available()
     if device == "auto":
         return torch.device("cuda" if available else "cpu")

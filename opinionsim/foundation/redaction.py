@@ -1,4 +1,4 @@
-"""Leaving credentials out of what is kept in stores and shown to others: texts, and options of specifications."""
+"""Remove credentials from texts and options before they are stored or shown to others."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _SHAPES = re.compile(
 
 
 def redacted(text: str) -> str:
-    """A text without credentials: errors are kept in stores and shown to others.
+    """Return a text without credentials. Errors, for example, are stored and shown to others.
 
-    Left out are the values of environment variables that are named like credentials (of at least 8 characters, also
+    It removes the values of environment variables that are named like credentials (of at least 8 characters, also
     in the form addresses give them), passwords of addresses in any variable, user and query string of every address
     in the text, what a word such as ``api_key`` or ``Bearer`` introduces, and what looks like a key, its middle
-    masked or not. So are those of :data:`HIDDEN` (of at least 4).
+    masked or not. It also removes the values of :data:`HIDDEN` (of at least 4 characters).
     """
     for secret in sorted(set(_secrets()), key=len, reverse=True):
         text = text.replace(secret, "***")
@@ -100,7 +100,7 @@ _SIGNED_IN = re.compile(r"://([^/\s?#]*)@")
 
 
 def all_options(options: Any) -> Iterator[tuple[str, Any]]:
-    """Options by name, those inside nested mappings and lists included."""
+    """Options by name, including those inside nested mappings and lists."""
     if isinstance(options, Mapping):
         for name, value in options.items():
             yield str(name), value
@@ -111,7 +111,7 @@ def all_options(options: Any) -> Iterator[tuple[str, Any]]:
 
 
 def secret_in(options: Mapping[str, Any], *, strict: bool = False) -> str:
-    """The problem with a credential among options, in words; empty where there is none.
+    """The problem with a credential among options, in words; empty if there is none.
 
     Parameters
     ----------
@@ -137,15 +137,15 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{24}")
 
 
 def kept(value: Any, *, within: bool = False) -> Any:
-    """JSON values as identities, stores and manifests have them: with digests of the values that must not be kept.
+    """JSON values for identities, stores and manifests, with digests instead of values that must not be stored.
 
     Parameters
     ----------
     value : JSON value
         Values of ``default_headers`` and ``default_query`` in it are replaced by their digests, and left out of
-        messages from now on; digests stay.
+        messages from now on. Digests stay unchanged.
     within : bool
-        Whether it stands among those.
+        Whether the value is inside one of these.
     """
     if isinstance(value, Mapping):
         return {name: kept(each, within=within or bool(_UNKEPT.search(str(name)))) for name, each in value.items()}
@@ -158,5 +158,5 @@ def kept(value: Any, *, within: bool = False) -> Any:
 
 
 def is_digest(value: Any) -> bool:
-    """Whether a value stands for one that was not kept."""
+    """Whether a value is the digest of a value that was not stored."""
     return isinstance(value, str) and bool(_DIGEST.fullmatch(value))

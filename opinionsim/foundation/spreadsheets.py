@@ -1,4 +1,4 @@
-"""CSV files that a spreadsheet may open: texts that it would run are marked as texts, and read back as they were."""
+"""CSV files that are safe in a spreadsheet: texts that it would run are escaped, and restored when read back."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?%?")
 
 
 def escaped(value: Any) -> Any:
-    """A text that a spreadsheet would run, with an apostrophe before it; numbers and all other values as they are."""
+    """Put an apostrophe before a text that a spreadsheet would run; return all other values unchanged."""
     return f"'{value}" if isinstance(value, str) and _is_run(value) else value
 
 
 def unescaped(value: Any) -> Any:
-    """The value that :func:`escaped` was given."""
+    """Restore the value that :func:`escaped` was given."""
     return value[1:] if isinstance(value, str) and value[:1] == "'" and _is_run(value[1:]) else value
 
 
@@ -37,7 +37,7 @@ def _is_run(text: str) -> bool:
 
 
 def header_of(path: Path) -> list[str]:
-    """The columns of a CSV file; none where it is none."""
+    """The columns of a CSV file; empty if it is not a CSV file."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return next(csv.reader(file), [])
@@ -46,12 +46,12 @@ def header_of(path: Path) -> list[str]:
 
 
 def has_columns(path: Path, columns: Collection[str] = ()) -> bool:
-    """Whether a file is a CSV of several columns, these among them."""
+    """Whether a file is a CSV of several columns that include these."""
     return len(header := header_of(path)) > 1 and set(columns) <= set(header)
 
 
 def has_header(path: Path, frame: pd.DataFrame) -> bool:
-    """Whether a file is a CSV with the very columns of a frame."""
+    """Whether a file is a CSV with exactly the columns of a frame."""
     return header_of(path) == [str(escaped(name)) for name in frame.columns] != []
 
 
@@ -65,7 +65,7 @@ def write_csv(frame: pd.DataFrame, target: str | Path | None = None, **options: 
     target : str or Path, optional
         The file; by default the CSV is returned.
     **options
-        Those of :meth:`pandas.DataFrame.to_csv`.
+        Options of :meth:`pandas.DataFrame.to_csv`.
     """
     return texts_changed(frame, _written).to_csv(target, index=False, **options)
 
@@ -78,7 +78,7 @@ def read_csv(source: str | Path, **options: Any) -> pd.DataFrame:
     source : str or Path
         The file.
     **options
-        Those of :func:`pandas.read_csv`.
+        Options of :func:`pandas.read_csv`.
     """
     import pandas as pd
 

@@ -1,8 +1,8 @@
-"""A SQLite file and its log: whose number it bears, whether pages are missing, and whether the log is damaged.
+"""A SQLite file and its log: its user number, whether pages are missing, and whether the log is damaged.
 
-A log is frames, each a page of the file as a transaction left it. A frame begins with the number of its page, the size
-of the file if it ends a transaction (else 0), the random salt of the log, and a check sum that goes on from that of the
-frame before. SQLite reads up to the first frame whose salt or sum is wrong, says nothing of what follows, and deletes
+A log consists of frames, each a page as a transaction left it. A frame begins with the number of its page, the size
+of the file if it ends a transaction (otherwise 0), the random salt of the log, and a checksum that continues that of
+the frame before. SQLite reads up to the first frame with a wrong salt or checksum, ignores the rest, and deletes
 the log when the file is closed.
 """
 
@@ -32,7 +32,7 @@ _LOCKED = 0x40000000
 
 
 def log_of(path: Path) -> Path:
-    """The log beside a file.
+    """The log next to a file.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def log_of(path: Path) -> Path:
 
 
 def size_of(path: Path) -> int:
-    """Size of a file in bytes; 0 where there is none.
+    """Size of a file in bytes; 0 if there is none.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ def size_of(path: Path) -> int:
 
 
 def damaged_from(log: Path) -> int | None:
-    """Byte at which a log is damaged, so that transactions after it are not read; None where it is not.
+    """Byte at which a log is damaged, after which transactions are not read; None if it is intact.
 
-    A torn end, which a killed process leaves, is no damage: it holds no whole transaction.
+    An incomplete end, which a killed process leaves, is not damage, because it contains no whole transaction.
 
     Parameters
     ----------
     log : Path
-        A log that nobody writes.
+        A log that no process is writing.
     """
     with suppress(FileNotFoundError), log.open("rb") as file:
         head = file.read(_LOG_HEAD)
@@ -98,7 +98,7 @@ def lacks_pages(path: Path, mode: str) -> bool:
     Parameters
     ----------
     path : Path
-        The file, which may be written meanwhile.
+        The file; other processes may write to it meanwhile.
     mode : str
         How SQLite opens it for reading.
     """

@@ -2,7 +2,7 @@
 
 All randomness of a run comes from one root seed. A stream is addressed by what it is *for* and by
 the replicate, never by the order in which streams are asked for, so that switching one use of chance
-off leaves the others as they were, and cells of a sweep that differ only in treatment share them.
+off leaves the others unchanged, and cells of a sweep that differ only in treatment share them.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def digest(text: str) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """One spelling for one value: sorted keys, no spaces, text kept as it is.
+    """Spell a value as JSON in a unique way: sorted keys, no spaces, text unchanged.
 
     Parameters
     ----------
     value : Any
-        Anything JSON can hold; NaN is refused.
+        Anything that JSON can represent; NaN is refused.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def stream(seed: int, purpose: str, replicate: int = 0, *key: Any) -> np.random.
 
 
 def run_name(cell: str, replicate: int, redraw: int = 0) -> str:
-    """The name of a run: its condition and replicate, which stay as they are when an experiment grows.
+    """The name of a run: its condition and replicate, which do not change when an experiment grows.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def run_name(cell: str, replicate: int, redraw: int = 0) -> str:
 
 
 def call_seed(run_id: str, turn: int, call: str, attempt: int) -> int:
-    """The seed a chat model sees with one call: a 31-bit hash of the call's key.
+    """The seed that a chat model receives with a call: a 31-bit hash of the key of the call.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Tables from outside: CSV files of people, read in one way, with a line that tells what was taken for what.
+"""Tables from outside: CSV files that users provide, with a log line on how they were read.
 
-Delimiter and encoding are found. Nothing is guessed that could be wrong without anybody noticing: what is doubtful is
-refused with its line, and cells stay texts until a reader asks for numbers.
+Delimiter and encoding are detected. Guesses that could be wrong unnoticed are not made: a doubtful row is refused
+with its line, and cells stay texts until a reader asks for numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _Rows = list[tuple[int, list[str]]]
 
 
 def tell(text: str) -> None:
-    """Log what was found in a table; commands print it."""
+    """Log how a table was read; commands print it."""
     _log.info("%s", text)
 
 
@@ -59,7 +59,7 @@ def number_in(text: str, *, comma: bool = False) -> float | None:
     text : str
         The text, without white space around it. A minus may be the mathematical one.
     comma : bool
-        Whether decimals stand behind a comma, and not behind a point.
+        Whether the decimal separator is a comma instead of a point.
     """
     if comma:
         text = text.replace(".", " ").replace(",", ".")
@@ -73,7 +73,7 @@ def table_text(path: str | Path) -> tuple[str, str]:
     Raises
     ------
     SpecError
-        If the file cannot be read, or is no text in UTF-8, UTF-16 with its mark, or Windows-1252.
+        If the file cannot be read, or is not text in UTF-8, UTF-16 with its mark, or Windows-1252.
     """
     content = read_bytes(path, _MOST_BYTES)
     encoding = next((name for mark, name in _MARKS.items() if content.startswith(mark)), "utf-8")
@@ -95,15 +95,15 @@ def table_text(path: str | Path) -> tuple[str, str]:
 
 
 def split_rows(name: str, text: str, choices: Iterable[str] = tuple(_DELIMITERS)) -> tuple[_Rows, str]:
-    """The rows of a table that are not blank, and the delimiter: that which gives the first row the most cells.
+    """The rows of a table that are not blank, and the delimiter, which is the one that splits the first row most.
 
-    Each row has the number of its first line; cells have no white space around them, and rows of empty ones at the end
+    Each row has the number of its first line. Cells have no white space around them, and empty rows at the end
     are left out.
 
     Raises
     ------
     SpecError
-        If quotation marks do not fit.
+        If quotation marks do not match.
     """
     if stated := re.match(r"sep=(.)\r?(?=\n)", text):
         text, choices = text[stated.end() :], [stated[1]]
@@ -150,11 +150,11 @@ class TableFile:
     lines : tuple of int
         Line of the file in which each row begins.
     comma : bool
-        Whether decimals stand behind a comma.
+        Whether the decimal separator is a comma.
     missing : frozenset of str, or None
-        Cells that are missing besides empty ones; None takes what is usual for texts and for numbers.
+        Cells that count as missing, in addition to empty ones; None uses the usual ones for texts and for numbers.
     remarks : tuple of str
-        What else was found in reading.
+        Further remarks from reading the file.
     """
 
     name: str
@@ -188,7 +188,7 @@ class TableFile:
         Raises
         ------
         SpecError
-            If a cell is no number.
+            If a cell is not a number.
         """
         found: list[float | None] = []
         for row, cell in enumerate(self._cells(column)):
@@ -199,7 +199,7 @@ class TableFile:
         return found
 
     def values(self, column: str) -> list[float | None] | list[str | None]:
-        """Numbers of a column if all its cells are numbers or missing, else texts, as for codes such as 01001."""
+        """Numbers of a column if all its cells are numbers or missing; otherwise texts, as for codes such as 01001."""
         given = [cell for cell in self._cells(column) if not self._no_number(cell)]
         if all(number_in(cell, comma=self.comma) is not None and not _CODE.fullmatch(cell) for cell in given):
             return self.numbers(column) if given else self.texts(column)
@@ -209,7 +209,7 @@ class TableFile:
         return cell.casefold() in _NO_NUMBER if self.missing is None else cell in self.missing or not cell
 
     def tell(self, columns: Collection[str] | None = None) -> None:
-        """Log in one line what was taken for what: of the columns that are used, or of all."""
+        """Log in one line how columns were read: those that are used, or all."""
         chosen = list(dict.fromkeys(self.header if columns is None else columns))
         told = [f"`{column}` {_kind(self.values(column))}" for column in chosen[:_MOST_TOLD]]
         told += [f"and {len(chosen) - _MOST_TOLD} more"] if len(chosen) > _MOST_TOLD else []
@@ -235,24 +235,24 @@ def read_table(
     known: Collection[str] = (),
     missing: Collection[str] | None = None,
 ) -> TableFile:
-    """A CSV file from outside.
+    """Read a CSV file from outside.
 
     Parameters
     ----------
     path : str or Path
-        The file: cells separated by commas, semicolons or tabs; UTF-8, UTF-16 or Windows-1252. Where semicolons
+        The file: cells separated by commas, semicolons or tabs; UTF-8, UTF-16 or Windows-1252. If semicolons
         separate, numbers may have decimal commas.
     needed : collection of str, optional
-        Headings that a mapping names; other columns are not looked at. None takes all columns.
+        Headings that a mapping names; other columns are ignored. None reads all columns.
     known : collection of str
-        Headings that mean something, where all columns are taken; each may be absent.
+        Headings with a meaning, if all columns are read; each may be absent.
     missing : collection of str, optional
-        Cells that are missing, in the place of the usual ones; empty cells always are.
+        Cells that count as missing, instead of the usual ones; empty cells always do.
 
     Returns
     -------
     TableFile
-        Headings that differ from known ones in case alone have the known spelling. Empty rows at the end are left out.
+        Headings that differ from known ones only in case get the known spelling. Empty rows at the end are left out.
 
     Raises
     ------
@@ -283,7 +283,7 @@ def read_table(
 
 
 def has_decimal_commas(delimiter: str, rows: _Rows) -> bool:
-    """Whether decimals stand behind a comma: cells are separated by semicolons, and one is such a number."""
+    """Whether the decimal separator is a comma: semicolons separate the cells, and one cell is such a number."""
     return delimiter == ";" and any(_DECIMAL_COMMA.fullmatch(cell) for _, row in rows for cell in row)
 
 
@@ -325,7 +325,7 @@ def _headings(
         others = [at for at in same if found[at] not in wanted.values()]
         if len(exact) > 1 or (not exact and len(others) > 1) or (needed is None and len(same) > 1):
             spelled = ", ".join(repr(header[at]) for at in same)
-            problem = f"{name!r} is there {len(same)} times: {spelled}"
+            problem = f"{name!r} occurs {len(same)} times: {spelled}"
             raise SpecError(f"{place}: columns must have distinct names; {problem}")
         if not exact and others:
             remarks.append(f"`{header[others[0]]}` taken for `{name}`")

@@ -1,4 +1,4 @@
-"""Templates of a room: its pages, its files, and sentences that are made of what was found."""
+"""Templates of a package for pages, files and sentences."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 @cache
 def templates(package: str) -> Environment:
-    """The templates in the folder ``templates`` of a package, one object for each package.
+    """Templates in the folder ``templates`` of a package, one object per package.
 
-    In those of pages every value is escaped, and a value that is missing is an error. Filters: ``line`` puts
-    a text in one line, ``capital`` begins it with a capital letter, ``number`` parts thousands by commas, and
-    ``counted`` says how many there are of something that is named in the singular.
+    In templates of pages, every value is escaped. A missing value is an error. Filters: ``line`` puts
+    a text on one line, ``capital`` begins it with a capital letter, ``number`` separates thousands with commas, and
+    ``counted`` gives a number of things, named in the singular.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
@@ -35,10 +35,10 @@ def templates(package: str) -> Environment:
 
 
 def filled(package: str, template: str, /, **values: Any) -> str:
-    """A template with its values."""
+    """Fill in a template."""
     return templates(package).get_template(template).render(**values)
 
 
 def sentences(package: str, template: str, /, **values: Any) -> list[str]:
-    """The lines of a template that say something, each a sentence or more."""
+    """The nonblank lines of a filled template, each one sentence or more."""
     return [line for each in filled(package, template, **values).splitlines() if (line := each.strip())]

@@ -17,7 +17,7 @@ _MIXING_ROUNDS = 100
 
 
 def degrees_problem(degrees: np.ndarray) -> str:
-    """Why no simple network has these degrees, none below 0 (Erdős and Gallai 1960); empty if one has them."""
+    """Return why no simple network has these degrees >= 0 (Erdős and Gallai 1960); empty if one has them."""
     n = len(degrees)
     if degrees.max() >= n:
         return f"degrees must be below N = {n}; got {degrees.max()}"
@@ -35,14 +35,14 @@ def degrees_problem(degrees: np.ndarray) -> str:
 
 
 def pairs_of_degrees(degrees: np.ndarray, rng: np.random.Generator) -> Pairs:
-    """A random network of exactly these degrees, for which :func:`degrees_problem` finds nothing.
+    """Draw a random network with exactly these degrees, for which :func:`degrees_problem` finds nothing.
 
     Every agent has as many stubs as its degree, and stubs are paired at random. If few tries are expected, all stubs
-    are paired anew until there is neither a loop nor a repeated edge: every network of these degrees is then equally
-    likely. Otherwise each loop or repeated edge (a, b) is switched with a random edge (c, d) to the edges (a, c) and
-    (b, d), until none is left; if that fails, a network built by Havel's and Hakimi's rule is mixed by the same
-    switches. Networks drawn by switches are nearly equally likely if the largest degree is small compared with the
-    square root of the number of edges.
+    are paired again until there is neither a loop nor a repeated edge. Every network with these degrees is then equally
+    likely. Otherwise, each loop or repeated edge (a, b) is switched with a random edge (c, d) to the edges (a, c) and
+    (b, d), until none is left. If that fails, the same switches mix a network built by Havel's and Hakimi's rule.
+    Networks drawn by switches are nearly equally likely if the largest degree is small compared with the square root of
+    the number of edges.
     """
     n = len(degrees)
     if 2 * degrees.sum() > n * (n - 1):

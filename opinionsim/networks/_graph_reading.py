@@ -24,11 +24,11 @@ MAX_AGENTS = 2**32 - 1
 
 
 class Unfit(SpecError):
-    """A problem with a network, raised where the name of the network is not known."""
+    """A problem with a network, raised by code that does not know the network's name."""
 
 
 def refuse(problem: str, file: object = "") -> NoReturn:
-    """Raise a problem with a network, or with its file, which the problem names."""
+    """Raise a problem with a network or its file; the problem names the file."""
     raise Unfit(problem, file=str(file))
 
 
@@ -42,7 +42,7 @@ def named(what: str) -> Iterator[None]:
 
 
 def check_size(n: Any, least: int = 1) -> int:
-    """A number of agents of at least `least`."""
+    """Return a number of agents if it is at least `least`; refuse any other."""
     try:
         size = operator.index(n)
     except TypeError:
@@ -65,11 +65,11 @@ class Edges:
     speakers, listeners : ndarray (M,) of int
         Ends of each edge.
     weights : ndarray (M,) of float64, or None
-        Weight of each edge; None where all are 1.
+        Weight of each edge; None if all are 1.
     directed : bool
-        Whether an edge has one direction.
+        Whether edges are directed.
     labels : tuple (n,), or None
-        Label of each agent, None for one without; None where labels are the numbers of agents.
+        Label of each agent, None for an agent without one; None instead of a tuple if labels are the agents' numbers.
     """
 
     n: int
@@ -89,13 +89,13 @@ class Edges:
 
 
 def is_weight(value: Any) -> bool:
-    """Whether a value is a finite number."""
+    """Return whether a value is a finite number."""
     real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     return real and math.isfinite(value)
 
 
 def agent_number(label: Any) -> int | None:
-    """The agent that a label numbers; None for a name."""
+    """Return the agent's number that a label gives, or None if the label is a name."""
     if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
         return int(label)
     if isinstance(label, float) and label.is_integer():
@@ -106,12 +106,12 @@ def agent_number(label: Any) -> int | None:
 
 
 def names_in(labels: Sequence[Any] | None) -> list[str]:
-    """Those of a network's labels that are names: texts that spell no number."""
+    """Return the labels of a network that are names, which are texts other than numbers."""
     return [label for label in labels or () if isinstance(label, str) and agent_number(label) is None]
 
 
 def agents_called(labels: Sequence[Any], names: Sequence[str], n: int) -> np.ndarray:
-    """The agent that each label of a network names.
+    """Find the agent that each label of a network names.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def agents_called(labels: Sequence[Any], names: Sequence[str], n: int) -> np.nda
     Returns
     -------
     ndarray of int64
-        As many as labels; 0 where there is no name.
+        One agent per label; 0 if there is no name.
     """
     place = {name: agent for agent, name in enumerate(names)}
     strangers = [label for label in labels if label is not None and label not in place]
@@ -152,7 +152,7 @@ def _listed(names: Sequence[Any], most: int = 10) -> str:
 
 
 def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
-    """The agents that distinct labels stand for: numbers are agents, names are numbered in order of appearance.
+    """Return the agents of distinct labels: numbers are agents, names are numbered in order of appearance.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def agent_numbers(labels: Sequence[Any]) -> tuple[list[int], int]:
 
 
 def ranks(labels: Sequence[Any]) -> list[int]:
-    """One agent for each label: in ascending order if all labels are numbers, otherwise in order of appearance."""
+    """Number the labels: in ascending order if all labels are numbers, otherwise in order of appearance."""
     given = [agent_number(label) for label in labels]
     numbers = {number for number in given if number is not None}
     # Two labels such as 1 and "1" name the same agent: then no label is taken for a number.
@@ -203,7 +203,7 @@ def _labels(labels: Sequence[Any], numbers: Sequence[int], n: int) -> tuple[Any,
 
 
 def from_labels(labels: list[Any], weights: Sequence[float] | None, *, directed: bool = False) -> Edges:
-    """Edges between labels, two in a row for each edge; names are numbered in order of appearance."""
+    """Make edges from labels, two in a row for each edge; names are numbered in order of appearance."""
     distinct = list(dict.fromkeys(labels))
     numbers, n = agent_numbers(distinct)
     number = dict(zip(distinct, numbers, strict=True))
@@ -213,17 +213,17 @@ def from_labels(labels: list[Any], weights: Sequence[float] | None, *, directed:
 
 
 def is_igraph(value: Any) -> bool:
-    """Whether a value is a graph of igraph; whoever has one has loaded igraph, so that it is not loaded here."""
+    """Return whether a value is an igraph graph, without loading igraph, which code with such a graph has loaded."""
     return isinstance(value, getattr(sys.modules.get("igraph"), "Graph", ()))
 
 
 def is_graph(value: Any) -> bool:
-    """Whether a value is a graph of networkx or igraph."""
+    """Return whether a value is a networkx or igraph graph."""
     return (hasattr(value, "adj") and hasattr(value, "is_directed")) or is_igraph(value)
 
 
 def labels_of(graph: Any) -> list[Any]:
-    """Labels of the nodes of a graph; those of igraph are the vertices' attribute ``name``, or their numbers."""
+    """Return labels of the nodes of a graph; in igraph, the vertex attribute ``name`` or the vertex numbers."""
     if not is_igraph(graph):
         return list(graph)
     if "name" not in graph.vs.attributes():
@@ -249,7 +249,7 @@ def _weight_of(graph: nx.Graph, weight: str | None) -> str:
 
 
 def from_graph(graph: Any, numbers: Sequence[int], n: int, weight: str | None = None) -> Edges:
-    """Edges of a graph of networkx or igraph; agents without a node have no neighbour.
+    """Make edges from a networkx or igraph graph; agents without a node have no neighbour.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def from_graph(graph: Any, numbers: Sequence[int], n: int, weight: str | None = 
     n : int
         Number of agents.
     weight : str, optional
-        Attribute of edges of networkx that weighs them; by default ``weight``, of which others must not be near misses.
+        Attribute with the weights of networkx edges. The default is ``weight``; similar names are then refused.
     """
     labels = labels_of(graph)
     directed = bool(graph.is_directed())
@@ -294,7 +294,7 @@ def from_graph(graph: Any, numbers: Sequence[int], n: int, weight: str | None = 
 
 
 def from_matrix(matrix: Any) -> Edges:
-    """Edges of a square matrix, dense or sparse, that holds at [i, j] the weight of speaker j for listener i."""
+    """Make edges from a square matrix, dense or sparse; entry [i, j] is the weight of speaker j for listener i."""
     from scipy.sparse import coo_array
 
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -321,7 +321,7 @@ def from_matrix(matrix: Any) -> Edges:
 
 
 def from_rows(edges: Any, n: int | None, weights: Any = None, *, directed: bool = False) -> Edges:
-    """Edges written out as pairs of agents, with weights or without."""
+    """Make edges from listed pairs of agents, with or without weights."""
     try:
         pairs = np.asarray(edges)
     except ValueError:  # rows of different lengths

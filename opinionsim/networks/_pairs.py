@@ -23,14 +23,14 @@ def run_kernel(kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
 
 
 def codes(n: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """One number for each pair of n agents, regardless of the order of its ends."""
+    """Return one number for each pair of n agents, regardless of the order of its ends."""
     return np.asarray(np.minimum(u, v) * n + np.maximum(u, v))
 
 
 def bernoulli(total: int, p: float, rng: np.random.Generator) -> np.ndarray:
-    """Places drawn among `total`, each with probability p, ascending; takes time in proportion to their number.
+    """Draw places among `total`, each with probability p, ascending, in time proportional to their number.
 
-    Empty places are skipped by geometric gaps (Batagelj and Brandes 2005, doi:10.1103/PhysRevE.71.036113).
+    Geometric gaps skip empty places (Batagelj and Brandes 2005, doi:10.1103/PhysRevE.71.036113).
     """
     if total == 0 or p == 0:
         return np.empty(0, dtype=np.int64)
@@ -49,7 +49,7 @@ def bernoulli(total: int, p: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def triangle(places: np.ndarray) -> Pairs:
-    """Pairs u < v by their place in (0, 1), (0, 2), (1, 2), (0, 3), ..."""
+    """Return pairs u < v by their place in (0, 1), (0, 2), (1, 2), (0, 3), ..."""
     v = ((1 + np.sqrt(1 + 8.0 * places)) / 2).astype(np.int64)
     # The square root may have been rounded up to a whole number.
     v -= v * (v - 1) // 2 > places

@@ -1,4 +1,4 @@
-"""What an experiment will take, before anything is spent: forecast and preview."""
+"""Forecast and preview of an experiment before any call."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _PROMPTS_READ = 200
 
 
 class Model(NamedTuple):
-    """A chat model, by the properties that matter to a forecast; one that `judges` plays no agents."""
+    """A chat model, with the properties that a forecast needs. A model with `judges` plays no agents."""
 
     name: str
     judges: bool
@@ -40,7 +40,7 @@ class Model(NamedTuple):
 
 
 class ReplySize(NamedTuple):
-    """Mean size of replies: tokens as the provider counts them, with those of reasoning, and characters of the text."""
+    """Mean size of replies: tokens as the provider counts them, including reasoning, and characters of the text."""
 
     tokens: float
     characters: int
@@ -48,7 +48,7 @@ class ReplySize(NamedTuple):
 
 @dataclass
 class SeenCalls:
-    """Stored calls to one model, by kind; and tokens and characters of the prompts that were read."""
+    """Stored calls to one model, by kind, and the tokens and characters of their prompts."""
 
     calls: defaultdict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     prompts: list[tuple[int, int]] = field(default_factory=list)
@@ -74,16 +74,16 @@ class Rates:
     Parameters
     ----------
     model : Model
-        The model; assumed and stated lengths of replies keep to its limit.
+        The model. Its limit caps the assumed and given lengths of replies.
     seen : SeenCalls
         Stored calls to the model.
     reply_tokens : float or None
-        Length of every reply of an agent; None takes the stored mean, of the scripted model its own mean, else what
-        prompts ask for, else 200. A judge's replies have the stored mean length, else 200 or the model's limit.
+        Length of every reply of an agent. None uses the stored mean (for the scripted model, its own), otherwise what
+        prompts ask for, otherwise 200. For replies of a judge: the stored mean, otherwise 200 or the model's limit.
     latency : float or None
-        Seconds of every call; None takes the stored mean, else 1.
+        Seconds per call. None uses the stored mean, otherwise 1.
     calls_per_reply : float or None
-        Calls of an agent for each reply that is kept; None takes the stored mean, else 1.
+        Calls of an agent for each reply that is kept. None uses the stored mean, otherwise 1.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Rates:
     def reply(self, kind: str, words: int | None = None) -> ReplySize:
         """Size of replies of a kind: the name of the act, or ``reflect``.
 
-        `words` are those that its prompt asks for, 0 where the question is closed, and None where it states no number.
+        `words` is the number that its prompt asks for: 0 for a closed question, None if the prompt states no number.
         """
         if self._limit is None or words is None or kind in self._replies:
             return self._replies.get(kind, self._any)
@@ -148,7 +148,7 @@ def _mean_size(entries: Collection[Entry]) -> ReplySize:
 def observe(
     experiment: Experiment, store: stores.Store, begun: Collection[str], judges: Mapping[str, Model]
 ) -> Mapping[tuple[str, bool], SeenCalls]:
-    """The stored calls of an experiment.
+    """Read the stored calls of an experiment.
 
     Parameters
     ----------
@@ -157,15 +157,15 @@ def observe(
     store : stores.Store
         The store.
     begun : collection of str
-        Ids of its runs with calls in the store.
+        Ids of the runs that have calls in the store.
     judges : dict of str to Model
-        The model behind each instrument that asks one, by the identity of the instrument.
+        The model of each instrument that uses one, by the identity of the instrument.
 
     Returns
     -------
     dict of (str, bool) to Seen
-        Calls by name of model and whether it is a judge. Of many calls some are read: runs in the order of their ids,
-        which are hashes, so that this is as good as a random draw.
+        Calls by name of model and whether it is a judge. If there are many calls, only some runs are read, in order of
+        their ids. Ids are hashes, so this is as good as a random draw.
     """
     found: defaultdict[tuple[str, bool], SeenCalls] = defaultdict(SeenCalls)
     read = Counter[tuple[str, ...]]()

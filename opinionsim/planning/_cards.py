@@ -1,4 +1,4 @@
-"""The card of a chat model, kept beside its check: what it does in an agent's place."""
+"""The card of a chat model, which shows how it plays an agent."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from opinionsim.errors import SpecError
 
 
 def card_file(model: str, url: str = "") -> Path:
-    """Where the card of a model is kept, ``check-MODEL.json``: beside a store, or in ``results`` without a file."""
+    """Path of the card of a model, ``check-MODEL.json``: next to the store, or in ``results`` without a file."""
     path = url.removeprefix("sqlite:///")
     folder = Path(path).parent if path and "://" not in path else Path("results")
     return folder / f"check-{re.sub(r'[^A-Za-z0-9._-]+', '-', model).strip('-')}.json"
 
 
 def card_of(model: str, url: str = "") -> dict[str, Any] | None:
-    """The card of a model, if there is one beside a store or in ``results``: see :func:`opinionsim.audit.model_card`.
+    """The card of a model, if there is one next to a store or in ``results``; see :func:`opinionsim.audit.model_card`.
 
     Raises
     ------
     SpecError
-        If a file in its place is no card.
+        If the file with its name is not a card.
     """
     for path in (card_file(model, url), card_file(model)):
         try:
@@ -33,5 +33,5 @@ def card_of(model: str, url: str = "") -> dict[str, Any] | None:
         except FileNotFoundError:
             pass
         except (ValueError, TypeError, KeyError):
-            raise SpecError(f"{path}: is not the card of a model; make it with `opinionsim check-model`") from None
+            raise SpecError(f"{path}: is not the card of a model; make one with `opinionsim check-model`") from None
     return None

@@ -1,4 +1,4 @@
-"""Runs without a model: turns are counted, or acted out with placeholders for replies."""
+"""Runs without a model: count turns, or act them out with placeholders for replies."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class _Kept:
 
 
 class CountedTurns:
-    """The counted turns of one run; for an adaptive schedule, as many as it can have.
+    """The counted turns of one run; for an adaptive schedule, the maximum number.
 
-    Turns that are taken over from another run are remembered, and not counted.
+    Turns that a run takes over from another run are remembered but not counted.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class CountedTurns:
     Attributes
     ----------
     remembered : dict of (str, str) to ndarray of int
-        Turns that the agent remembers before each call, by sort of call; without calls of judges.
+        Turns that the agent remembers before each call, by sort of call, without calls of judges.
     models : dict of str to ModelSpec
         Models of the agents, by label.
     needs : collection of str
@@ -114,13 +114,13 @@ class CountedTurns:
 
     @property
     def awaited(self) -> set[str]:
-        """Kinds of text whose opinion a schedule waits for: what agents say to nobody of what they believe."""
+        """Kinds of text whose opinion a schedule waits for: private statements of belief."""
         return {act.kind for act in self._schedule.acts.values() if act.opinion == "states" and not act.heard}
 
     def items(self, kinds: Collection[str], about: str = "") -> dict[str, int]:
-        """Items that a classifier codes of these kinds of text, by act; with `about`, one for each message read.
+        """Items of these kinds of text that a classifier codes, by act; with `about`, one for each message read.
 
-        No classifier reads self-reports; `kinds` are those that it has work with (:attr:`Instrument.coded`).
+        No classifier reads self-reports; `kinds` are the kinds that it codes (:attr:`Instrument.coded`).
         """
         acts, counted = self._schedule.acts, self._reads if about else self._turns
         return {name: counted[name] for name in self._turns if acts[name].kind in kinds}
@@ -145,7 +145,7 @@ class _Lengths:
         self._room = max(0.0, most - self._y[-1])
 
     def total(self, remembered: np.ndarray) -> float:
-        """Characters of all prompts whose agents remember these numbers of turns."""
+        """Total characters of prompts whose agents remember these numbers of turns."""
         beyond = np.maximum(remembered - self._x[-1], 0) * self._slope
         return float((np.interp(remembered, self._x, self._y) + np.minimum(beyond, self._room)).sum())
 
@@ -164,10 +164,10 @@ class DryRun:
     Attributes
     ----------
     asked : dict of (str, str) to list of (int, int, int)
-        For each call, by sort: turns that the agent remembered, characters of the prompt, and those of its longest
-        beginning that an earlier prompt had. Judges remember nothing, and their prompts share no beginning.
+        For each call, by sort: turns that the agent remembered, characters of the prompt, and characters of its longest
+        beginning shared with an earlier prompt. Judges remember nothing, and their prompts share no beginning.
     words : dict of (str, str) to int or None
-        Words that the prompts of a sort ask for: 0 where the question is closed, None where they state no number.
+        Words that the prompts of a sort ask for: 0 for a closed question, None if they state no number.
     """
 
     parts: RunParts
@@ -180,9 +180,9 @@ class DryRun:
     _n_asked: int = 0
 
     def characters(self, sort: Sort, remembered: np.ndarray, *, shared: bool = False) -> int:
-        """Characters of prompts of a sort; if none was made, as for this kind by another model, or for all kinds.
+        """Characters of prompts of a sort; if there are none, those for this kind by another model, or for all kinds.
 
-        With `shared`, those of their beginnings that earlier prompts had.
+        With `shared`, characters of the beginnings that they share with earlier prompts.
         """
         if (sort, shared) not in self._lengths:
             alike = (seen for each, seen in self.asked.items() if each[1] == sort[1])
@@ -204,16 +204,16 @@ class DryRun:
         return link.characters
 
     async def act_out(self, share: float, most: int, judges: Collection[Instrument]) -> None:
-        """Act the run out, or a part of it: the first turns of some agents.
+        """Act out the run, or only the first turns of some agents.
 
         Parameters
         ----------
         share : float
-            Share of the agents that are acted out.
+            Share of the agents to act out.
         most : int
             Calls of agents after which only the first turn of a new act is acted out.
         judges : collection of Instrument
-            Instruments whose classifiers ask a model; they judge texts of all acts, also of kinds they do not read.
+            Instruments whose classifiers use a model. They judge texts of all acts, also of kinds they do not read.
         """
         schedule, cast, labels = self.parts.schedule, self.parts.cast(), self.parts.model_labels
         # A fixed seed: two forecasts of one experiment must agree.
@@ -300,7 +300,7 @@ class DryRun:
 
 
 async def questions(instrument: Instrument) -> int:
-    """Number of questions that the judge of an instrument asks about an item, if each first reply is valid."""
+    """Number of questions that the judge of an instrument asks per item, if each first reply is valid."""
     asked: list[str] = []
 
     async def ask(call: str, messages: Iterable[ChatMessage], **options: object) -> Reply:

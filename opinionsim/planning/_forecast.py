@@ -18,17 +18,17 @@ class ModelForecast:
     name : str
         Name in the specification.
     judges : bool
-        Whether it is a judge, which codes texts; else it plays agents.
+        Whether it is a judge, which codes texts; otherwise it plays agents.
     calls : int
         Number of calls if no reply is rejected.
     input_characters : int
         Characters of all prompts.
     input_tokens, output_tokens : int
-        Tokens of prompts and of replies, by the figures below.
+        Tokens of prompts and of replies, from the figures below.
     cost : float or None
-        Money; None where no price is known.
+        Cost; None if no price is known.
     price : str
-        The price of its tokens, or why none is known.
+        The price of its tokens, or why it is unknown.
     tokens_per_character : float
         Tokens for each character of a prompt.
     reply_tokens : float
@@ -36,13 +36,13 @@ class ModelForecast:
     latency_s : float
         Seconds of a call.
     observed : int
-        Stored calls from which the last three figures are taken; 0 where they are assumed.
+        Number of stored calls behind the last three figures; 0 if these are assumed.
     shared_tokens : int
-        Tokens of prompts that an earlier prompt of the run began with: what a provider's cache can hold at most.
+        Tokens at the beginning of prompts shared with earlier prompts: the most that a provider's cache can hold.
     rebate : float or None
-        Money that they would save; None where no price is known.
+        Money that the cache would save; None if no price is known.
     calls_per_reply : float
-        Calls for each reply that is kept, by which tokens, money and time are multiplied; 1 if none is rejected.
+        Calls for each reply that is kept; multiplies tokens, money and time. 1 if no reply is rejected.
     """
 
     name: str
@@ -63,7 +63,7 @@ class ModelForecast:
 
     @property
     def attempts(self) -> int:
-        """Calls, those for replies that are rejected included."""
+        """Calls, including those for rejected replies."""
         return round(self.calls * self.calls_per_reply)
 
     @property
@@ -81,20 +81,20 @@ class Forecast:
     cells, runs : int
         Combinations of conditions, and distinct runs.
     calls : int
-        Calls of all runs, those of judges included, if no reply is rejected or asked for again; an upper bound for
+        Calls of all runs, including those of judges, if no reply is rejected or requested again; an upper bound for
         adaptive schedules.
     texts : int
         Texts to be coded, once for each instrument, without self-reports.
     longest_path : int or None
         Calls on the longest chain of dependent calls of any run: the limit of speed with any number of slots. A judge
-        codes the texts of a run side by side, which adds one call to the chain. None for adaptive schedules, whose
+        codes the texts of a run at the same time, which adds one call to the chain. None for adaptive schedules, whose
         chain is not known in advance.
     width : float
-        Calls in flight on average, over all runs, if every call started as soon as its inputs are there.
+        Average number of calls in flight, over all runs, if every call starts as soon as its inputs are there.
     slots : int
-        Calls in flight at most.
+        Maximum number of calls in flight.
     useful_slots : int
-        Number of slots from which on the longest path alone sets the least time.
+        Number of slots beyond which only the longest path limits the time.
     rounds : float
         Lower bound of the time of the sweep, in units of one call's latency: the longer of the longest path
         and calls / slots. A run with an adaptive schedule counts as one call after another, including a judge's
@@ -102,14 +102,14 @@ class Forecast:
     least_s, most_s : float
         Bounds of the time of the sweep if each call takes `ModelForecast.latency_s` and no slot is idle while a call
         is ready. The lower bound is the longer of the longest path and the work of a slot; the upper one is Graham's
-        bound on list scheduling, w + (1 - 1/slots) p for work w of a slot and longest path p. Coding counts where a
-        chat model does it.
+        bound on list scheduling, w + (1 - 1/slots) p for work w of a slot and longest path p. Coding counts if a
+        chat model codes.
     sequential_s : float
         Time if calls are made one at a time.
     models : tuple of ModelForecast
         One for each chat model, in the order of the cells; then those of judges.
     acted_out : int
-        Calls whose prompts were made and measured; the lengths of other prompts follow from them.
+        Number of calls whose prompts were made and measured; the lengths of other prompts are derived from these.
     currency, price_date : str
         Currency and date of the price table.
     notes : tuple of str
@@ -118,7 +118,7 @@ class Forecast:
         The work that the given store lacks: runs that are not complete, and texts of complete runs that an instrument
         has not coded. None without a store.
     lacking : tuple of str
-        Keys, extras and weights that a run would be refused for, each with what mends it; the notes have them, too.
+        Missing keys, extras and weights that a run needs, each with a remedy; the notes include them, too.
     """
 
     cells: int
@@ -143,17 +143,17 @@ class Forecast:
 
     @property
     def attempts(self) -> int:
-        """Calls of all runs, those for replies that are rejected included."""
+        """Calls of all runs, including those for rejected replies."""
         return sum(model.attempts for model in self.models)
 
     @property
     def speedup(self) -> float:
-        """Largest possible speed-up over one call at a time."""
+        """Maximum speed-up over one call at a time."""
         return self.calls / self.rounds if self.rounds else 1.0
 
     @property
     def run_width(self) -> float:
-        """Calls of one run in flight on average, over its runs."""
+        """Average number of calls of one run in flight, over all runs."""
         return self.width / self.runs if self.runs else 0.0
 
     @property
@@ -168,12 +168,12 @@ class Forecast:
 
     @property
     def shared_tokens(self) -> int:
-        """Tokens of prompts that a provider's cache can hold at most: beginnings that earlier prompts had."""
+        """Maximum tokens of prompts in a provider's cache: beginnings that earlier prompts share."""
         return sum(model.shared_tokens for model in self.models)
 
     @property
     def rebate(self) -> float:
-        """What such a cache would save at most, of models whose price is known."""
+        """Maximum that such a cache would save, over models with a known price."""
         return sum(model.rebate or 0.0 for model in self.models)
 
     @property
@@ -183,13 +183,13 @@ class Forecast:
 
     @property
     def cost(self) -> float | None:
-        """Money for all calls; None if the price of a model is not known."""
+        """Cost of all calls; None if the price of a model is unknown."""
         known = [model.cost for model in self.models if model.cost is not None]
         return sum(known) if len(known) == len(self.models) else None
 
     @property
     def usage(self) -> str:
-        """Calls, tokens, and money if there is any, in words."""
+        """Calls, tokens and any cost, in words."""
         money = f", {spell_money(self.cost, self.currency)}" if self.cost else ""
         return f"{self.calls:,} calls, {self.input_tokens + self.output_tokens:,} tokens{money}"
 
@@ -201,7 +201,7 @@ class Forecast:
         return "\n\n".join(parts)
 
     def tables(self) -> list[list[tuple[str, ...]]]:
-        """The forecast as tables: rows of name, value and meaning, and for several models a row for each."""
+        """The forecast as tables: rows of name, value and meaning, and with several models one row for each."""
         told = {"money": partial(spell_money, currency=self.currency), "seconds": spell_seconds, "each": self._each}
         lines = sentences("opinionsim.planning", "forecast.txt", f=self, **told)
         rows = [tuple(part.strip() for part in line.split("::")) for line in lines]
@@ -234,7 +234,7 @@ def spell_money(amount: float, currency: str) -> str:
 
 
 def spell_price(price: Price | None, currency: str) -> str:
-    """The price of a model's tokens, or why none is known."""
+    """The price of a model's tokens, or why it is unknown."""
     if price is None:
         return "not in the price table; name your own table in execution.prices"
     if not (price.input or price.output):

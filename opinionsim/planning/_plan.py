@@ -1,4 +1,4 @@
-"""Making a forecast: calls are counted by dry runs, then priced and timed."""
+"""Make a forecast: count calls with dry runs, then price and time them."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def plan(
 
 
 class RunCounts(NamedTuple):
-    """Numbers of a run that are known before it begins: its calls, and turns that drop out because of events."""
+    """Numbers of a run that are known before it begins: its calls, and the turns that events drop."""
 
     calls: int
     dropped: int
@@ -139,7 +139,7 @@ class RunCounts(NamedTuple):
 def counts_by_run(
     experiment: Experiment, loaded: LoadedParts | None = None, only: Collection[str] | None = None
 ) -> dict[str, RunCounts]:
-    """What is known of each run before it begins; no prompt of an agent is made.
+    """Count the calls of each run before it begins, without making prompts of agents.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def counts_by_run(
     Returns
     -------
     dict of str to RunCounts
-        By run id; calls are counted as in :func:`opinionsim.plan`, those of judges too, if no reply is rejected.
+        By run id. Calls are counted as in :func:`opinionsim.plan`, including those of judges, if no reply is rejected.
 
     Raises
     ------
@@ -212,11 +212,11 @@ class _Work:
 
     @property
     def width(self) -> float:
-        """Calls in flight on average if slots set no limit."""
+        """Average number of calls in flight with unlimited slots."""
         return sum(self.calls.values()) / max(sum(self.chains), 1)
 
     def chain_s(self, rates: Mapping[Model, Rates]) -> float:
-        """Time of the longest chain, with the mean latency of agents' and of judges' calls."""
+        """Time of the longest chain, at the mean latency of calls of agents and of judges."""
         total = 0.0
         for judges, chain in enumerate(self.chains):
             own = [(calls, rates[model]) for (model, _), calls in self.calls.items() if model.judges == bool(judges)]
@@ -341,9 +341,9 @@ class _Planning:
         return {sort: remembered for sort, remembered in found.items() if len(remembered)}
 
     def work(self, rates: Mapping[Model, Rates]) -> dict[str, _Work]:
-        """The work of each run; one run of every condition is acted out.
+        """The work of each run, from acting out one run of every condition.
 
-        Conditions that differ only in their topic count as one: the length of a prompt grows with that of its claim, so
+        Conditions that differ only in their topic count as one. The length of a prompt grows with that of its claim, so
         the run whose claim is nearest to the mean length represents all.
         """
         self._rates = rates
@@ -414,7 +414,7 @@ class _Planning:
         return _Work(calls, characters, (path, chain), texts, turns.path is None, shared, written)
 
     def missing(self, whole: Mapping[str, _Work], store: stores.Store, complete: Collection[str]) -> dict[str, _Work]:
-        """The work that a store lacks: runs that are not complete, and texts of complete runs that are not coded."""
+        """The remaining work: runs that are not complete, and texts of complete runs that are not coded."""
         found = {run_id: work for run_id, work in whole.items() if run_id not in complete}
         readers: defaultdict[tuple[str, frozenset[str], str], list[str]] = defaultdict(list)
         for run_id in complete:

@@ -29,13 +29,13 @@ class Preview:
     run_id, cell : str
         Run id, and label of the cell.
     prompts : dict of str to tuple of ChatMessage
-        By act: the prompt of the first agent to perform it, as if nothing had happened before; then, as
-        ``ACT, after reading``, that of the first turn that reads something, if the first one does not. Of a cast, the
+        Prompts by act: the prompt of the first agent to perform it, as if nothing had happened before; then, as
+        ``ACT, after reading``, that of the first turn that reads something, if the first one does not. With a cast, the
         same for each of its first ten members, as ``ACT of NAME``.
     equation : str
-        The classic model that agents follow; empty where chat models play them.
+        The classic model that agents follow; empty if chat models play them.
     events : tuple of str
-        What happens in the run from outside, with its agents and steps.
+        External events of the run, with their agents and steps.
     """
 
     run_id: str
@@ -46,19 +46,19 @@ class Preview:
 
 
 def preview(experiment: Experiment, run: int = 0) -> Preview:
-    """Render the first prompts of a run; makes no call.
+    """Render the first prompts of a run. Makes no calls.
 
     Parameters
     ----------
     experiment : Experiment
         From :func:`opinionsim.load_experiment`.
     run : int
-        Position among the experiment's planned runs.
+        Position among the planned runs of the experiment.
 
     Raises
     ------
     SpecError
-        If there is no such run, or `experiment` is no Experiment.
+        If there is no such run, or `experiment` is not an Experiment.
     """
     require_experiment(experiment)
     if not 0 <= run < len(experiment.runs):

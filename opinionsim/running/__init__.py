@@ -1,4 +1,4 @@
-"""Runs carried out, resumed and replayed, on one machine or many."""
+"""Carry out, resume and replay runs, on one machine or many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carrying out an experiment from start to end, in this process or by the workers of a cluster."""
+"""Carry out an experiment from start to end, in this process or on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _ABORT_S = 10.0
 
 @contextmanager
 def under_way(invocation: Invocation) -> Iterator[tuple[Runner, Future[Summary]]]:
-    """Carry out the runs of an experiment while the block lasts.
+    """Carry out the runs of an experiment in the background of a ``with`` block.
 
     Yields
     ------
     (Runner, concurrent.futures.Future)
-        The runner, to watch or to stop by ``background.call_soon(runner.stop)``, and the future of its summary. If
-        the block raises, the sweep is cancelled; otherwise the block's end waits for the sweep.
+        The runner and the future of its summary. To stop the runner, call ``background.call_soon(runner.stop)``. If
+        the block raises an error, the sweep is cancelled; otherwise the end of the block waits for the sweep.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def _with_fields(
 
 @_with_fields(Invocation)
 def run(invocation: Invocation) -> Results:
-    """Carry out an experiment and read its results; running it again completes what is missing.
+    """Carry out an experiment and read its results. If you run it again, it completes what is missing.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def run(invocation: Invocation) -> Results:
     chat_model : BaseChatModel, optional
         A LangChain chat model to use instead of the one the experiment names.
     seats : mapping of int or str to Seat, optional
-        Persons at seats of the specification, in this process: participants by number, other members by role.
+        People at seats of the specification, in this process: participants by number, other members by role.
     people : Person, optional
         Answers at every other seat of the specification, in this process; one person may take several seats.
     only : collection of str, optional
@@ -109,7 +109,7 @@ def run(invocation: Invocation) -> Results:
     records : mapping of str to sequence of Entry, optional
         Entries of records of people by run id, as :func:`opinionsim.import_panel` gives them.
     loaded, ready : optional
-        See :class:`opinionsim.running.Invocation`, for programs that load models or seat persons themselves.
+        See :class:`opinionsim.running.Invocation`, for programs that load models or seat people themselves.
 
     Returns
     -------
@@ -120,12 +120,12 @@ def run(invocation: Invocation) -> Results:
     Raises
     ------
     SpecError
-        If a model or classifier cannot be loaded, no one answers at a seat, or the cluster cannot be used. Nothing has
-        been written in these cases, unless the error comes from a worker.
+        If a model or classifier cannot be loaded, no one answers at a seat, or the cluster cannot be used. In these
+        cases nothing has been written, unless the error comes from a worker.
     StoreError
         If the store cannot be opened, or is in use by another run.
     KeyboardInterrupt
-        After an interrupt, once calls in flight have ended and everything is on record.
+        After an interrupt, once calls in flight have ended and everything is stored.
     """
     with under_way(invocation) as (runner, future):
         try:

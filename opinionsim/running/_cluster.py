@@ -1,4 +1,4 @@
-"""Sweeps on several machines: chunks of runs are carried out by the workers of a Dask cluster, which share a store."""
+"""Sweeps on several machines: the workers of a Dask cluster share a store and carry out chunks of runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_cluster(experiment: Experiment, url: str) -> None:
     if not shown(url).startswith("postgres"):
         raise SpecError(
             f"--cluster: workers on several machines cannot write the store {shown(url)}, because a SQLite file has "
-            "one writer at a time; give a PostgreSQL database as in --store postgresql+psycopg://USER@HOST/DATABASE"
+            "one writer at a time; use a PostgreSQL database, as in --store postgresql+psycopg://USER@HOST/DATABASE"
         )
     require_importable(own_parts_manifest(cell.spec for cell in experiment.cells))
 
@@ -94,8 +94,8 @@ class Cluster:
             await self._client
         except (OSError, ValueError, TypeError) as error:
             raise SpecError(
-                f"--cluster: no Dask scheduler answers at {address!r} ({error}); valid is the address that "
-                "`dask scheduler` prints, as in tcp://HOST:8786"
+                f"--cluster: no Dask scheduler answers at {address!r} ({error}); give the address that "
+                "`dask scheduler` prints, for example tcp://HOST:8786"
             ) from error
         try:
             await self._client.wait_for_workers(1, timeout=_PATIENCE_S)
@@ -142,12 +142,12 @@ class Cluster:
         return summary
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function returns that a worker calls.
+        """Have a worker call a function, and return its result.
 
         Raises
         ------
         LostError
-            If the scheduler gave the call up, or is gone.
+            If the scheduler gave up the call or no longer answers.
         OpinionSimError
             If a worker could not carry it out.
         """
@@ -155,14 +155,14 @@ class Cluster:
             return await self._client.submit(function, *arguments, pure=False)
         except self._distributed.KilledWorker as error:
             raise LostError(
-                f"the scheduler gave up a chunk of runs because {error.allowed_failures + 1} workers died on it, the "
-                f"last one at {error.last_worker.address}; see its log for the cause, often a lack of memory"
+                f"the scheduler gave up a chunk of runs after {error.allowed_failures + 1} workers died on it, the "
+                f"last one at {error.last_worker.address}; its log shows the cause, often a lack of memory"
             ) from None
         except (self._distributed.CancelledError, self._distributed.client.ClosedClientError, OSError) as error:
-            raise LostError(f"the Dask scheduler is gone ({error}); workers may have finished more runs") from None
+            raise LostError(f"the Dask scheduler was lost ({error}); workers may have finished more runs") from None
 
     async def stop(self, name: str) -> bool:
-        """Tell all workers to begin nothing more of a sweep; return whether any worker answered."""
+        """Tell all workers to begin no further runs of a sweep; return whether any worker answered."""
         try:
             return bool(await self._client.run(stop_sweep, name, on_error="ignore"))
         except Exception:  # a client whose scheduler is gone raises various errors
@@ -181,8 +181,8 @@ class ClusterExecutor:
 
     Notes
     -----
-    As many chunks are under way at a time as workers had threads at the start, at most one a slot; slots are shared
-    out evenly over them. Workers that join later raise no limit. All workers spend one budget.
+    The number of chunks under way is the number of threads that workers had at the start, at most one per slot. Slots
+    are shared evenly among chunks. Workers that join later do not raise this limit. All workers share one budget.
     """
 
     def __init__(self, context: Shared, cluster: Cluster) -> None:
@@ -200,7 +200,7 @@ class ClusterExecutor:
         ]
 
     def progress(self) -> Advance:
-        """Progress of the sweep, as far as workers have reported it."""
+        """Progress of the sweep, as reported by workers."""
         return sum(list(self._live.values()), start=self._context.progress())
 
     async def carry_out(self, pending: list[Pending]) -> None:

@@ -39,15 +39,15 @@ class Advance:
     Attributes
     ----------
     total, complete, incomplete, open : int
-        Runs in all, complete ones, those that ended incomplete, and those under way.
+        Numbers of all runs, complete runs, runs that ended incomplete, and runs under way.
     made, answered : int
         Calls that the model has answered, and calls that the store has answered.
     in_flight : int
         Calls waiting for the model now.
     repeated : int
-        Attempts that failed in passing and were repeated.
+        Attempts that failed for a passing reason and were repeated.
     cost : float
-        Money for the calls that the model has answered, as far as their prices are known.
+        Cost of the calls that the model has answered, if their prices are known.
     """
 
     total: int = 0
@@ -71,7 +71,7 @@ class Summary:
     Attributes
     ----------
     total, complete, already : int
-        Distinct runs in all, complete ones, and those complete before the sweep.
+        Numbers of distinct runs, complete runs, and runs that were complete before the sweep.
     causes : dict of str to OpinionSimError
         Error of each run that is not complete, not fully coded, or no longer agrees with its prompts.
     stopped : bool
@@ -81,11 +81,11 @@ class Summary:
     made, answered, repeated : int
         Calls that the model has answered, calls that the store has answered, and failed attempts that were repeated.
     paid : Paid
-        Calls, tokens and money of these runs on record, those of earlier sweeps included.
+        Stored calls, tokens and cost of these runs, including those of earlier sweeps.
     seconds : float
         Wall time.
     cost : float
-        Money for the calls of this sweep.
+        Cost of the calls of this sweep.
     """
 
     total: int
@@ -103,7 +103,7 @@ class Summary:
 
     @property
     def errors(self) -> dict[str, str]:
-        """The sentence of each error, by run."""
+        """Message of each error, by run."""
         return {run_id: str(error) for run_id, error in self.causes.items()}
 
 
@@ -124,7 +124,7 @@ class Shared:
     store : Store
         Open for writing.
     registers : bool
-        Whether the runner puts the experiment on record; otherwise another one has, and this one only carries runs out.
+        Whether the runner stores the experiment. If not, another runner has stored it, and this one carries out runs.
 
     Attributes
     ----------
@@ -135,17 +135,17 @@ class Shared:
     complete : set of str
         Ids of runs that are complete and measured.
     errors : dict of str to OpinionSimError
-        Error of each other run that was settled.
+        Errors of the other settled runs.
     exceeded : BudgetExceeded or None
         The error that stopped the sweep where its budget is used up.
     defect : BaseException or None
-        The first defect of the program that stopped a run.
+        The first program defect that stopped a run.
     over : Advance
-        Calls of runs that are over.
+        Calls of runs that have ended.
     playing : dict of str to Simulation
         Runs under way.
     stopping : asyncio.Event
-        Set when nothing more is to be begun.
+        Set when no further call or run may begin.
     """
 
     def __init__(self, invocation: Invocation, store: Store, *, registers: bool = True) -> None:
@@ -184,7 +184,7 @@ class Shared:
         return Doing(slots.in_flight, slots.limit, len(self._calls), slots.waiting(), self.stopped)
 
     def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
-        """Open the calls of a run; they stop with the sweep, and :meth:`count` adds them up at the end."""
+        """Open the calls of a run. They stop with the sweep; at the end, :meth:`count` adds them up."""
         execution = planned.spec.execution
         retry, timeout_s, budget = execution.retry, execution.timeout_s, self.spending.budget
         calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, timeout_s=timeout_s, budget=budget)
@@ -196,7 +196,7 @@ class Shared:
         return calls
 
     def count(self, over: RunCalls | Summary) -> None:
-        """Add the calls of a run or chunk that is over."""
+        """Add the calls of a run or chunk that has ended."""
         if isinstance(over, RunCalls):
             self._calls.discard(over)
         self.over += _calls_of(over)
@@ -212,11 +212,11 @@ class Shared:
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing more is to be begun."""
+        """Whether no further call or run may begin."""
         return self.stopping.is_set()
 
     def stop(self) -> None:
-        """Dispatch nothing more; calls in flight run to their end."""
+        """Dispatch no further calls; calls in flight run to their end."""
         self.stopping.set()
         for simulation in self.playing.values():
             simulation.engine.stop(Stopped())
@@ -224,13 +224,13 @@ class Shared:
             calls.stop()
 
     def heed(self, error: OpinionSimError | None) -> None:
-        """Stop the sweep if the error says that the budget is used up."""
+        """Stop the sweep if the error is a used-up budget."""
         if isinstance(error, BudgetExceeded):
             self.exceeded = self.exceeded or error
             self.stop()
 
     async def taken(self, run_id: str) -> bool:
-        """Wait until the persons of a run are there; False if the sweep is to stop before."""
+        """Wait until the people of a run are there; return False if the sweep stops first."""
         if self._ready is not None and not self.stopped:
             waiting = [asyncio.ensure_future(each) for each in (self._ready(run_id), self.stopping.wait())]
             try:
@@ -243,7 +243,7 @@ class Shared:
         return not self.stopped
 
     async def pause(self) -> None:
-        """Wait before another look at runs that other workers hold, or until the sweep is to stop."""
+        """Wait until the next look at runs that other workers hold, or until the sweep stops."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), _LOOK_AGAIN_S)
 
@@ -260,7 +260,7 @@ class Shared:
         return await asyncio.get_running_loop().run_in_executor(self._threads[0], partial(function, *arguments))
 
     async def in_opening(self, function: Callable[..., _T], *arguments: Any) -> _T:
-        """Call the store in the thread for runs that wait to start, so that they need not queue behind other runs."""
+        """Call the store in the thread for runs that wait to start; they do not queue behind other runs."""
         return await asyncio.get_running_loop().run_in_executor(self._threads[1], partial(function, *arguments))
 
     async def close(self) -> None:
@@ -276,12 +276,12 @@ def _calls_of(calls: RunCalls | Summary) -> Advance:
 
 
 def damage(run_id: str, error: DamagedError) -> DamagedError:
-    """The error of a run whose record is damaged, with the remedy."""
-    return error.at(f"run {run_id}", "Restore the store from a copy, or start these runs anew with --fresh", run=run_id)
+    """Return the error of a run whose record is damaged, with the remedy."""
+    return error.at(f"run {run_id}", "Restore it from a backup, or start these runs anew with --fresh", run=run_id)
 
 
 def withdrawn(run_id: str, state: RunState) -> OpinionSimError:
-    """The error of a run that was withdrawn."""
+    """Return the error of a run that was withdrawn."""
     return OpinionSimError(state.error, f"run {run_id}", code="withdrawn", run=run_id)
 
 
@@ -293,7 +293,7 @@ async def together(*work: Coroutine[Any, Any, None], meanwhile: Coroutine[Any, A
     *work : coroutine
         The coroutines.
     meanwhile : coroutine, optional
-        A coroutine beside them, cancelled when all have ended.
+        A coroutine that runs in the meantime and is cancelled when all others have ended.
     """
     try:
         async with asyncio.TaskGroup() as group:

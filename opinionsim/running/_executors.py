@@ -24,7 +24,7 @@ class Executor(Protocol):
     Attributes
     ----------
     warnings : list of str
-        Sentences that a user should read beforehand.
+        Warnings that a user should read before the sweep.
     """
 
     warnings: list[str]
@@ -60,7 +60,7 @@ class LocalExecutor:
     async def carry_out(self, pending: list[Pending]) -> None:
         """Carry out runs to their end, and wait for those that other workers hold.
 
-        A run with seats may wait for days: it is begun when its persons are there, and takes no other run's place.
+        A run with seats may wait for days. It begins when its people are there, and does not delay other runs.
         """
         rest = [each for each in pending if not each.planned.spec.seats]
         await together(self._side_by_side(rest), *(self._alone(each) for each in pending if each.planned.spec.seats))

@@ -1,4 +1,4 @@
-"""What is carried out, and how: the parameters of a run."""
+"""The parameters of :func:`run`: what to carry out, and how."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def default_store(experiment: Experiment) -> str:
 
 @dataclass(frozen=True)
 class Invocation:
-    """One carrying out of an experiment: which runs, where, and by which models and persons.
+    """One execution of an experiment: which runs, in which store, with which models and people.
 
     Attributes
     ----------
     experiment, store, max_concurrency, fresh, chat_model, seats, people, only, cluster, records
         As for :func:`run`.
     loaded : LoadedParts, optional
-        Models, seats and classifiers that are loaded already, in the place of `chat_model`, `seats` and `people`.
+        Models, seats and classifiers that are loaded already, instead of `chat_model`, `seats` and `people`.
     ready : callable, optional
-        ``await ready(run_id)`` returns when the persons of a run with seats are there; until then the run stays
-        pending. Default at once.
+        ``await ready(run_id)`` returns when the people of a run with seats are there; until then the run stays
+        pending. By default, such runs start at once.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class Invocation:
 
     @cached_property
     def parts(self) -> LoadedParts:
-        """The models, seats and classifiers, loaded once.
+        """Models, seats and classifiers, loaded once.
 
         Raises
         ------

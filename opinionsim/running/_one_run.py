@@ -1,4 +1,4 @@
-"""One run from opening to end: leased, checked, carried out, measured, concluded; and measuring finished runs."""
+"""Lease, check, carry out, measure and conclude one run; measure finished runs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Played:
 
 
 async def open_run(context: Shared, pending: Pending) -> Opened | None:
-    """Open a run; return None if it cannot go on, and settle it with the reason.
+    """Open a run; if it cannot go on, settle it with the reason and return None.
 
     Raises
     ------
@@ -61,8 +61,8 @@ async def open_run(context: Shared, pending: Pending) -> Opened | None:
     if pending.anew:
         if short := context.spending.promise(pending.calls):
             reason = BudgetExceeded(
-                f"run {run_id} is complete and stays as it is: execution.budget.{short} does not suffice to "
-                f"carry it out anew, which takes {pending.calls:,} calls; raise it to go on",
+                f"run {run_id} is complete and stays as it is, because carrying it out anew takes {pending.calls:,} "
+                f"calls, more than execution.budget.{short} allows; raise that limit to go on",
                 code=f"budget-{short}",
                 run=run_id,
                 calls=pending.calls,
@@ -73,7 +73,7 @@ async def open_run(context: Shared, pending: Pending) -> Opened | None:
         return await open_anew(context, pending)
     epoch = await context.in_opening(store.lease, run_id, context.owner)
     if epoch is None:
-        raise HeldElsewhereError(f"run {run_id} is held by somebody else")
+        raise HeldElsewhereError(f"run {run_id} is held by another worker")
     error: OpinionSimError
     try:
         record = await context.in_opening(store.record, run_id, epoch, context.experiment_id)
@@ -91,7 +91,7 @@ async def open_run(context: Shared, pending: Pending) -> Opened | None:
 
 
 async def open_anew(context: Shared, pending: Pending) -> Opened | None:
-    """Delete the results of a run, and open it again; result and errors are those of :func:`open_run`."""
+    """Delete the results of a run and open it again. Returns and raises what :func:`open_run` does."""
     await context.in_opening(context.store.forget, [pending.run_id])
     pending.anew = False
     return await open_run(context, pending)
@@ -124,7 +124,7 @@ def _require_weights(context: Shared, pending: Pending, parts: RunParts, record:
     Raises
     ------
     JournalMismatch
-        If a model has other contents.
+        If a model has different weights.
     """
     models = [context.loaded.contents(model, pending.planned.spec, parts.pack) for model in parts.models]
     for entry in record.entries:
@@ -134,9 +134,9 @@ def _require_weights(context: Shared, pending: Pending, parts: RunParts, record:
         loaded = models[entry.agent]
         if loaded and loaded.rpartition("@")[2] != entry.model.rpartition("@")[2]:
             raise JournalMismatch(
-                f"its stored replies come from {entry.model}, but the loaded model, {loaded}, has other contents",
+                f"its stored replies come from {entry.model}, but the loaded model {loaded} has different weights",
                 f"run {pending.run_id}, agent {entry.agent}",
-                "Give it the former weights again, or start these runs anew with --fresh",
+                "Load the former weights again, or start these runs anew with --fresh",
                 "journal-weights",
                 run=pending.run_id,
                 agent=entry.agent,
@@ -185,12 +185,12 @@ async def play(context: Shared, opened: Opened) -> Played:
 
 
 async def conclude(context: Shared, played: Played) -> None:
-    """Code the remaining texts of a run, and put its end on record.
+    """Code the remaining texts of a run and store its end.
 
     Raises
     ------
     HeldElsewhereError
-        If another worker took the run over; it goes on from the calls on record.
+        If another worker took over the run; that worker goes on from the stored calls.
     """
     run_id, record, error = played.calls.run_id, played.opened.record, played.error
     # A run is complete even if its texts could not be coded.
@@ -235,7 +235,7 @@ async def _measure_again(context: Shared, planned: PlannedRun) -> None:
         return context.settle(run_id, Stopped())
     epoch = await context.in_store(partial(store.lease, complete=True), run_id, context.owner)
     if epoch is None:
-        raise HeldElsewhereError(f"run {run_id} is held by somebody else")
+        raise HeldElsewhereError(f"run {run_id} is held by another worker")
     try:
         record = await context.in_store(store.record, run_id, epoch, context.experiment_id)
     except DamagedError as error:

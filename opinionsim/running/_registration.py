@@ -1,4 +1,4 @@
-"""Putting an experiment on record: its instruments, its runs, and its design."""
+"""Store an experiment: its instruments, its runs and its design."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from opinionsim.store import DesignRow, ExperimentRun, RunRow
 
 
 class Inputs(NamedTuple):
-    """Inputs of a run that its identity leaves out."""
+    """Inputs of a run that its identity does not include."""
 
     digest: str
     """Digest of the texts of its prompts, the version of the package, and `parts`."""
     wording: str | None
     """Wording of its prompts; None for an equation."""
     parts: Mapping[str, str]
-    """Code of the parts of the user's own that can affect the run, by name."""
+    """Code of user-defined parts that can affect the run, by name."""
 
 
 class Registration:
-    """Puts the experiment of a runner on record; call the methods that write in the store's thread.
+    """Stores the experiment of a runner. Call the methods that write in the thread of the store.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class Registration:
         self._counted: dict[str, RunCounts] = {}
 
     def save_instruments(self, runs: list[PlannedRun]) -> None:
-        """Put the instruments of runs on record; a changed instrument is refused."""
+        """Store the instruments of runs; refuse a changed instrument."""
         instruments = self._context.instruments
         found = {each.instrument_id: each for planned in runs for each in instruments[planned.run_id]}
         for instrument in found.values():
             self._context.store.save_instrument(instrument_row(instrument))
 
     def save(self) -> None:
-        """Put the experiment on record: its instruments first, then its runs and its design."""
+        """Store the experiment: first its instruments, then its runs and its design."""
         context = self._context
         self.save_instruments(context.distinct)
         states = context.store.states([planned.run_id for planned in context.distinct])
@@ -72,7 +72,7 @@ class Registration:
         self.save_design()
 
     def save_design(self) -> None:
-        """Put the design on record: runs, specification, and the model identities returned so far."""
+        """Store the design: runs, specification, and the model identities returned so far."""
         experiment, store = self._context.experiment, self._context.store
         topics = {id(planned.cell): experiment.resources.topic(planned.spec.topic) for planned in experiment.runs}
         runs = tuple(

@@ -1,4 +1,4 @@
-"""Replay of runs from their journals, and the check of journals against today's prompts."""
+"""Replay runs from their journals, and check journals against current prompts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Replayed:
 def replay(results: Results) -> list[Replayed]:
     """Rebuild every complete run of an experiment from its stored calls, and compare.
 
-    Compared are the cast, the ties, the turns with their messages, and the opinions of classifiers that compute.
+    It compares the cast, the ties, the turns with their messages, and the opinions of classifiers that compute.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ def replay(results: Results) -> list[Replayed]:
     SpecError
         If the manifest cannot be read.
     StoreError
-        If the store cannot be read. Damage to one run is a difference of that run.
+        If the store cannot be read. A damaged run appears as a difference of that run.
 
     Notes
     -----
-    Specification, prompts, personas and topics are those of the manifest; no chat model, key or file is needed.
+    The manifest contains the specification, prompts, personas and topics. You need no chat model, key or file.
     """
     experiment = load_experiment(results.manifest)
     computing = _Computing(experiment)
@@ -99,7 +99,7 @@ def replay(results: Results) -> list[Replayed]:
 
 
 async def replay_run(planned: PlannedRun, resources: Resources, records: Sequence[Entry]) -> list[TurnRow]:
-    """The turns of a run, rebuilt from its calls without a model.
+    """Rebuild the turns of a run from its calls, without a model.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ async def replay_run(planned: PlannedRun, resources: Resources, records: Sequenc
     Raises
     ------
     JournalMismatch
-        If a stored reply answers another prompt than today's.
+        If a stored reply answers a different prompt from the current one.
     StoreError
         If a call is missing.
     """
@@ -130,9 +130,9 @@ async def _replayed(planned: PlannedRun, parts: RunParts, records: Iterable[Entr
 
 
 async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequence[Entry]) -> None:
-    """Make sure that the stored replies of a run, finished or not, answer today's prompts; makes no call.
+    """Check that the stored replies of a run, finished or not, answer the current prompts. Makes no calls.
 
-    A journal holds every reply that its entries depend on, so a replay reaches all entries.
+    A journal contains every reply that its entries depend on, so a replay reaches all entries.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ async def check_prompts(planned: PlannedRun, resources: Resources, records: Sequ
     Raises
     ------
     JournalMismatch
-        If a stored reply answers another prompt.
+        If a stored reply answers a different prompt.
     """
     calls = RunCalls(planned.run_id, MemoryJournal(records), _Unanswered(), SlotPool(1))
     engine = _on_record(planned, parts_of(planned, resources, records), calls).engine
@@ -187,7 +187,7 @@ def _on_record(planned: PlannedRun, parts: RunParts, calls: RunCalls) -> Simulat
 
 
 def turn_rows(simulation: Simulation) -> Iterator[TurnRow]:
-    """The store rows of a simulation's turns."""
+    """Store rows of the turns of a simulation."""
     for turn, message, _, _ in simulation.results():
         yield turn_row(turn, message, simulation.schedule.acts)
 
@@ -222,7 +222,7 @@ class _Computing:
             named = wanted.classifier
             try:
                 classifier = load_classifier(named.name, wanted.opinions, **named.options)
-                self._loaded[identity] = "a chat model was asked" if asks(classifier) else classifier
+                self._loaded[identity] = "its readings come from a chat model" if asks(classifier) else classifier
             except OpinionSimError as error:
                 self._loaded[identity] = str(error)
         return self._loaded[identity]
@@ -251,7 +251,7 @@ def _compared(planned: PlannedRun, resources: Resources, store: StoreReader, com
 
 
 def difference(stored: list[TurnRow], again: list[TurnRow]) -> str:
-    """The first difference between turns, in words; empty if there is none."""
+    """Describe the first difference between turns; empty if there is none."""
     for here, there in zip(stored, again, strict=False):
         for each in fields(TurnRow):
             if getattr(here, each.name) != getattr(there, each.name):

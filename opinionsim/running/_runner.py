@@ -1,4 +1,4 @@
-"""The runner of an experiment: carries out all runs together, each exactly once, resumable at any point."""
+"""The runner of an experiment. It carries out all runs together, each exactly once, and can resume at any point."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Runner:
     Attributes
     ----------
     warnings : list of str
-        Notes on the models and the executor that a user should read beforehand.
+        Warnings about the models and the executor that a user should read before the sweep.
 
     Notes
     -----
-    Finished runs are not repeated; unfinished ones go on from their last durable call. A run that fails
-    stops alone.
+    The runner does not repeat finished runs. Unfinished runs go on from their last durable call. A run that fails
+    does not stop the others.
     """
 
     def __init__(self, context: Shared, executor: Executor) -> None:
@@ -78,15 +78,15 @@ class Runner:
         return self._executor.progress()
 
     def errors(self) -> list[OpinionSimError]:
-        """Errors of runs so far, one a run; may be called from any thread."""
+        """Errors of runs so far, one per run; may be called from any thread."""
         return list(self._context.errors.values())
 
     def stop(self) -> None:
-        """Dispatch nothing more; calls in flight run to their end. To be called on the event loop."""
+        """Dispatch no further calls; calls in flight run to their end. Call this on the event loop."""
         self._context.stop()
 
     async def withdraw(self, run_id: str, agent: int) -> None:
-        """End a run for good, and delete what a person said in it with all that came after; from any event loop.
+        """End a run for good; delete what a person said in it and everything after that. Works from any event loop.
 
         Raises
         ------
@@ -98,14 +98,14 @@ class Runner:
     async def _withdraw(self, run_id: str, agent: int) -> None:
         context = self._context
         if (simulation := context.playing.get(run_id)) is not None:
-            await simulation.end(OpinionSimError("a person has withdrawn what it wrote"))
+            await simulation.end(OpinionSimError("a person has withdrawn their texts"))
             while run_id not in context.errors and run_id not in context.complete:
                 await asyncio.sleep(_LOOK_S)
         # Not one of the threads of the sweep, which may be over.
         await asyncio.to_thread(self.store.withdraw, run_id, agent)
 
     async def execute(self) -> Summary:
-        """Carry out the runs, and the coding, that are not done yet.
+        """Carry out the remaining runs and code the remaining texts.
 
         Returns
         -------

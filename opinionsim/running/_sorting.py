@@ -1,4 +1,4 @@
-"""Sorting the runs of a sweep: finished, damaged, changed, to be measured, to be carried out."""
+"""Sort the runs of a sweep: finished, damaged, changed, to be measured, to be carried out."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Pending:
     inputs : Inputs
         Texts and code from which its prompts are made now.
     changed : str or None
-        Advice on parts whose code was changed; empty if only other inputs changed, None if none did.
+        Advice on parts whose code has changed; empty if only other inputs have changed, None if none have.
     anew : bool
-        Whether it is finished, and its results are to be deleted first.
+        Whether the run is finished and its results are deleted first.
     calls : int
         Expected number of calls.
     source_inputs : tuple of str
-        Digests of the inputs that the runs have now from which this one takes something over.
+        Digests of the current inputs of the runs that this run takes something over from.
     """
 
     planned: PlannedRun
@@ -50,7 +50,7 @@ class Pending:
 async def sort_out(
     context: Shared, registration: Registration, runs: Sequence[PlannedRun]
 ) -> tuple[list[Pending], list[PlannedRun]]:
-    """Check those of some runs that are finished, and settle those that need no work.
+    """Check finished runs, and settle the runs that need no work.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What an experiment has paid so far, on record, and the budget that is left of it."""
+"""The stored usage of an experiment, and what is left of its budget."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from opinionsim.store import Paid, Store
 
 
 class Spending:
-    """The money, tokens and calls that an experiment has used and may use, as far as they are limited.
+    """The money, tokens and calls that an experiment has used and may still use, if they are limited.
 
-    Limits hold over all designs of the experiment, and over all workers that share its store.
+    Limits apply to all designs of the experiment and all workers that share its store.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Spending:
     owner : str
         The worker that spends.
     pause : callable
-        Waits before another look at what other workers hold; raises CancelledError once the sweep is to stop.
+        Waits before the next look at what other workers hold; raises CancelledError once the sweep is to stop.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Spending:
         self._unpromised: int | None = None
 
     def open(self) -> None:
-        """Open the budget with the usage on record.
+        """Open the budget with the stored usage.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class Spending:
             self._unpromised = self.budget.remaining().calls
 
     async def reserve(self, call: Call, worst: Usage) -> tuple[bool, Usage]:
-        """Reserve the most a call may cost, beside what all workers have paid and reserved; see `Tally`."""
+        """Reserve the maximum cost of a call, in addition to what all workers have paid and reserved; see `Tally`."""
         reserved = partial(self._store.reserve, self._experiment_id, self._owner, call, worst, self.limits)
         return await asyncio.get_running_loop().run_in_executor(self._thread, reserved)
 
@@ -81,7 +81,7 @@ class Spending:
         self._thread.submit(self._store.release_call, call)
 
     def close(self) -> None:
-        """Wait until all reservations that were to end have ended."""
+        """Wait until all reservations that are being released have ended."""
         self._thread.shutdown()
 
     def left(self) -> Limits:
@@ -89,7 +89,7 @@ class Spending:
         return Limits() if self.budget is None else self.budget.remaining()
 
     def paid(self) -> Usage:
-        """Usage of the experiment on record, over all its designs; zero if nothing is limited.
+        """Stored usage of the experiment, over all its designs; zero if nothing is limited.
 
         Raises
         ------
@@ -103,12 +103,12 @@ class Spending:
         return Usage(paid.calls, paid.input_tokens + paid.output_tokens, paid.cost)
 
     def promise(self, calls: int) -> str:
-        """Set calls aside for a finished run that is to begin anew.
+        """Set aside calls for a finished run that begins anew.
 
         Returns
         -------
         str
-            The limit that is too small, in which case no call is set aside; else empty.
+            The limit that is too small, in which case no call is set aside; otherwise empty.
         """
         left = self.left()
         if self._unpromised is not None and self._unpromised < calls:

@@ -1,4 +1,4 @@
-"""What a run takes over from a run of another cell, as entries of its journal."""
+"""Journal entries that a run takes over from a run of another cell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE = EntryKey(0, str(CallName("source")), 0)
 
 
 def taken_from(entries: Iterable[Entry]) -> list[Any] | None:
-    """What a run has taken over from another by its journal; None where it has taken over nothing.
+    """Return what a run has taken over from another run, by its journal; None if it has taken over nothing.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def taken_from(entries: Iterable[Entry]) -> list[Any] | None:
 
 
 def parts_of(planned: PlannedRun, resources: Resources, entries: Iterable[Entry]) -> RunParts:
-    """The parts of a run with what its journal says of another run."""
+    """Return the parts of a run, with what its journal says about another run."""
     return assemble(planned, resources, taken_from(entries))
 
 
@@ -53,7 +53,7 @@ def missing_entries(
     now: Sequence[str],
     given: Sequence[Entry],
 ) -> list[Entry]:
-    """The entries that a run takes over from its sources, or a table, and that its record lacks; none without either.
+    """Entries that a run takes over from its sources or a table and that its record lacks; none without either.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def missing_entries(
     SpecError
         If a source is not complete, or was carried out with other inputs.
     JournalMismatch
-        If a source holds something else than what was taken over, since it was carried out anew.
+        If a source differs from what was taken over because it was carried out anew.
     """
     if planned.spec.interaction.recorded and record.lookup(SOURCE) is None and not given:
         raise SpecError("it is a record of people, which only osim.import_panel can store; import the table again")
@@ -89,9 +89,9 @@ def missing_entries(
     for source, inputs in zip(planned.sources, now, strict=True):
         state, told = states[source.run_id], f"run {source.run_id} of cell {source.cell.label!r}"
         if state.status != "complete":
-            raise SpecError(f"it takes over turns from {told}, which is not complete")
+            raise SpecError(f"it takes over turns from {told}, which is not complete; complete that run first")
         if state.inputs != inputs:
-            raise SpecError(f"it takes over turns from {told}, whose prompts or code have changed since")
+            raise SpecError(f"it takes over turns from {told}, whose prompts or code have changed since then")
     entries = list(_entries(planned, resources, store))
     # A part of them is there if the run was interrupted before the last was durable.
     known = [(record.lookup(entry.key), entry) for entry in entries]
@@ -101,7 +101,7 @@ def missing_entries(
 
 
 def outdated(planned: PlannedRun, resources: Resources, store: Store, entries: Iterable[Entry]) -> bool:
-    """Whether what a run took over is not what its sources hold now; not known before all of them are complete."""
+    """Whether what a run took over differs from its sources now; unknown until all of them are complete."""
     note = next((each for each in entries if each.key == SOURCE), None)
     states = store.states([each.run_id for each in planned.sources]).values()
     if not planned.sources or note is None or any(each.status != "complete" for each in states):
@@ -111,7 +111,7 @@ def outdated(planned: PlannedRun, resources: Resources, store: Store, entries: I
 
 
 def changed_sources(planned: PlannedRun, since: str = "") -> JournalMismatch:
-    """The error of a run that took over something else than its sources hold."""
+    """Return the error of a run whose entries differ from those of its sources."""
     first, *more = dict.fromkeys(each.run_id for each in planned.sources)
     there = f"{first} and {len(more)} more" if more else first
     problem = f"what it took over from run {there} differs from what that run contains now{since}"

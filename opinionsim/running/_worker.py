@@ -1,4 +1,4 @@
-"""The code of a sweep in a cluster's worker: carrying out a chunk, and stopping."""
+"""Code that runs in a worker of a cluster: it carries out a chunk, and stops."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _TELL_EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some runs of a sweep, as they are sent to a worker.
+    """Runs of a sweep that are sent to a worker.
 
     Attributes
     ----------
     sweep : str
-        A name, unique to each invocation.
+        A name that is unique to each invocation.
     number : int
         The number of the chunk within the invocation.
     version : str
         Version of opinionsim in the process that made the chunk.
     manifest : str
-        The experiment by content, as JSON.
+        The content of the experiment, as JSON.
     prices : str or None
         Text of the price table that the experiment names, if any.
     store : str
@@ -46,9 +46,9 @@ class Chunk:
     run_ids : tuple of str
         The runs to carry out.
     slots : int
-        Calls in flight at most.
+        Maximum number of calls in flight.
     fresh : bool
-        Whether runs that no longer agree with their stored calls start anew.
+        Whether to start runs anew if they no longer agree with their stored calls.
     """
 
     sweep: str
@@ -118,7 +118,7 @@ def carry_out_chunk(chunk: Chunk) -> Summary:
 
 
 def stop_sweep(name: str) -> None:
-    """Stop the runners of a sweep in this process, those begun later included."""
+    """Stop the runners of a sweep in this process, including those that begin later."""
     background.call_soon(partial(_stop, name))
 
 

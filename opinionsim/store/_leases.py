@@ -122,7 +122,7 @@ class Leases:
             reads = [ref for ref in _schema.read_json(turn, row, "reads") if isinstance(ref, str) or ref in known]
             _schema.insert_new(connection, turn, [_schema.sealed_row(turn, row, seq=seq, reads=reads)])
         _schema.upsert(connection, _schema.counts, [counts.sealed(run_id)])
-        error = OpinionSimError("a person has withdrawn what it wrote", code="withdrawn")
+        error = OpinionSimError("a person has withdrawn their texts", code="withdrawn")
         set_run(connection, run_id, status="withdrawn", error=error)
         connection.execute(delete(_schema.labels).where(_schema.labels.c.run_id == run_id))
         _stored.change_seat(connection, run_id, agent, _wordless)

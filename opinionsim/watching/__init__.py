@@ -1,6 +1,6 @@
-"""Experiments and runs as they are watched: read from the store alone, while they are carried out or later.
+"""Views of experiments and runs, read from the store alone during the runs or later.
 
-For the command line as objects, and for pages as mappings of JSON values.
+The command line gets objects, and pages get mappings of JSON values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs that are more than turns in a row, and the blocks that say so on their pages."""
+"""What runs contain in addition to their turns, as blocks for their pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANALYSIS = "analysis"
 
 
 def beyond_turns(reader: StoreReader, run: str) -> dict[str, Any]:
-    """What a run is beyond its turns.
+    """Return what a run contains in addition to its turns.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def beyond_turns(reader: StoreReader, run: str) -> dict[str, Any]:
     -------
     dict of JSON values
         What the record of its way of interacting returns: a `name` above the dialogue, or `blocks` before it, each of
-        :func:`section`, :func:`lines` or :func:`grid`; or the `analyses` of a room. Empty for a run that is its turns.
+        :func:`section`, :func:`lines` or :func:`grid`; or the `analyses` of a room. Empty for a run that is only turns.
 
     Raises
     ------
@@ -66,9 +66,9 @@ def said(
     note: str = "",
     own: bool = False,
 ) -> dict[str, Any]:
-    """A text in :func:`lines`, or a cell of :func:`grid`: its author, its turn, marks and a note beside it.
+    """A text in :func:`lines`, or a cell of :func:`grid`, with its author, its turn, marks and a note.
 
-    With `own` it stands out among the others.
+    With `own`, the page highlights it.
     """
     return {"text": text, "agent": agent, "turn": turn, "marks": list(marks), "note": note, "own": own}
 
@@ -79,7 +79,7 @@ def lines(texts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def grid(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
-    """A table; a cell is a text, something :func:`said`, or a list of these."""
+    """A table. A cell is a text, a result of :func:`said`, or a list of these."""
     return {"caption": caption, "columns": list(columns), "rows": [list(row) for row in rows]}
 
 

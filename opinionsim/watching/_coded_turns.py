@@ -1,4 +1,4 @@
-"""Turns of a run with what was read, how each was coded, and the calls behind it."""
+"""Turns of a run, with what their authors read, how each was coded, and its calls."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def run_turns(
     reader, run
         As for :func:`run_record`.
     start : int
-        Place of the first turn in the list, from 0.
+        Position of the first turn in the list, from 0.
     count : int or None
-        Number of turns, at most :data:`MOST_TURNS`; None for all there are.
+        Number of turns, at most :data:`MOST_TURNS`; None for all turns.
     agent : int, optional
         Only turns of this agent.
     order : str
         ``change`` for the largest changes of opinion first; empty for the order of turns.
     instrument, kind : str, optional
-        Instrument and kind of text by which changes are told; default as for figures.
+        Instrument and kind of text that changes are measured by; default as for figures.
 
     Returns
     -------
     dict of JSON values
-        The turns, their number in all, and the messages that were read, by their names.
+        The turns, their total number, and the messages that agents read, by name.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def run_turns(
         If there is no such order, or the instrument reads no such kind of text.
     """
     if order not in ("", "change"):
-        raise SpecError(f"order must be change, or left out; got {order[:40]!r}.")
+        raise SpecError(f"order must be change or absent; got {order[:40]!r}.")
     with reader.moment() as moment:
         lines = Lines(OneRun.of(moment, run), instrument, kind)
         listed = [row.turn for row in lines.one.columns.turns if agent in (None, row.agent)]
@@ -76,7 +76,7 @@ def run_turns(
 
 
 def run_turn(reader: StoreReader, run: str, turn: int) -> dict[str, Any]:
-    """A turn of a run, with every call behind it and its literal prompt.
+    """A turn of a run, with all its calls and their literal prompts.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def run_turn(reader: StoreReader, run: str, turn: int) -> dict[str, Any]:
 
 
 def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[dict[str, Any]]], str | None]:
-    """The calls of a run, or of one turn, by turn, each with the identity of its prompt; and the currency of prices."""
+    """Calls of a run or of one turn, by turn, each with the identity of its prompt; and the currency of prices."""
     found: dict[int, list[dict[str, Any]]] = {}
     for entry in one.reader.entries(one.run_id, turn):
         call = picked(entry.key, "call attempt") | picked(entry, _CALL)
@@ -112,7 +112,7 @@ def calls_by_turn(one: OneRun, turn: int | None = None) -> tuple[dict[int, list[
 
 
 class Lines:
-    """Turns of a run as they are listed, with changes of opinion by an instrument and a kind of text."""
+    """List of the turns of a run, with changes of opinion by an instrument and a kind of text."""
 
     def __init__(self, one: OneRun, instrument: str | None = None, kind: str | None = None) -> None:
         self.one = one
@@ -157,7 +157,7 @@ class Lines:
         return f"by {self._named} alone; " + ", ".join(f"{name} {value:+g}" for name, value in told.items())
 
     def told(self, shown: Sequence[int]) -> dict[str, Any]:
-        """Some turns, and the messages that they read."""
+        """Some turns, and the messages that their authors read."""
         reader, run = self.one.reader, self.one.run_id
         turns = {row.turn: row for row in reader.turns(run, only=shown)}
         refs = dict.fromkeys(ref for row in turns.values() for ref in row.reads)

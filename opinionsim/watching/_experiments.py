@@ -1,4 +1,4 @@
-"""The state of an experiment that is being run, as one look at its store finds it."""
+"""The state of an experiment in its store at one moment."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ class Seen:
 
     @property
     def calls(self) -> int:
-        """Replies on record."""
+        """Number of stored replies."""
         return sum(each.number for each in self.replies.values())
 
     @property
     def last_reply_s(self) -> float | None:
-        """Seconds since the last reply, which another machine's clock may put later than now."""
+        """Seconds since the last reply; can be negative if another machine's clock is ahead."""
         arrived = [each.last_at for each in self.replies.values() if each.last_at is not None]
         return max(0.0, self.at - max(arrived)) if arrived else None
 
     @property
     def reasons(self) -> list[Reason]:
-        """Why runs are not complete, or what is wrong with complete ones."""
+        """Why runs are not complete, or what is wrong with complete runs."""
         return reasons((state.error, state.cause) for state in self.states.values() if state.error)
 
     @property
     def over(self) -> bool:
-        """Whether all runs have ended, and nothing is being added."""
+        """Whether all runs have ended and nothing is being added."""
         ended = sum(self.counts[state] for state in ("complete", "incomplete", "withdrawn"))
         return 0 < ended == sum(self.counts.values()) and not self.alive
 
@@ -72,21 +72,21 @@ class Seen:
 
 
 def look_at(url: str, known: Mapping[str, Seen] | None = None) -> dict[str, Seen]:
-    """The experiments of a store that a process is at work on, as they are now, each by the design run last.
+    """Current state of the experiments of a store that a process is working on, each with the design that ran last.
 
     Parameters
     ----------
     url : str
-        Address of the store. It is opened for each look: a file that is gone, or another one under its name, is seen at
-        once.
+        Address of the store. Each look opens it anew, which shows at once if the file is missing or has been
+        replaced.
     known : dict of str to Seen, optional
-        What a look gave before; its experiments are looked at whether or not a process is at work on them. At a first
-        look that finds no process at work this is done with the experiment run last.
+        Result of the previous look. Its experiments are included even if no process is working on them. If a first
+        look finds no working process, it includes the experiment that ran last.
 
     Returns
     -------
     dict of str to Seen
-        By id of the experiment; empty where none is on record.
+        By id of the experiment; empty if none is stored.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def look_at(url: str, known: Mapping[str, Seen] | None = None) -> dict[str, Seen
 
 
 def look(store: StoreReader, design: DesignRow) -> Seen:
-    """A design of an experiment as it is now.
+    """Current state of a design of an experiment.
 
     Raises
     ------

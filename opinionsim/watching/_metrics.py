@@ -1,4 +1,4 @@
-"""Metrics of a run by step, and the last one of every run of an experiment."""
+"""Metrics of a run by step, and the last value for every run of an experiment."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ Known = MutableMapping[tuple[str, int, int, str | None, str], float | None]
 def values_by_step(
     columns: Columns, n_agents: int, steps: int, cell: ExperimentRun, instrument_id: str, kind: str | None = None
 ) -> np.ndarray:
-    """The last measured opinion of every participant at the end of every step.
+    """Last measured opinion of every participant at the end of every step.
 
     Parameters
     ----------
     columns : Columns
-        What is known of a run.
+        Columns of a run.
     n_agents : int
         Number of participants.
     steps : int
-        Last step, at least; a text of a later one makes it later.
+        Minimum of the last step; texts of later steps raise it.
     cell : ExperimentRun
-        Says which texts count.
+        Run of the experiment; determines which texts count.
     instrument_id : str
-        The instrument whose opinions count: each of one text by itself.
+        The instrument whose opinions count; each opinion comes from one text by itself.
     kind : str, optional
         Kind of text; default any.
 
     Returns
     -------
     ndarray (n_agents, steps + 1)
-        From step 0; NaN until an agent is first measured. Of several texts of a step the last one counts. A text
-        without a value changes nothing.
+        From step 0; NaN until an agent is first measured. If a step has several texts, the last one counts. A text
+        without a value does not change the opinion.
     """
     found = [each for each in coded_turns(columns, instrument_id, kind) if each[0].agent < n_agents]
     grid = np.full((n_agents, max([steps, *(turn.step for turn, _ in found)]) + 1), np.nan)
@@ -89,12 +89,12 @@ class _Measured:
         self.names = [each for each, metric in METRICS.items() if chosen and metric.needs <= given]
 
     def by_step(self, name: str, first: int = 0) -> np.ndarray:
-        """A metric at every step from `first` on.
+        """Metric at every step from `first` on.
 
         Raises
         ------
         MeasurementError
-            If it cannot be computed of these opinions.
+            If the metric cannot be computed for these opinions.
         """
         if name not in self.names:
             raise MeasurementError(f"{name[:40]} cannot be computed for this run; valid: {', '.join(self.names)}.")
@@ -107,7 +107,7 @@ class _Measured:
         return np.where(self._withheld[first:], np.nan, np.concatenate(parts))
 
     def told(self, name: str) -> dict[str, Any]:
-        """A metric by step as JSON values; without a name, what could be asked for."""
+        """A metric by step as JSON values; without a name, the available metrics."""
         about = picked(METRICS[name], "meaning formula") if name in self.names else {"meaning": "", "formula": ""}
         values = [plain(value) for value in self.by_step(name).tolist()] if name else []
         return {"name": name, **about, "values": values, "names": self.names}
@@ -133,21 +133,21 @@ class _Measured:
 def run_metric(
     reader: StoreReader, run: str, *, name: str = "", instrument: str | None = None, kind: str | None = None
 ) -> dict[str, Any]:
-    """A metric of the opinions of a run by step.
+    """Metric of the opinions of a run, by step.
 
     Parameters
     ----------
     reader, run
         As for :func:`run_record`.
     name : str
-        The metric; empty for the names of those that can be computed alone.
+        Name of the metric; empty to get only the names of metrics that can be computed.
     instrument, kind : str, optional
-        Whose opinions of what texts; default as for figures.
+        Instrument and kind of text that opinions are read from; default as for figures.
 
     Returns
     -------
     dict of JSON values
-        Meaning, formula and values of the metric, and the names of all that can be computed of the run.
+        Meaning, formula and values of the metric, and the names of all metrics that can be computed for the run.
 
     Raises
     ------
@@ -156,14 +156,14 @@ def run_metric(
     SpecError
         If the instrument reads no such kind of text.
     MeasurementError
-        If the metric cannot be computed of the run.
+        If the metric cannot be computed for the run.
     """
     with reader.moment() as moment:
         return _Measured(OneRun.of(moment, run), instrument, kind).told(name)
 
 
 def all_metrics(one: OneRun, instrument: str, kind: str) -> dict[str, dict[str, Any]]:
-    """The metrics of a run by name, as :func:`run_metric` gives them."""
+    """Metrics of a run by name, in the form that :func:`run_metric` returns."""
     found = _Measured(one, instrument, kind)
     return {name: found.told(name) for name in found.names}
 
@@ -171,7 +171,7 @@ def all_metrics(one: OneRun, instrument: str, kind: str) -> dict[str, dict[str, 
 def colours(
     reader: StoreReader, experiment: str, *, metric: str = "", design: int | None = None, known: Known | None = None
 ) -> dict[str, Any]:
-    """The last value of a metric of each run, by its instrument of stance.
+    """Last value of a metric for each run, from its instrument of stance.
 
     Parameters
     ----------
@@ -180,12 +180,12 @@ def colours(
     metric : str
         Name of the metric.
     known : mutable mapping, optional
-        Values that earlier answers have computed.
+        Values from earlier calls.
 
     Returns
     -------
     dict of JSON values
-        Values by row, their ends, and how many runs are `left` to be computed by further questions.
+        Values by row, their range, and the number of runs `left` to compute in further calls.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""All experiments of a store, and one of them with its runs."""
+"""Overview of all experiments of a store, and of one experiment with its runs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _GIVEN = {"range", "network", "truth"}
 
 
 def experiments(reader: StoreReader) -> dict[str, Any]:
-    """All experiments of a store as they are now, each by the design run last; the one run last is the first.
+    """Current state of all experiments of a store, each with the design that ran last; most recent first.
 
     Returns
     -------
     dict of JSON values
-        How far each is, what it has paid, and what kind of evidence it is.
+        Progress, cost and kind of evidence of each experiment.
     """
     with reader.moment() as moment:
         listed = [
@@ -38,7 +38,7 @@ def experiments(reader: StoreReader) -> dict[str, Any]:
 
 
 def experiment(reader: StoreReader, experiment: str, *, design: int | None = None) -> dict[str, Any]:
-    """An experiment as it is now, with each of its runs.
+    """Current state of an experiment, with all its runs.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
     experiment : str
         Identity or name of the experiment.
     design : int, optional
-        Number of the design; default the one run last.
+        Number of the design; default the one that ran last.
 
     Returns
     -------
     dict of JSON values
-        What :func:`experiments` tells of it, causes of errors, swept axes, metrics, and its runs; a classic sweep has
-        none.
+        The entries of :func:`experiments`, causes of errors, swept axes, metrics, and runs; a classic sweep has no
+        runs.
 
     Raises
     ------

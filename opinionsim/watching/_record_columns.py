@@ -27,9 +27,9 @@ _LASTING = ("about", "agents", "instruments", "edges", "directed", "events", "si
 
 
 class Standing(NamedTuple):
-    """How far a run is on record: how often it was begun anew, number of its last row, and its state in a word.
+    """Stored progress of a run: how often it began anew, the number of its last row, and its state in a word.
 
-    The state is one of :data:`STATES`, or ``trial`` where somebody has only tried a seat.
+    The state is one of :data:`STATES`, or ``trial`` if somebody has only tried a seat.
     """
 
     generation: int
@@ -65,31 +65,31 @@ def run_record(reader: StoreReader, run: str, *, since: str = "0.0", row: int | 
     run : str
         The run.
     since : str
-        ``GENERATION.NUMBER`` of the last row that is known: what follows it is told, and of what cannot change nothing;
-        all where the run was begun anew since.
+        ``GENERATION.NUMBER`` of the last row that you have. The result then contains only later rows and leaves out
+        what cannot change. If the run has begun anew since, it contains everything.
     row : int, optional
-        Row of the design, where cells share the run; default the first.
+        Row of the design, if cells share the run; default the first.
 
     Returns
     -------
     dict of JSON values
-        State and columns of the run; `words` are texts that columns name by place.
+        State and columns of the run. Columns refer to the texts in `words` by position.
 
     Raises
     ------
     AbsentError
         If there is no such run.
     SpecError
-        If `since` is not valid, or no row of the run yet.
+        If `since` is not valid or is not yet a row of the run.
     """
     spelled = re.fullmatch(r"([0-9]{1,9})\.([0-9]{1,15})", since)
     if spelled is None:
-        raise SpecError(f"since={since[:40]!r} is not spelled GENERATION.NUMBER, as in 0.12.")
+        raise SpecError(f"since={since[:40]!r} must have the form GENERATION.NUMBER, for example 0.12.")
     generation, after = map(int, spelled.groups())
     with reader.moment() as moment:
         one, now = OneRun.of(moment, run, row), standing(moment, run)
         if generation == now.generation and after > now.seq:
-            raise SpecError(f"since={since} is a row that the run does not have yet; the last row is {now.seq}.")
+            raise SpecError(f"since={since} is not a row of the run yet; the last row is {now.seq}.")
         found = moment.columns(run, after=after, generation=generation)
         places: dict[str, int] = {}
 
@@ -151,15 +151,15 @@ def _lasting(one: OneRun, state: str) -> dict[str, Any]:
 def _notices(row: dict[str, Any], state: str) -> list[str]:
     """What readers of a run should know, in sentences."""
     said = {
-        "withdrawn": "A person has withdrawn: what it wrote, and what others wrote after it, is deleted.",
-        "trial": "Somebody only tried a seat in this run; no table includes it.",
+        "withdrawn": "A person has withdrawn. Their texts and everything written after them are deleted.",
+        "trial": "Somebody only tried a seat in this run, so tables leave it out.",
     }
-    dropped = f"Because of events, {row['dropped_turns']:,} of its turns dropped out." if row["dropped_turns"] else ""
+    dropped = f"Because of events, {row['dropped_turns']:,} turns were dropped." if row["dropped_turns"] else ""
     return [each for each in (said.get(state, row["error"]), dropped) if each]
 
 
 def agent_of(row: AgentRow, *, persona: bool = False) -> dict[str, Any]:
-    """An agent in few words, or with the attributes of its persona."""
+    """An agent in brief, or with the attributes of its persona."""
     words = {name: spelled_out(text) for name, text in picked(row, "name role evidence model").items()}
     told = {"agent": row.agent, **words, "assigned": plain(row.assigned_opinion)}
     return {**told, "persona": dict(row.persona)} if persona else told

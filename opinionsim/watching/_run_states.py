@@ -1,4 +1,4 @@
-"""Runs of a store at one moment: their states, what has arrived of them, and why some are not complete."""
+"""Runs of a store at one moment: states, stored replies, and why some runs are not complete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def spelled(url: str) -> str:
 
 
 def by_experiment(designs: Iterable[DesignRow]) -> list[list[DesignRow]]:
-    """Designs of each experiment, in the order in which they were run; the experiment run last is the last."""
+    """Designs of each experiment, in the order in which they ran; the experiment that ran last comes last."""
     found: dict[str, list[DesignRow]] = {}
     for design in designs:
         # Designs come in the order in which they were run.
@@ -41,7 +41,7 @@ def by_experiment(designs: Iterable[DesignRow]) -> list[list[DesignRow]]:
 
 
 def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
-    """The states of the runs of a design.
+    """States of the runs of a design.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def states_of(opened: StoreReader, design: DesignRow) -> dict[str, RunState]:
 
 
 class Named(Protocol):
-    """A run by its identity and its name."""
+    """Identity and name of a run."""
 
     @property
     def run_id(self) -> str: ...
@@ -66,22 +66,22 @@ class Named(Protocol):
 
 
 def row_of(experiment: str, runs: Sequence[Named], run: int | str) -> int:
-    """The row of the run that a name or the beginning of an id stands for.
+    """Find the row of a run by its name or the beginning of its id.
 
     Parameters
     ----------
     experiment : str
         Name of the experiment, for messages.
     runs : sequence
-        The run of each row; one that is measured in several ways has several rows.
+        The run of each row; a run that is measured in several ways has several rows.
     run : int or str
-        Number of a row; or name, the end of a name from the beginning of one of its words, as in ``weak/3``, or at
-        least the first four signs of an id.
+        Number of a row; name; end of a name from the beginning of one of its words, as in ``weak/3``; or at
+        least the first four characters of an id.
 
     Raises
     ------
     SpecError
-        If it stands for no run, or several.
+        If no run matches, or several do.
     """
     if not runs:
         raise SpecError(f"run {run}: the experiment {experiment!r} has no stored runs")
@@ -107,7 +107,7 @@ def row_of(experiment: str, runs: Sequence[Named], run: int | str) -> int:
 
 
 def state_of(run_id: str, state: RunState, alive: Collection[str]) -> str:
-    """The state of a run, one of :data:`STATES`; `alive` has the runs that a process is carrying out or measuring."""
+    """The state of a run, one of :data:`STATES`; `alive` contains the runs that a process is working on."""
     if state.status != "running":
         return state.status
     return "under way" if run_id in alive else "cut off"
@@ -122,7 +122,7 @@ def count_states(states: Mapping[str, RunState], alive: Collection[str]) -> dict
 
 
 def points_of(designs: Iterable[DesignRow]) -> dict[str, int]:
-    """Points of the classic sweeps among designs, with the replicates that are asked for."""
+    """Points of the classic sweeps among designs, with the requested replicates."""
     wanted: dict[str, int] = {}
     for design in designs:
         for point_id, _ in design.manifest.get("points", ()):
@@ -131,7 +131,7 @@ def points_of(designs: Iterable[DesignRow]) -> dict[str, int]:
 
 
 def count_points(opened: StoreReader, designs: Iterable[DesignRow]) -> dict[str, int]:
-    """Number of runs of the classic sweeps among designs by state; empty where there is none."""
+    """Number of runs of the classic sweeps among designs, by state; empty if there is no sweep."""
     wanted = points_of(designs)
     if not wanted:
         return {}
@@ -143,7 +143,7 @@ def count_points(opened: StoreReader, designs: Iterable[DesignRow]) -> dict[str,
 
 
 class Replies(NamedTuple):
-    """Replies of models on record for a run."""
+    """Stored model replies of a run."""
 
     number: int = 0  # number of replies, rejected ones included
     last_at: float | None = None  # Unix time at which the last one arrived
@@ -152,7 +152,7 @@ class Replies(NamedTuple):
 
 
 def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.inf) -> dict[str, Replies]:
-    """Replies on record by run; runs without any are absent.
+    """Stored replies by run; runs without replies are absent.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
 
 
 def steps_of(opened: StoreReader, run_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """The step of the last turn on record and the number of steps, by run; runs without a turn are absent."""
+    """Step of the last stored turn and number of steps, by run; runs without a turn are absent."""
     from sqlalchemy import text
 
     statement = text(
@@ -194,7 +194,7 @@ def steps_of(opened: StoreReader, run_ids: Iterable[str]) -> dict[str, tuple[int
 
 
 def doing_text(doing: Doing) -> str:
-    """What a process at work on a store is doing, in one line."""
+    """Describe in one line what a process is doing with a store."""
     calls, runs = ("call" if doing.in_flight == 1 else "calls"), ("run" if doing.runs == 1 else "runs")
     told = [f"{doing.in_flight} {calls} in flight of {doing.limit}, in {doing.runs} {runs}"]
     told += [f"{account} waits {math.ceil(left)} s for its rate limit" for account, left in doing.waiting.items()]
@@ -216,7 +216,7 @@ class Reason(NamedTuple):
 
 
 def reasons(errors: Iterable[tuple[str, Cause]]) -> list[Reason]:
-    """Causes of errors, the most frequent first; `errors` has the sentence and the cause of one error a run."""
+    """Causes of errors, most frequent first; `errors` contains the message and cause of one error per run."""
     causes: dict[tuple[str, str], list[str]] = {}
     for error, cause in errors:
         causes.setdefault((cause.code, cause.about), []).append(error)

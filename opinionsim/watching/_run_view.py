@@ -1,4 +1,4 @@
-"""One run at one moment: where it stands in the experiments of a store, and what is known of it."""
+"""One run at one moment: its place in the experiments of a store, and its stored data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GIVEN = "given text"
 
 
 def is_given(act: str, role: str, declared: Mapping[str, Any]) -> bool:
-    """Whether a text of an act, by an agent in a role, is given, by what the interaction of the cell declares."""
+    """Whether the interaction of the cell declares that a text of an act by an agent in a role is given."""
     return role != "participant" and act in declared.get("given", ())
 
 
@@ -31,7 +31,7 @@ class OneRun:
     reader : StoreReader
         Reads that state.
     design : DesignRow
-        A design that holds the run.
+        A design that contains the run.
     rows : list of ExperimentRun
         All rows of the design.
     row : int
@@ -54,12 +54,12 @@ class OneRun:
 
     @classmethod
     def of(cls, reader: StoreReader, run: str, wanted: int | None = None) -> Self:
-        """A run by its identity, in the design saved last: in the row that is wanted, or else the first that it has.
+        """Find a run by its identity in the design saved last, in the given row or its first one.
 
         Raises
         ------
         AbsentError
-            If it is in no design.
+            If no design contains the run.
         """
         for design in reversed(reader.designs()):
             rows = design.rows
@@ -69,12 +69,12 @@ class OneRun:
 
     @cached_property
     def columns(self) -> Columns:
-        """What is known of it without texts."""
+        """Columns of the run, without texts."""
         return self.reader.columns(self.run_id)
 
     @cached_property
     def registered(self) -> Any:
-        """Its row in the store, as it was registered."""
+        """Row of the run in the store, as registered."""
         return self.reader.registered([self.run_id])[self.run_id]
 
     @property
@@ -84,7 +84,7 @@ class OneRun:
 
     @cached_property
     def instruments(self) -> dict[str, list[str]]:
-        """Its instruments, that of stance first, with the kinds of text that each reads."""
+        """Instruments of the run, the one for stance first, with the kinds of text that each reads."""
         found: dict[str, set[str]] = {self.cell.instrument_id: set()} if self.cell.instrument_id else {}
         for cell in self.rows:
             for name, kinds in cell.instruments.items() if cell.run_id == self.run_id else ():
@@ -92,7 +92,7 @@ class OneRun:
         return {name: kinds_in_order(kinds, [self._texts]) for name, kinds in found.items()}
 
     def instrument(self, given: str | None = None) -> InstrumentRow | None:
-        """The instrument that is named, by default that of stance, or else the first; None where nothing is measured.
+        """Instrument by name; by default the one for stance, otherwise the first; None if nothing is measured.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class OneRun:
         return next((row for row in self.reader.instruments() if row.instrument_id == wanted), None)
 
     def kind(self, instrument_id: str, given: str | None = None) -> str | None:
-        """The kind of text that is named, by default the first that an instrument coded, or reads; None without.
+        """Kind of text by name; by default the first that an instrument coded or reads; None without an instrument.
 
         Raises
         ------
@@ -121,17 +121,17 @@ class OneRun:
 
 
 def coded_turns(columns: Columns, instrument_id: str, kind: str | None = None) -> list[tuple[Any, float | None]]:
-    """Turns that an instrument coded, each by itself, in order, with the value; None for no answer."""
+    """Turns that an instrument coded one by one, in order, with the value; None for no answer."""
     turns = {turn.turn: turn for turn in columns.turns}
     own = (row for row in columns.opinions if row.instrument_id == instrument_id and row.about < 0)
     return [(turns[row.turn], row.value) for row in own if kind in (None, turns[row.turn].kind)]
 
 
 def plain(value: float | None) -> float | None:
-    """A number as JSON has it: None for what is not finite."""
+    """A number for JSON; None if it is not finite."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def picked(row: Any, names: str) -> dict[str, Any]:
-    """Some attributes of an object, whose names `names` has with spaces between."""
+    """Some attributes of an object; `names` separates their names with spaces."""
     return {name: getattr(row, name) for name in names.split()}

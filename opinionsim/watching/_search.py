@@ -33,23 +33,23 @@ def search(
     status: str = "",
     start: int = 0,
 ) -> dict[str, Any]:
-    """Turns of an experiment that say something.
+    """Search the turns of an experiment.
 
     Parameters
     ----------
     reader, experiment, design
         As for :func:`experiment`.
     text : str
-        What turns say, in any case; empty for all turns.
+        Text to find, ignoring case; empty for all turns.
     cell, agent, act, status : str
-        Label of the cell, name or number of the author, act and status; what is empty excludes nothing.
+        Label of the cell, name or number of the author, act and status. Empty values do not restrict the search.
     start : int
-        Place of the first hit that is told, from 0.
+        Position of the first hit to return, from 0.
 
     Returns
     -------
     dict of JSON values
-        At most :data:`MOST_HITS` hits by run and turn, their number in all, and what can be chosen.
+        At most :data:`MOST_HITS` hits by run and turn, their total number, and the values that you can choose.
 
     Raises
     ------

@@ -76,14 +76,14 @@ def transcript_data(
     turn: int | None = None,
     shifts: int | None = None,
 ) -> dict[str, Any]:
-    """What :func:`transcript` tells, as JSON values.
+    """The content of :func:`transcript` as JSON values.
 
     Parameters and errors as for :func:`transcript`.
 
     Returns
     -------
     dict of JSON values
-        The run, its agents, the turns as :func:`run_turns` tells them, and under ``read`` the messages that were read.
+        The run, its agents, the turns as in :func:`run_turns`, and under ``read`` the messages that agents read.
     """
     about, agents, told = _told(results, run, agent, turn, shifts)
     return {**{name: about[name] for name in _ABOUT}, "agents": [agent_of(each) for each in agents], **told}
@@ -143,20 +143,20 @@ def paragraphs(
     whole: bool = False,
     quoted: bool = False,
 ) -> Iterator[str]:
-    """Turns as text.
+    """Write turns as text.
 
     Parameters
     ----------
     told : mapping
-        As :func:`opinionsim.watching.run_turns` tells turns, and what was read.
+        Turns and messages, as :func:`opinionsim.watching.run_turns` returns them.
     agents : sequence of AgentRow
         The agents of the run.
     instrument_id : str or None
         The instrument whose codes are shown.
     whole : bool
-        Whether all messages that were read are named.
+        Whether to name all messages that agents read.
     quoted : bool
-        Whether they are quoted before the text, and the change of the author's opinion is stated.
+        Whether to quote these messages before the text and state the change of the author's opinion.
     """
     names, players = {each.agent: _name(each) for each in agents}, _players(agents)
     for each in told["turns"]:

@@ -1,4 +1,4 @@
-"""All that can be asked of one run, up to a size: what a file holds that is read without a store."""
+"""Everything stored about one run, up to a size, for a file that opens without a store."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def whole_run(reader: StoreReader, run_id: str, most: int, row: int | None = None) -> dict[str, Any]:
-    """Everything on record of a run, by what a page asks for.
+    """Return everything stored about a run, arranged for a page.
 
     Parameters
     ----------
     reader, run_id, row
         Store, run and row as for :func:`run_record`.
     most : int
-        Most bytes of the JSON. Of a larger run prompts are left out, and calls where that is not enough; what was said
-        is always there.
+        Maximum size of the JSON in bytes. If a run is larger, prompts are left out, then calls. The texts of turns are
+        always included.
 
     Returns
     -------
     dict of JSON values
-        Its record, agents, turns, calls, metrics, and what it is `beyond` its turns; `prompts` has each message of a
-        prompt once, with the one before it; `left_out` a sentence for each part that is not there.
+        Record, agents, turns, calls, metrics, and what is `beyond` its turns. `prompts` contains each message of a
+        prompt once, with the one before it; `left_out` contains a sentence for each omitted part.
 
     Raises
     ------

@@ -199,7 +199,7 @@ def test_vectors_of_opinions_are_measured_by_dimension(invoke: Invoke) -> None:
         (["deffuant", "--set", "range=[0, .inf]"], "range must have finite ends"),
         (["deffuant", "--set", "mu=0.1", "--set", "mu=0.2"], "--set mu is given twice"),
         (["deffuant", "--over", "mu=[0.1, 0.1]"], "mu repeats a value"),
-        (["deffuant", "--over", "mu=[0.1]", "--set", "record_every=2"], "--set record_every is of single simulations"),
+        (["deffuant", "--over", "mu=[0.1]", "--set", "record_every=2"], "--set record_every is only for single"),
         (["deffuant", "--over", "epsilon=[0.1]", "--over", "mu=[0.1]", "--over", "order=[random]", "--figure", "x.png"],
          "--figure shows one or two axes; this sweep has 3"),
     ],

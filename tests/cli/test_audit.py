@@ -64,7 +64,7 @@ def test_bad_labels_are_one_message_and_nothing_is_kept(copied: Path, invoke: In
     assert copied.read_bytes() == before
     assert invoke("audit", "correct", copied).exit_code == 2
     assert invoke("audit", "score", copied, "--coder", "scripted").exit_code == 2
-    assert "which is not given" in refused("audit", "score", copied, "--set", "temperature=1")
+    assert "add --coder" in refused("audit", "score", copied, "--set", "temperature=1")
     assert "reask" in refused("audit", "score", copied, "--coder", "openai:m", "--set", "reask=-1")
 
 

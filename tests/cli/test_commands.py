@@ -99,7 +99,7 @@ def test_a_damaged_store_is_named_by_status_and_check(invoke: Invoke, store: Pat
     checked = invoke("store", "check", path)
     assert checked.exit_code == 1
     assert checked.stdout.splitlines()[0] == lost
-    assert "damaged; restore it from a copy" in checked.stdout
+    assert "damaged; restore it from a backup" in checked.stdout
 
 
 def test_show_prints_one_run(invoke: Invoke, store: Path) -> None:
@@ -167,7 +167,7 @@ def test_of_tables_and_figures_that_are_not_installed_the_names_are_shown(
     whole = invoke("table", store)
     monkeypatch.setattr(osim.Results, "declared", {"a cell": {"tables": ["gone"], "figures": ["lost"]}})
     left = invoke("table", store)
-    assert left.stderr == "left out what is not installed here: table gone, figure lost\n"
+    assert left.stderr == "left out because it is not installed here: table gone, figure lost\n"
     assert left.stdout == whole.stdout
     assert invoke("report", store, "--out", "r.html").exit_code == 0
     assert "Not installed, and left out: table gone, figure lost." in Path("r.html").read_text(encoding="utf-8")

@@ -144,7 +144,7 @@ def test_a_caption_follows_its_figure_until_somebody_edits_it(invoke: Invoke, pl
     assert invoke(*density.split(), "--force").exit_code == 0
     assert "SCRIPTED STAND-IN" in (place / "f.txt").read_text()
     assert invoke(*density.replace("f.png", "f.svg").split()).exit_code == 0
-    assert "--csv f.txt names the file of the figure or of its caption" in refused(*density.split(), "--csv", "f.txt")
+    assert "--csv f.txt is the file of the figure or of its caption" in refused(*density.split(), "--csv", "f.txt")
 
 
 def test_what_a_command_reads_is_not_replaced_either(invoke: Invoke, place: Path) -> None:

@@ -137,8 +137,8 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
         ),
         (("density", "--set", "bins=many"), ["bins: must be a whole number; got 'many'"]),
         (("density", "--set", "bins"), ["--set 'bins': must have the form NAME=VALUE"]),
-        (("ribbons", "--by", "topic", "--set", "by=framing"), ["--set by is given as an option too"]),
-        (("ribbons", "--set", "metric=own.part:share"), ["--allow-parts imports it"]),
+        (("ribbons", "--by", "topic", "--set", "by=framing"), ["--set by is also given as an option"]),
+        (("ribbons", "--set", "metric=own.part:share"), ["add --allow-parts to import it"]),
         (("ribbons", "--set", "ax=1"), ["ax: unknown field"]),
         (
             ("density", "--x", "topic"),

@@ -100,7 +100,7 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
     ),
     "a doubled heading": (
         lambda place: _text([[*row, row[place.number]] for row in place.rows]),
-        r":1: .*'{number}'.* is there 2 times",
+        r":1: .*'{number}'.* occurs 2 times",
     ),
     "a doubled heading in another case": (
         lambda place: _text(
@@ -112,7 +112,7 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
                 *_more(place.rows[1:], "0"),
             ]
         ),
-        r":1: .*'{number}' is there 2 times",
+        r":1: .*'{number}' occurs 2 times",
     ),
     "a misspelt heading": (
         lambda place: _text(_changed(place.rows, 1, place.number, place.rows[0][place.number] + "s")),
@@ -146,7 +146,7 @@ BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
         lambda place: _text(_changed(place.rows, 3, place.number, "high")),
         "(:3: '{number}' is 'high', which is not|'{number}' of row 2 is 'high'|:3: the {number} 'high' is off)",
     ),
-    "nothing": (lambda place: "", "(is empty; expected a table with a header|has no edge)"),
+    "nothing": (lambda place: "", "(is empty; expected a table with a header|contains no edges)"),
 }
 
 
@@ -260,7 +260,7 @@ def test_signs_with_accents_are_the_same_however_they_are_spelled(tmp_path: Path
     [
         ("opinon,job", r"unknown column 'opinon' \(did you mean opinion\?\)"),
         ("starting_opinion,job", r"unknown column 'starting_opinion' \(did you mean opinion\?\)"),
-        ("Name,name", "'name' is there 2 times: 'Name', 'name'"),
+        ("Name,name", "'name' occurs 2 times: 'Name', 'name'"),
         ("2,baker", "must contain the headings; got 2, baker"),
         ("name,", "got '' twice or blank"),
     ],

@@ -57,7 +57,7 @@ def test_what_a_fresh_start_deletes_still_counts() -> None:
     summary = ended(limited, "fresh.sqlite", fresh=True)
     # What is left of the budget does not suffice for a run, so that none is deleted.
     assert summary.made == 0
-    assert "execution.budget.calls does not suffice" in str(summary.exceeded)
+    assert "more than execution.budget.calls allows" in str(summary.exceeded)
     assert set(loaded("fresh.sqlite").runs["status"]) == {"complete"}
     again = ended(changed(limited, execution={"budget": {"calls": 40}}), "fresh.sqlite", fresh=True)
     assert again.made == 12

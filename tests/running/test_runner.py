@@ -684,7 +684,7 @@ def test_replies_of_exchanged_weights_are_not_mixed_within_a_run() -> None:
     other = carried_out("bbb")
     assert other.complete == 2 - len(other.errors)
     for error in other.errors.values():
-        assert "its stored replies come from hf:tiny@aaa, but the loaded model, hf:tiny@bbb" in error
+        assert "its stored replies come from hf:tiny@aaa, but the loaded model hf:tiny@bbb" in error
         assert "--fresh" in error
     assert other.errors
     assert carried_out("aaa").complete == 2

@@ -245,7 +245,7 @@ def test_a_source_that_is_not_complete_is_said() -> None:
     runs = {run.run_id: run for run in load_experiment(GIVEN).runs if run.sources}
     for run_id, run in runs.items():
         told = f"it takes over turns from run {run.sources[0].run_id} of cell {DYADIC!r}, which is not complete"
-        assert summary.errors[run_id] == f"run {run_id}: {told}"
+        assert summary.errors[run_id] == f"run {run_id}: {told}; complete that run first"
 
 
 def test_a_source_of_another_wording_is_said(tmp_path: Path) -> None:

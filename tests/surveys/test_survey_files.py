@@ -92,7 +92,7 @@ def test_weights_are_finite_and_not_negative(village: Village, weight: str) -> N
             VILLAGE.replace("sex,", "gender,"),
             "lacks 'sex', which the mapping names; it has born, gender, party, job, w",
         ),
-        (VILLAGE.replace("party,", "sex,"), "'sex' is there 2 times"),
+        (VILLAGE.replace("party,", "sex,"), "'sex' occurs 2 times"),
         (VILLAGE.replace("1950", "in 1950"), "'born' of row 2 is 'in 1950'; what is subtracted must be numbers"),
         (VILLAGE.replace("1950", "inf"), "'born' of row 2 is infinite"),
         (VILLAGE.replace(",2.5\n", ",2.5,7\n"), "village.csv:3: must have 5 cells, as line 1 has; got 6"),

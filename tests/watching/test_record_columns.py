@@ -136,7 +136,7 @@ def test_trials_and_withdrawn_runs_say_what_they_are(written: _Written) -> None:
     written.store.change_seat(written.run, 1, lambda seat: replace(seat, trial=True))
     state, listed, (notice,) = _state(written)
     assert (state, listed) == ("trial", "trial")
-    assert "no table includes it" in notice
+    assert "tables leave it out" in notice
     written.store.withdraw(written.run, 0)
     state, listed, (notice,) = _state(written)
     assert (state, listed) == ("withdrawn", "withdrawn")

@@ -1,6 +1,6 @@
-"""Reading YAML and JSON documents that users write (specifications, topics, personas), and checking them.
+"""Read and check YAML and JSON documents that users write: specifications, topics, personas.
 
-Errors have one form: file, line, field, problem and what would be valid.
+Errors have one form: file, line, field, problem and valid values.
 """
 
 from opinionsim.foundation.documents._document import (

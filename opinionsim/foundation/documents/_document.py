@@ -43,7 +43,7 @@ class Document:
 
     @classmethod
     def of(cls, source: Document | Mapping[str, Any], name: str = "") -> Document:
-        """A document as it is, or a bare mapping as one, with its name in errors."""
+        """Return a document unchanged, or turn a bare mapping into one with a name for errors."""
         return source if isinstance(source, Document) else cls(dict(source), name=name)
 
     @cached_property
@@ -104,7 +104,7 @@ def spell_path(keys: Sequence[str | int]) -> str:
 
 
 def normal(text: str) -> str:
-    """A text in the one form in which texts are compared: signs with accents are one sign each (NFC)."""
+    """A text in the form for comparisons: each accented character is a single character (NFC)."""
     return unicodedata.normalize("NFC", text)
 
 
@@ -124,7 +124,7 @@ def read_document(path: str | Path) -> Document:
     Raises
     ------
     SpecError
-        If the file is missing, unreadable, empty, not text, not valid, repeats a key, or is no mapping.
+        If the file is missing, unreadable, empty, not text, not valid, repeats a key, or is not a mapping.
     """
     return parse_document(normal(read_text(path)), path)
 
@@ -156,7 +156,7 @@ def read_bytes(path: str | Path, most: int = _MOST_BYTES) -> bytes:
     path : str or Path
         The file.
     most : int
-        Bytes that it may have.
+        Maximum number of bytes.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def parse_document(text: str, path: str | Path) -> Document:
     text : str
         The text.
     path : str or Path
-        The file it comes from, as errors name it; it is not opened.
+        The file of the text, for error messages; it is not opened.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def parse_document(text: str, path: str | Path) -> Document:
     Raises
     ------
     SpecError
-        If the text is empty, not valid, repeats a key, or is no mapping.
+        If the text is empty, not valid, repeats a key, or is not a mapping.
     """
     path = Path(path)
     value = parse_json(text, str(path)) if path.suffix == ".json" and text.strip() else parse_value(text, str(path))

@@ -120,7 +120,7 @@ def _marked(node: yaml.Node, problem: str) -> yaml.MarkedYAMLError:
 
 
 def parse_value(text: str, name: str = "value") -> Any:
-    """Read one value the way a document spells it, as given after ``--set a.b=``.
+    """Read one value in the spelling of a document, as after ``--set a.b=``.
 
     Parameters
     ----------

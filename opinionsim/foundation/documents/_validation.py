@@ -28,8 +28,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class DocumentModel(BaseModel):
     """Base of all models that are read from documents: frozen, strict, unknown fields refused.
 
-    Attribute docstrings become the descriptions of the JSON Schema. Sources are read for them when a schema is made:
-    pydantic's own option reads them whenever a class is, at every start.
+    Attribute docstrings become the descriptions of the JSON Schema. They are read when you make a schema;
+    the option of pydantic would read them at every start.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True)
@@ -62,13 +62,13 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
 def validate(model_class: type[_Model], source: Document | Mapping[str, Any], name: str = "") -> _Model:
     """Check a document against a model.
 
-    Values are checked as JSON: a list may fill a tuple and an enum is given by its value, but text never stands for a
-    number, nor a number for text.
+    Values are checked as JSON. A list can fill a tuple and a value can stand for an enum, but text is not accepted as a
+    number, or a number as text.
 
     Parameters
     ----------
     model_class : type of BaseModel
-        Model of the document, as a rule a :class:`DocumentModel`.
+        Model of the document, usually a :class:`DocumentModel`.
     source : Document or mapping
         The content.
     name : str
@@ -82,7 +82,7 @@ def validate(model_class: type[_Model], source: Document | Mapping[str, Any], na
     Raises
     ------
     SpecError
-        One line a problem: ``FILE:LINE: field: what is wrong; valid: ...``.
+        One line per problem: ``FILE:LINE: field: what is wrong; valid: ...``.
     """
     document = Document.of(source, name)
     try:
@@ -312,7 +312,7 @@ def fields_at(model_class: type[BaseModel], keys: KeyPath, value: Any) -> list[s
     Returns
     -------
     list of str
-        Empty where no fixed fields are expected.
+        Empty if no fixed fields are expected.
     """
     return list(dict.fromkeys(name for model in _models_at(model_class, keys, value) for name in model.model_fields))
 
