@@ -102,7 +102,7 @@ def test_a_text_may_include_files_of_the_pack(pack: PromptPack, agent: Agent) ->
 def test_an_act_without_any_template_is_an_error_that_lists_what_there_is(pack: PromptPack) -> None:
     message = _refusal(pack, replace(_PICK, text=None))
     assert message == (
-        "prompt pack default: no task template 'pick', which act 'pick' asks for; "
+        "prompt pack default: no task template 'pick', which act 'pick' needs; "
         "it has probe, report, review, self-report, write, and the act brings no text of its own"
     )
     assert "no task template 'event'" in _refusal(pack, ActSpec("odd", "event", "response"))
