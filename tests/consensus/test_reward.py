@@ -202,9 +202,9 @@ def test_a_finished_training_returns_its_card(base: Path, trained: tuple[Path, d
 def test_a_folder_of_something_else_is_refused(
     base: Path, trained: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
-    with pytest.raises(StoreError, match="contains a training with other settings; give another folder"):
+    with pytest.raises(StoreError, match="contains a training with different settings; give another folder"):
         train_reward(RATINGS, base, trained[0], **{**SHORT, "epochs": 1})
-    with pytest.raises(StoreError, match="contains a training with other data"):
+    with pytest.raises(StoreError, match="contains a training with different data"):
         train_reward(RATINGS.iloc[:-2], base, trained[0], **SHORT)
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(StoreError, match="is not empty and contains no training"):

@@ -1,6 +1,6 @@
 """Choices of rules from ratings: sensitivity to single citizens, quality of predictions, and welfare advantage.
 
-The ratings are those of :mod:`opinionsim.consensus.evaluation._measures`; Candidates of one group and round stand for
+For the ratings, see :mod:`opinionsim.consensus.evaluation._measures`. Candidates of one group and round stand for
 election together, without the position statement, even if it stood for election in its session.
 """
 
@@ -72,9 +72,9 @@ def sensitivity(
     ratings : DataFrame
         The ratings.
     rule, **options
-        As :func:`opinionsim.consensus.voting.elect` takes them.
+        As for :func:`opinionsim.consensus.voting.elect`.
     value : str
-        Column that provides ballots; ``rank`` contains ranks, any other column scores.
+        Column with the ballots; ``rank`` contains ranks, any other column scores.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def picked(ratings: pd.DataFrame, rules: Iterable[AnyRule], predicted: str = "pr
     ratings : DataFrame
         With a column of predictions.
     rules : iterable
-        As :func:`opinionsim.consensus.voting.elect` takes them.
+        As for :func:`opinionsim.consensus.voting.elect`.
     predicted : str
         The column of predictions.
 
@@ -181,7 +181,7 @@ def welfare_advantage(
     predicted : str
         The column of predictions. Picking by stated agreement would show an advantage by construction.
     level, seed
-        As :func:`estimate` takes them.
+        As for :func:`estimate`.
 
     Returns
     -------

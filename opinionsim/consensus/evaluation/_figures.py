@@ -82,21 +82,21 @@ def _shares(rated: pd.DataFrame, value: str, panel: str, series: str = "") -> _M
 
 
 def kappas_data(results: Results, value: str = "agreement", by: _By = None) -> pd.DataFrame:
-    """The numbers of the figure of reliability.
+    """Compute the numbers for the figure of reliability.
 
     Parameters
     ----------
     results : Results
-        A store's results, of which complete runs count.
+        A store's results; only complete runs count.
     value : str
-        The rating whose first two passes are compared, ``agreement`` or ``quality``.
+        The rating to compare between the first two passes, ``agreement`` or ``quality``.
     by : str or sequence of str, optional
-        Columns of ``runs`` that make a condition; default each cell is one.
+        Columns of ``runs`` that define conditions; by default, each cell is a condition.
 
     Returns
     -------
     DataFrame
-        One row per rater who rated twice, as :func:`opinionsim.consensus.reliability` gives it, with ``condition`` and
+        One row per rater who rated twice, as in :func:`opinionsim.consensus.reliability`, with ``condition`` and
         ``evidence``.
 
     Raises
@@ -113,32 +113,32 @@ def kappas_data(results: Results, value: str = "agreement", by: _By = None) -> p
 def wins_data(
     results: Results, aggregate: _Names = _TWO, rules: Sequence[str] = (), by: _By = None, reliable: bool = False
 ) -> pd.DataFrame:
-    """The numbers of the figure of win rates.
+    """Compute the numbers for the figure of win rates.
 
     Parameters
     ----------
     results, by
         As for :func:`kappas_data`.
     aggregate : str or sequence of str
-        Ways of making one number of the agreement of a group, as for :func:`opinionsim.consensus.win_rates`, a panel
-        each: ``mean`` (utilitarian), ``median``, ``nash``, ``egalitarian``.
+        How to aggregate the agreement of a group, as for :func:`opinionsim.consensus.win_rates`; one panel each:
+        ``mean`` (utilitarian), ``median``, ``nash``, ``egalitarian``.
     rules : sequence of str
-        Rules that pick statements by predicted agreement, and are compared in the place of drafters.
+        Rules that pick statements by predicted agreement; the figure compares these instead of drafters.
     reliable : bool
-        Whether raters count alone that :func:`opinionsim.consensus.reliability` calls reliable.
+        Whether to include only raters who are reliable by :func:`opinionsim.consensus.reliability`.
 
     Returns
     -------
     DataFrame
-        One row per mark, as in all figures of ratings but that of kappas: ``panel``; ``at``, its row; ``series``;
-        ``measure``, what the value is; ``value``; ``low`` and ``high``, its 95 % interval over resampled groups, NaN
-        for a single group; ``n`` of ``n_groups``; ``condition`` and ``evidence``. Here also ``policy``, ``other`` and
-        ``ties``, which are in no win rate.
+        One row per mark, as in all figures of ratings except kappas: ``panel``; ``at``, its row; ``series``;
+        ``measure``, the meaning of the value; ``value``; ``low`` and ``high``, its 95 % interval over resampled groups
+        (NaN for a single group); ``n`` of ``n_groups``; ``condition`` and ``evidence``. This figure also has
+        ``policy``, ``other`` and ``ties``, which do not count in win rates.
 
     Raises
     ------
     MeasurementError
-        If no two policies were rated, or nothing was predicted that rules could pick by.
+        If fewer than two policies were rated, or `rules` are given but there is no predicted agreement.
     SpecError
         If a column, an aggregate or a rule does not exist, or conditions would be mixed.
     """
@@ -154,7 +154,7 @@ def wins_data(
 
 
 def ratings_data(results: Results, by: _By = None, reliable: bool = False) -> pd.DataFrame:
-    """The numbers of the figure of distributions.
+    """Compute the numbers for the figure of distributions.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def ratings_data(results: Results, by: _By = None, reliable: bool = False) -> pd
     Returns
     -------
     DataFrame
-        Shares of ratings at each point of the scale, by policy, without the position statement; a panel for agreement
-        and one for quality. Every pass counts.
+        Shares of ratings at each point of the scale, by policy, without the position statement; one panel for agreement
+        and one for quality. All passes count.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def ratings_data(results: Results, by: _By = None, reliable: bool = False) -> pd
 
 
 def divisiveness_data(results: Results, by: _By = None, reliable: bool = False) -> pd.DataFrame:
-    """The numbers of the figure of divisiveness.
+    """Compute the numbers for the figure of divisiveness.
 
     Parameters
     ----------
@@ -193,9 +193,9 @@ def divisiveness_data(results: Results, by: _By = None, reliable: bool = False) 
     Returns
     -------
     DataFrame
-        Shares of ratings of the position statement; shares of groups by internal agreement on it, 0 for an even split
-        and 1 where all lean the same way; and the mean agreement with statements of each policy on divisive questions,
-        those below 1, and on others.
+        Shares of ratings of the position statement; shares of groups by internal agreement on it (0 for an even split,
+        1 if all lean the same way); and the mean agreement with statements of each policy on divisive questions (below
+        1) and on others.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def divisiveness_data(results: Results, by: _By = None, reliable: bool = False) 
 
 
 def accuracy_data(results: Results, by: _By = None, reliable: bool = False) -> pd.DataFrame:
-    """The numbers of the figure of pairwise accuracy.
+    """Compute the numbers for the figure of pairwise accuracy.
 
     Parameters
     ----------
@@ -233,13 +233,13 @@ def accuracy_data(results: Results, by: _By = None, reliable: bool = False) -> p
     Returns
     -------
     DataFrame
-        The mean of :func:`opinionsim.consensus.pairs_in_order`, of predicted agreement where there is any, and of the
+        The mean of :func:`opinionsim.consensus.pairs_in_order` for predicted agreement, if there is any, and for the
         six baselines of the source.
 
     Raises
     ------
     MeasurementError
-        If no citizen with an opinion rated two statements apart, or a package of the extra ``consensus`` is missing.
+        If no citizen with an opinion rated two statements differently, or the extra ``consensus`` is missing.
     SpecError
         As for :func:`wins_data`.
     """
@@ -263,7 +263,7 @@ def _lines(data: pd.DataFrame) -> list[str]:
 
 
 def _drawn(data: pd.DataFrame) -> Figure:
-    """A panel each, in rows: marks with intervals."""
+    """Draw marks with intervals, one panel each, in rows."""
     panels = {str(name): own for name, own in data.groupby("panel", sort=False)}
     colours, drawn, lines = model_colours(data["series"]), dict[str, Any](), dict[str, Any]()
     signs = dict(zip(colours, _SIGNS * len(colours), strict=False))
@@ -292,7 +292,7 @@ def _drawn(data: pd.DataFrame) -> Figure:
 
 
 def _figure(name: str, count: Callable[..., pd.DataFrame], *more: Shown) -> Callable[[Any], Callable[..., Figure]]:
-    """Mark the draw step of a figure; a report shows it, and in further ways, as far as there are numbers."""
+    """Mark the draw step of a figure; reports show its variants for which there are numbers."""
 
     def shown(results: Results) -> Iterator[Shown]:
         for each in (Shown(name, summary(find("figure", name))), *more):
@@ -305,7 +305,7 @@ def _figure(name: str, count: Callable[..., pd.DataFrame], *more: Shown) -> Call
 
 @_figure("kappas", kappas_data)
 def kappas_figure(data: pd.DataFrame) -> Figure:
-    """How many raters have which kappa, and the least one that is reliable.
+    """Distribution of kappa over raters, and the threshold for reliable raters.
 
     Parameters
     ----------
@@ -315,8 +315,8 @@ def kappas_figure(data: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        Bars of each condition side by side. The legend says how many raters are reliable; one whose kappa is undefined
-        has no bar and is not.
+        Bars for each condition, side by side. The legend shows the number of reliable raters. A rater whose kappa is
+        undefined has no bar and is not reliable.
 
     Raises
     ------
@@ -334,7 +334,7 @@ def kappas_figure(data: pd.DataFrame) -> Figure:
     lowest = int(10 * min([measures.RELIABLE, *data["kappa"].dropna()]) // 1)
     colours = [model_colours(parts)[name] for name in parts]
     ax.hist(kappas, [tenth / 10 for tenth in range(lowest, 11)], color=colours, label=names)
-    ax.axvline(measures.RELIABLE, **_LINE, label=f"least kappa of a reliable rater, {measures.RELIABLE}")
+    ax.axvline(measures.RELIABLE, **_LINE, label=f"minimum kappa of a reliable rater, {measures.RELIABLE}")
     ax.set_xlabel("kappa", fontsize=pt(9))
     ax.set_ylabel("raters", fontsize=pt(9))
     tidy(ax)
@@ -347,7 +347,7 @@ _PICKS = Shown("wins-welfare", "The same for winners by welfare function.", {"ag
 
 @_figure("wins", wins_data, _PICKS)
 def wins_figure(data: pd.DataFrame) -> Figure:
-    """How often groups agree more with the statements of one drafter than with those of another.
+    """Share of groups that agree more with the statements of one drafter than with those of another.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def wins_figure(data: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        A panel an aggregate and a row per pair; right of the dashed line the first policy wins more often.
+        One panel per aggregate and one row per pair; right of the dashed line, the first policy wins more often.
 
     Raises
     ------
@@ -373,7 +373,7 @@ def wins_figure(data: pd.DataFrame) -> Figure:
 
 @_figure("ratings", ratings_data)
 def ratings_figure(data: pd.DataFrame) -> Figure:
-    """How the statements of each drafter were rated, for agreement and quality.
+    """Ratings of each drafter's statements, for agreement and quality.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ def ratings_figure(data: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        A panel for agreement and one for quality, of each condition, from the highest rating to the lowest.
+        One panel for agreement and one for quality in each condition, from the highest rating to the lowest.
 
     Raises
     ------
@@ -399,7 +399,7 @@ def ratings_figure(data: pd.DataFrame) -> Figure:
 
 @_figure("divisiveness", divisiveness_data)
 def divisiveness_figure(data: pd.DataFrame) -> Figure:
-    """How divided groups are on the position statement, and how far they agree with statements then.
+    """Division of groups over the position statement, and their agreement with statements.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ def divisiveness_figure(data: pd.DataFrame) -> Figure:
     -------
     Figure
         Ratings of the position statement; internal agreement of groups; and the mean agreement with statements of each
-        policy on divisive and other questions, the dashed line at neutral.
+        policy on divisive and other questions. The dashed line marks neutral.
 
     Raises
     ------
@@ -426,7 +426,7 @@ def divisiveness_figure(data: pd.DataFrame) -> Figure:
 
 @_figure("pairwise-accuracy", accuracy_data)
 def accuracy_figure(data: pd.DataFrame) -> Figure:
-    """How often predictions put two statements in the order of a citizen, beside six baselines.
+    """Share of pairs of statements that predictions put in the order of a citizen, compared with six baselines.
 
     Parameters
     ----------
@@ -436,7 +436,7 @@ def accuracy_figure(data: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        A row a predictor; at the dashed line it is right as often as a coin.
+        One row per predictor; the dashed line marks chance.
 
     Raises
     ------

@@ -1,22 +1,22 @@
-"""What ratings of statements show: reliability of raters, agreement, consent, win rates, exclusion; their export.
+"""Measures of ratings: reliability of raters, agreement, consent, win rates, exclusion; and their export.
 
-All functions of evaluation take a long table of ratings, one row per rating, with these columns:
+All evaluation functions take a long table of ratings, one row per rating, with these columns:
 
 - group: the run; one group of citizens with one question
-- round: 0 for statements on opinions alone, then the critique rounds; -1 for what is rated before opinions are stated
-- citizen: who rates; the same name in two groups is the same person only where a function is told so
+- round: 0 for statements based only on opinions, then the critique rounds; -1 for ratings before opinions are stated
+- citizen: the rater; equal names in two groups are the same person only if you set `pooled`
 - candidate: the statement; ``position`` for the position statement of the question
-- policy: who drafted it; ``position`` for the position statement
-- pass: 1, 2, ... where statements are rated more than once
-- agreement: 1 (strongly disagree) to 4 (neutral) to 7 (strongly agree); NaN where missing
-- quality: 1 to 7, where rated
+- policy: the drafter; ``position`` for the position statement
+- pass: 1, 2, ... if statements are rated more than once
+- agreement: 1 (strongly disagree) to 4 (neutral) to 7 (strongly agree); NaN if missing
+- quality: 1 to 7, if rated
 
-Some take further columns: predicted_agreement, rank (1 for the best), left_out (the citizen whose opinion the drafter
-did not read, missing where it read all), question. A citizen's passes are averaged first, except for reliability.
-Intervals resample groups, since ratings within a group are not independent. Nothing here knows whether ratings are of
-people, of models or scripted: who shows a table states its evidence.
+Some functions use further columns: predicted_agreement, rank (1 for the best), left_out (the citizen whose opinion the
+drafter did not read; missing if it read all), question. A citizen's passes are averaged first, except for reliability.
+Intervals resample groups, because ratings within a group are not independent. These functions do not know whether
+ratings come from people, models or the scripted model; if you show a table, state its evidence.
 
-Measures are those of Bakker et al. 2022, appendix (D3, D6, D7).
+The measures are those of Bakker et al. 2022, appendix (D3, D6, D7).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ROUNDING = 1e-9
 
 
 def checked(ratings: pd.DataFrame, *further: str) -> pd.DataFrame:
-    """The ratings, once they have their columns, stay on their scale, and are given once each."""
+    """Refuse ratings that lack columns, are off the scale or occur twice."""
     needed = list(dict.fromkeys((*_COLUMNS, *further)))
     lacking = [name for name in needed if name not in ratings]
     if lacking or not len(ratings):
@@ -65,7 +65,7 @@ def checked(ratings: pd.DataFrame, *further: str) -> pd.DataFrame:
             f"{', '.join(lacking) or 'rows'}"
         )
     if not ratings.columns.is_unique:
-        raise MeasurementError(f"ratings have a column twice: {ratings.columns[ratings.columns.duplicated()][0]}")
+        raise MeasurementError(f"ratings have two columns {ratings.columns[ratings.columns.duplicated()][0]}")
     for name in (*_STATEMENT, "citizen", "pass"):
         if (unknown := ratings[name].isna().to_numpy()).any():
             raise MeasurementError(f"ratings need {name} in each row; row {int(unknown.argmax()) + 1} has none")
@@ -122,23 +122,23 @@ class BootstrapMean:
 
 
 def estimate(table: pd.DataFrame, column: str, level: float = 0.95, seed: int = 0) -> BootstrapMean:
-    """Mean of a column of a table with a column group, and its percentile interval over resampled groups.
+    """Mean of a column, and its percentile interval over resampled groups.
 
     Parameters
     ----------
     table : DataFrame
-        Rows of groups, such as a table of this module.
+        A table with a column ``group``, such as those of this module.
     column : str
-        Numbers or truth values; missing ones are left out.
+        Column of numbers or truth values; missing values are left out.
     level : float
         Confidence level, between 0 and 1.
     seed : int
-        Seed of the resamples, >= 0.
+        Seed of the resampling, >= 0.
 
     Returns
     -------
     BootstrapMean
-        Every row counts the same; groups are drawn whole, with replacement.
+        All rows have equal weight; whole groups are drawn with replacement.
     """
     if not 0 < level < 1:
         raise MeasurementError(f"level must be between 0 and 1; got {level!r:.60}")
@@ -173,33 +173,33 @@ def weighted_kappa(first: ArrayLike, second: ArrayLike) -> float:
     Returns
     -------
     float
-        One minus the mean distance of the passes over that expected by chance. 1 for equal passes; NaN where chance
-        leaves no distance, for a rater who gives one rating alone, and without ratings.
+        One minus the ratio of the mean distance between passes to the distance expected by chance. 1 for equal passes;
+        NaN if the expected distance is 0, as for a rater who always gives the same rating, and without ratings.
     """
     one, two = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if one.shape != two.shape:
-        raise MeasurementError(f"two passes rate the same statements; got {one.shape} and {two.shape} ratings")
+        raise MeasurementError(f"first and second must have the same shape; got {one.shape} and {two.shape} ratings")
     by_chance = np.abs(one[:, None] - two).mean() if one.size else 0.0
     return float(1 - np.abs(one - two).mean() / by_chance) if by_chance > 0 else math.nan
 
 
 def reliability(ratings: pd.DataFrame, pooled: bool = False, value: str = "agreement") -> pd.DataFrame:
-    """Agreement of raters with themselves (D3).
+    """Agreement of raters with themselves in two passes (D3).
 
     Parameters
     ----------
     ratings : DataFrame
-        Of two passes or more; the first two count, whatever their numbers.
+        Ratings in at least two passes; only the first two count, whatever their numbers.
     pooled : bool
-        Whether a citizen's name is the same person in all groups, whose ratings are taken together.
+        Whether equal names in all groups are the same person, whose ratings are combined.
     value : str
-        The column compared.
+        The column to compare.
 
     Returns
     -------
     DataFrame
-        group (unless pooled), citizen; n, the statements rated in both passes; kappa, of :func:`weighted_kappa`; and
-        reliable, whether it is at least 0.6, which an undefined one is not.
+        group (unless pooled), citizen; n, the number of statements rated in both passes; kappa, by
+        :func:`weighted_kappa`; and reliable, whether kappa is at least 0.6 (false if undefined).
     """
     known = checked(ratings, value).dropna(subset=[value])
     keys = [*_STATEMENT, "citizen"]
@@ -216,7 +216,7 @@ def reliability(ratings: pd.DataFrame, pooled: bool = False, value: str = "agree
 
 
 def reliable(ratings: pd.DataFrame, pooled: bool = False, value: str = "agreement") -> pd.DataFrame:
-    """The ratings of those raters whom :func:`reliability` calls reliable."""
+    """The ratings of raters who are reliable by :func:`reliability`."""
     found = reliability(ratings, pooled, value)
     kept = found.loc[found["reliable"], [name for name in ("group", "citizen") if name in found]]
     return ratings.merge(kept, how="inner")
@@ -226,7 +226,7 @@ def reliable(ratings: pd.DataFrame, pooled: bool = False, value: str = "agreemen
 
 
 def candidate_table(ratings: pd.DataFrame) -> pd.DataFrame:
-    """Agreement of its group with each statement (D7).
+    """Agreement of the group with each statement (D7).
 
     Returns
     -------
@@ -234,21 +234,20 @@ def candidate_table(ratings: pd.DataFrame) -> pd.DataFrame:
         One row per statement:
 
         - group, round, candidate, policy
-        - n, missing: citizens who rated it, and others of the group, whose consent is not known
-        - mean, median, nash, egalitarian: of their agreement; the two last are the geometric mean and the minimum (D6)
-        - above, below: how many of them rate it above and below neutral
-        - consent: p = above / (above + below); NaN where all are neutral
-        - internal_agreement: ``|(1/2 - p) 2|``, 1 where all lean the same way, unanimous rejection included, and 0 for
-          an even split; NaN where all are neutral
-        - divisive: 1.0 where internal agreement is below 1, else 0.0; of the position statement, whether the question
-          is divisive; NaN where all are neutral
+        - n, missing: numbers of citizens who rated it, and of others in the group, whose consent is unknown
+        - mean, median, nash, egalitarian: of their agreement; the last two are the geometric mean and the minimum (D6)
+        - above, below: number of citizens who rate it above and below neutral
+        - consent: p = above / (above + below); NaN if all are neutral
+        - internal_agreement: ``|(1/2 - p) 2|``, 1 if all lean the same way (including unanimous rejection), and 0 for
+          an even split; NaN if all are neutral
+        - divisive: 1.0 if internal agreement is below 1, else 0.0; for the position statement, whether the question
+          is divisive; NaN if all are neutral
         - unanimous: whether every citizen who rated it is above neutral
-        - less_divisive: 1.0 where its consent is higher than max(p, 1 - p) of the position statement, else 0.0. NaN
-          where the question is not divisive or the position statement was not rated, and for that statement itself.
-          The consent of a statement is signed and its source compares it with a divisiveness that is not, hence the
-          maximum.
+        - less_divisive: 1.0 if its consent is higher than max(p, 1 - p) of the position statement, else 0.0. NaN if
+          the question is not divisive or the position statement was not rated, and for that statement itself. The
+          maximum is needed because consent has a direction, and the divisiveness in the source has none.
 
-        A position statement that was rated in several rounds is compared as rated in the first.
+        If a position statement was rated in several rounds, the first round is used for comparisons.
     """
     one = by_citizen(ratings := checked(ratings), "agreement")
     if one.empty:
@@ -277,18 +276,18 @@ MEASURES = ("mean", "consent", "internal_agreement", "divisive", "unanimous", "l
 
 
 def whole(ratings: pd.DataFrame) -> pd.DataFrame:
-    """The ratings of statements that leave no citizen's opinion out."""
+    """The ratings of statements drafted from all opinions."""
     return ratings[ratings["left_out"].isna()] if "left_out" in ratings else ratings
 
 
 def policy_table(ratings: pd.DataFrame, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
-    """Means of the measures of :func:`candidate_table` over the statements of each policy that leave nobody out.
+    """Means of :func:`candidate_table` over the statements of each policy, without leave-one-out drafts.
 
     Returns
     -------
     DataFrame
-        policy, measure; estimate, low and high, as :func:`estimate` gives them; n statements of n_groups groups.
-        ``divisive`` of the policy position is the share of divisive questions, ``less_divisive`` is over those.
+        policy, measure; estimate, low and high, from :func:`estimate`; n statements of n_groups groups. ``divisive`` of
+        the policy position is the share of divisive questions; ``less_divisive`` uses only these questions.
     """
     return pd.DataFrame(
         {"policy": policy, "measure": measure, **interval(estimate(own, measure, level, seed), "estimate")}
@@ -304,17 +303,17 @@ AGGREGATES = ("mean", "median", "nash", "egalitarian")
 def win_rates(
     ratings: pd.DataFrame, level: float = 0.95, seed: int = 0, aggregates: Iterable[str] = ("mean", "median")
 ) -> pd.DataFrame:
-    """How often a group agrees more with the statements of one policy than with those of another (D7).
+    """How often groups agree more with the statements of one policy than with those of another (D7).
 
     Parameters
     ----------
     ratings : DataFrame
         The ratings.
     level, seed
-        As :func:`estimate` takes them.
+        As for :func:`estimate`.
     aggregates : iterable of str
-        Ways of making one number of the agreement of a group, as :func:`candidate_table` has them: ``mean``, which is
-        utilitarian welfare, ``median``, ``nash``, ``egalitarian``.
+        How to aggregate the agreement of a group, as in :func:`candidate_table`: ``mean`` (utilitarian welfare),
+        ``median``, ``nash``, ``egalitarian``.
 
     Returns
     -------
@@ -323,10 +322,10 @@ def win_rates(
 
         - policy, other
         - aggregate: as named; several statements of a policy in one round are averaged
-        - win_rate: share of comparisons, one a group and round, that the first policy wins, without ties
+        - win_rate: share of comparisons that the first policy wins, one per group and round, without ties
         - low, high: its interval over groups
-        - n, n_groups: comparisons without ties, and groups with one
-        - ties: comparisons that are tied
+        - n, n_groups: numbers of comparisons without ties, and of groups with one
+        - ties: number of tied comparisons
     """
     table, rows = candidate_table(whole(ratings)), []
     table = table[table["policy"] != POSITION]
@@ -346,7 +345,7 @@ def win_rates(
 
 
 def pairs_in_order(ratings: pd.DataFrame, predicted: str = "predicted_agreement") -> pd.DataFrame:
-    """Whether predictions put two statements in the order in which a citizen rates them (D5).
+    """Test whether predictions order pairs of statements as citizens rate them (D5).
 
     Parameters
     ----------
@@ -358,9 +357,9 @@ def pairs_in_order(ratings: pd.DataFrame, predicted: str = "predicted_agreement"
     Returns
     -------
     DataFrame
-        One row per citizen and pair of statements of one round, without the position statement, that the citizen rates
-        apart: group, round, citizen; candidate, which it prefers, and other; right: 1.0, 0.0, or 0.5 where the
-        predictions are equal, as by the toss of a coin. Its mean, by :func:`estimate`, is the pairwise accuracy.
+        One row per citizen and pair of statements of one round that the citizen rates differently, without the position
+        statement: group, round, citizen; candidate, the preferred one, and other; right: 1.0, 0.0, or 0.5 if the
+        predictions are equal. The mean of right, by :func:`estimate`, is the pairwise accuracy.
     """
     known = by_citizen(checked(ratings, predicted), "agreement", predicted)
     keys, known = ["group", "round", "citizen"], known[known["policy"] != POSITION]
@@ -371,12 +370,12 @@ def pairs_in_order(ratings: pd.DataFrame, predicted: str = "predicted_agreement"
 
 
 def exclusion(ratings: pd.DataFrame) -> pd.DataFrame:
-    """What it costs a citizen in agreement that its own opinion, and not another's, was left out of drafts.
+    """Loss of a citizen's agreement if drafts leave out its own opinion instead of another's.
 
     Parameters
     ----------
     ratings : DataFrame
-        With the column left_out.
+        Ratings with the column left_out.
 
     Returns
     -------
@@ -384,12 +383,12 @@ def exclusion(ratings: pd.DataFrame) -> pd.DataFrame:
         One row per citizen who rated drafts without its own opinion and drafts without another's:
 
         - group, citizen
-        - excluded, drafts: mean agreement with drafts that left its own opinion out, and how many
-        - other_excluded, others: the same for drafts without a random other's: the mean over others of the mean over
-          their drafts, and how many others
+        - excluded, drafts: mean agreement with drafts that left its own opinion out, and their number
+        - other_excluded, others: the same for drafts without another random citizen's opinion: the mean over others of
+          the mean over their drafts, and the number of others
         - complete: mean agreement with drafts that read all opinions; NaN without any
-        - dissent: other_excluded less excluded, the dissent that exclusion itself brings about; a draft without a
-          random other tells it from what any missing opinion does. Its mean over citizens is that of :func:`estimate`.
+        - dissent: other_excluded minus excluded, the dissent caused by exclusion itself. Drafts without another citizen
+          show the effect of any missing opinion. For the mean over citizens, use :func:`estimate`.
     """
     drafts = (ratings := checked(ratings, "left_out"))[["group", "candidate", "left_out"]].drop_duplicates()
     if drafts.duplicated(["group", "candidate"]).any():
@@ -409,20 +408,20 @@ def exclusion(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_ratings(ratings: pd.DataFrame, target: str | Path | None = None) -> str | None:
-    """Write ratings in long form for a cumulative link mixed model in R, which is not fitted here.
+    """Write ratings in long form for a cumulative link mixed model in R; opinionsim does not fit it.
 
     Parameters
     ----------
     ratings : DataFrame
-        The ratings; a column question names what several groups were asked.
+        The ratings; a column question, if present, identifies questions put to several groups.
     target : str or Path, optional
-        The CSV file; by default its text is returned.
+        The CSV file; by default, the function returns the text.
 
     Notes
     -----
     One row per known rating of agreement of a candidate: participant (group and citizen), question (of the group, or
-    the group itself), model (the policy), candidate, round, pass, rating and, where rated, quality. What a spreadsheet
-    would run is marked as text. The model of D7, by the R package ordinal::
+    the group itself), model (the policy), candidate, round, pass, rating and, if rated, quality. Cells that a
+    spreadsheet would run are marked as text. The model of D7, with the R package ordinal::
 
         d <- read.csv("ratings.csv", stringsAsFactors = TRUE)
         d$rating <- factor(d$rating, ordered = TRUE)

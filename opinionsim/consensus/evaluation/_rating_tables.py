@@ -1,4 +1,4 @@
-"""Tables of ratings: agreement, consent and unanimity by policy, who wins against whom, and reliability of raters."""
+"""Tables of ratings: agreement, consent and unanimity by policy, win rates, and reliability of raters."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ def rating_tables(results: Results) -> Iterator[Table]:
     Returns
     -------
     iterator of Table
-        Means of :func:`opinionsim.consensus.policy_table`, one row per policy; :func:`opinionsim.consensus.win_rates`
-        by the mean of a group, one row per pair; and of :func:`opinionsim.consensus.reliability` the share of citizens
-        who rated twice that is reliable. Nothing where no statement was rated; the table of pairs where there are two
-        policies; that of reliability where somebody rated twice. Last, where winners were rated once they were known,
-        the means of these ratings alone.
+        Means from :func:`opinionsim.consensus.policy_table`, one row per policy; if there are two policies,
+        :func:`opinionsim.consensus.win_rates` by the mean of a group, one row per pair; if somebody rated twice, the
+        share of these citizens who are reliable by :func:`opinionsim.consensus.reliability`; and if winners were rated
+        after they were known, the means of these ratings. Without ratings, there are no tables.
     """
     if not (results.opinions["variable"] == "agreement").any():
         return
@@ -37,7 +36,7 @@ def rating_tables(results: Results) -> Iterator[Table]:
     runs = results.ordered_runs.drop_duplicates("run_id")[["run_id", *axes]]
 
     def told(rated: pd.DataFrame, of: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-        """What a function finds in the ratings of each condition."""
+        """Apply a function to the ratings of each condition."""
         found, by = [], runs.merge(rated, left_on="run_id", right_on="group")
         for key, own in by.groupby(axes, sort=False, dropna=False) if axes else [((), by)]:
             condition: dict[str, Any] = dict(zip(axes, key, strict=True))
@@ -45,7 +44,7 @@ def rating_tables(results: Results) -> Iterator[Table]:
         return pd.concat(found, ignore_index=True)
 
     def wide(own: pd.DataFrame) -> pd.DataFrame:
-        """A row a policy, and three columns a measure."""
+        """One row per policy, and three columns per measure."""
         rows: dict[str, dict[str, Any]] = {}
         for each in policy_table(own).to_dict("records"):
             name = str(each["measure"])
@@ -79,7 +78,7 @@ def rating_tables(results: Results) -> Iterator[Table]:
 
 
 def noted(heading: str, frame: pd.DataFrame, labels: list[str], name: str, **values: Any) -> Table:
-    """A table with notes on how to read it, of these values."""
+    """A table with notes on how to read it."""
     return Table.of(heading, frame, labels, sentences("opinionsim.consensus", "notes.txt", table=name, **values), name)
 
 

@@ -1,4 +1,4 @@
-"""The reward classifier: a trained model of how far people agree with statements."""
+"""The reward classifier, a trained model of how far people agree with statements."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class RewardModel:
     tokenizer : PreTrainedTokenizerBase
         Its tokenizer.
     max_tokens : int
-        Longest input, tokens.
+        Maximum length of an input, in tokens.
 
     Attributes
     ----------
     FORMAT : str
-        Name of the form of input and card, which the card states.
+        Name of the format of input and card, which the card records.
     n_cut : int
-        Number of inputs of which opinion or statement lost its end, counted each time.
+        Number of inputs whose opinion or statement was shortened, including repeated inputs.
     """
 
     FORMAT = "opinionsim-reward-1"
@@ -47,10 +47,10 @@ class RewardModel:
         self.n_cut = 0
 
     def tokens(self, question: str, opinion: str, statement: str) -> list[int]:
-        """Token ids of an input: question, one opinion, statement, and what the tokenizer puts at ends.
+        """Token ids of an input: question, opinion, statement, and the special tokens of the tokenizer.
 
-        Text that is spelled like a special token does not become one. Of an opinion and a statement that are too long,
-        the longer one loses its end, or both down to equal lengths.
+        Text that is spelled like a special token does not become one. If opinion and statement are too long,
+        the longer one loses its end, or both do until they have equal lengths.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class RewardModel:
         return [*before, *parts[0], *opinion_ids, *parts[2][: room - len(opinion_ids)], *after]
 
     def score(self, question: str, opinion: str, statement: str) -> float:
-        """The predicted agreement; in a pass of its own, so that it is independent of what else is scored."""
+        """The predicted agreement, computed in a separate pass and therefore independent of other inputs."""
         torch = import_module("torch")
         ids = torch.tensor([self.tokens(question, opinion, statement)], device=self.model.device)
         with torch.inference_mode():
@@ -86,35 +86,35 @@ class RewardModel:
 class RewardClassifier(PairClassifier):
     """Predicts how far the author of an opinion agrees with a statement, by a reward model trained on ratings.
 
-    The model reads the question of an item's claim, or the claim itself where its topic puts none; the second text
-    (`about`) as the opinion; and the text as the statement.
+    The model reads the question of an item's claim, or the claim if its topic has no question; the second text
+    (`about`), which is the opinion; and the text, which is the statement.
 
     Parameters
     ----------
     scale : OpinionScale, optional
-        The scale; default -2 to 2. A reward is any real number: it was trained to order statements, has no unit, and
-        is no point of the scale, so that probabilities are NaN.
+        The scale; default -2 to 2. Rewards are real numbers without a unit, trained to order statements. They are not
+        points of the scale, so probabilities are NaN.
     model : str
-        Folder of a model that :func:`opinionsim.consensus.train_reward` wrote.
+        Folder with a model from :func:`opinionsim.consensus.train_reward`.
     weights : str, optional
-        The fingerprint that the weights must have, as in ``options["weights"]``; others are refused. This option
+        Required fingerprint of the weights, as in ``options["weights"]``; other weights are refused. This option
         distinguishes measurements by different weights under one name.
     device : str
-        ``auto`` (a GPU where there is one), ``cpu``, ``cuda`` or ``cuda:N``.
+        ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises
     ------
     SpecError
         If an option is not valid.
     MeasurementError
-        If a package of the extra ``local`` is missing, the folder holds no reward model of this format, or the weights
-        are not those meant.
+        If a package of the extra ``local`` is missing, the folder contains no reward model of this format, or the
+        weights have another fingerprint.
 
     Notes
     -----
-    After the reward model of Bakker et al. 2022 (D5). Each pair has a pass of its own, without padding: a reward is
-    equal to the last digit whatever it is scored together with, on one machine with one number of threads. A padded
-    batch would be faster on a GPU, and its last digits would depend on the longest pair.
+    After the reward model of Bakker et al. 2022 (D5). The model scores each pair in a separate pass, without padding.
+    On one machine with the same number of threads, a reward therefore does not depend on other pairs, to the last
+    digit. Padded batches would be faster on a GPU, but last digits would depend on the longest pair.
     """
 
     name = "reward"
@@ -137,7 +137,7 @@ class RewardClassifier(PairClassifier):
 
     @property
     def n_cut(self) -> int:
-        """Number of pairs of which a text lost its end because it did not fit, over all batches."""
+        """Number of pairs with a shortened text, over all batches."""
         return self._model.n_cut
 
     def _score(self, item: Item) -> float:

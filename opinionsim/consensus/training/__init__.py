@@ -1,1 +1,1 @@
-"""Trainings on ratings of statements: their data, reward models, and models that draft statements."""
+"""Training on ratings of statements: data, reward models, and models that draft statements."""

@@ -1,4 +1,4 @@
-"""Examples of other sessions, which few-shot drafters are shown."""
+"""Examples from other sessions for few-shot drafters."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _NEUTRAL = 4
 
 
 def examples(ratings: pd.DataFrame | str | Path, alpha: float = 0.0, best: int = _BEST) -> list[str]:
-    """Examples for few-shot drafters: the best statements of groups of 3, 4 and 5, each with its question and opinions.
+    """Choose examples for few-shot drafters: the best statements of groups of 3, 4 and 5, with question and opinions.
 
     Parameters
     ----------
     ratings : DataFrame, str or Path
-        Ratings of quality and agreement, as :func:`opinionsim.consensus.ratings` gives them, or a file of such.
+        Ratings of quality and agreement, in the format of :func:`opinionsim.consensus.ratings`, or a file of them.
     alpha : float
-        Inequality aversion of the power mean of agreement by which statements are ordered: 0 is the mean, infinity the
-        least agreement.
+        Inequality aversion of the power mean of agreement that orders statements: 0 for the mean, infinity for the
+        minimum.
     best : int
-        Statements of each size, at least 1, from which a session draws its examples.
+        Number of statements for each group size, at least 1. A session draws its examples from these.
 
     Returns
     -------
     list of str
-        One text an example, as the field `examples` of a drafter takes them; a session leaves out those of its own
+        One text per example, for the field `examples` of a drafter. A session ignores examples with its own
         question.
 
     Raises

@@ -1,4 +1,4 @@
-"""What both trainings share: settings, the base model, the folder of a training, and its card."""
+"""Common parts of both trainings: settings, base model, folder and card."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ CHECKPOINTS = "checkpoints"
 
 
 class Training(DocumentModel):
-    """Settings that both trainings have; all of them stand in the card."""
+    """Settings of both trainings; the card records all of them."""
 
     learning_rate: float = Field(2e-6, gt=0, le=1)
     """Highest learning rate; reached after the warm-up, then lowered along a cosine to 0."""
     warmup: float = Field(0.1, ge=0, lt=1)
     """Share of the steps over which the learning rate rises from 0."""
     epochs: int = Field(1, ge=1)
-    """Passes over the data, at most."""
+    """Maximum number of passes over the data."""
     batch_size: int = Field(8, ge=1)
-    """Examples that are computed together."""
+    """Number of examples in a batch."""
     accumulate: int = Field(1, ge=1)
     """Number of batches in one step."""
     max_tokens: int = Field(2048, ge=8)
-    """Longest input, tokens; the model's own limit where that is lower."""
+    """Maximum length of an input in tokens, or the model's limit if that is lower."""
     split_by: Literal["question", "topic"] = "question"
-    """What a split keeps whole; by topic, validation is on topics that were never trained on."""
+    """Unit that a split keeps whole. With `topic`, validation uses only topics without training data."""
     validation: float = Field(0.2, gt=0, lt=1)
-    """Share of the questions or topics to validate on, where the data state no split."""
+    """Share of questions or topics to validate on, if the data contain no split."""
     seed: int = Field(0, ge=0, lt=2**32)
     """Seed of all draws: the split, new weights, the order of the data, dropout."""
     device: Literal["auto", "cpu"] = "auto"
@@ -46,9 +46,9 @@ class Training(DocumentModel):
 
 
 class Base(NamedTuple):
-    """A model that is to be trained, its tokenizer, its longest input, and its identity.
+    """A model to train, with its tokenizer, maximum input length and identity.
 
-    The identity is its name, and the digest of a folder's files or the commit on the hub.
+    The identity consists of its name and the digest of a folder's files, or its commit on the hub.
     """
 
     model: Any
@@ -58,7 +58,7 @@ class Base(NamedTuple):
 
 
 def load_base(base: str | Path, auto: str, settings: Training, **options: Any) -> Base:
-    """Load the base and seed what is drawn afterwards.
+    """Load the base and seed all later random draws.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ def load_base(base: str | Path, auto: str, settings: Training, **options: Any) -
     auto : str
         Class of ``transformers`` that loads the model.
     settings : Training
-        Of the training.
+        Settings of the training.
     **options
-        Arguments of the class.
+        Arguments for the class.
 
     Returns
     -------
     Base
-        On the CPU; its tokenizer has a token to pad with.
+        On the CPU; its tokenizer has a padding token.
 
     Raises
     ------
@@ -108,22 +108,22 @@ def load_base(base: str | Path, auto: str, settings: Training, **options: Any) -
 def begin(
     out: str | Path, form: str, base: Base, settings: Training, sides: Any, examples: Sequence[Any], **others: Any
 ) -> tuple[Path, dict[str, Any], bool]:
-    """Make the folder of a training, or find it as it was left.
+    """Create the folder of a training, or find an existing one.
 
     Parameters
     ----------
     out : str or Path
         The folder.
     form : str
-        Format of what is trained.
+        Format of the trained model.
     base : Base
-        What it is trained from.
+        The base of the training.
     settings : Training
         Its settings.
     sides : sequence of DataFrame
-        The ratings to train on and to validate on, which may say what evidence they are.
+        The ratings to train on and to validate on, with a column for evidence if known.
     examples : sequence of sequence
-        What is made of them, as JSON values.
+        The examples made from them, as JSON values.
     **others
         Further fields of the card.
 
@@ -132,14 +132,14 @@ def begin(
     folder : Path
         The folder.
     card : dict
-        The card; without results where there are none yet.
+        The card; without results before the training has finished.
     finished : bool
-        Whether the training was finished before.
+        Whether the training has already finished.
 
     Raises
     ------
     StoreError
-        If the folder holds another training, something else, or a finished one whose files were changed since.
+        If the folder contains another training or other files, or if files of a finished training have changed.
     """
     plan = {
         "format": form,
@@ -163,14 +163,14 @@ def begin(
         raise StoreError(f"out: {folder} is not empty and contains no training; give another folder") from None
     if stored != plan:
         differing = ", ".join(key for key in plan if stored.get(key) != plan[key])
-        raise StoreError(f"out: {folder} contains a training with other {differing}; give another folder")
+        raise StoreError(f"out: {folder} contains a training with different {differing}; give another folder")
     if card and card["fingerprint"] != digest_of_weights(folder):
         raise StoreError(f"out: the files of {folder} changed after the training; give another folder")
     return folder, card or plan, bool(card)
 
 
 def finish(folder: Path, plan: dict[str, Any], **results: Any) -> dict[str, Any]:
-    """Write the card beside the weights, last of all, and remove the checkpoints; returns the card."""
+    """Write the card next to the weights as the last file, remove the checkpoints, and return the card."""
     card = {**plan, **results, "package": __version__, "fingerprint": digest_of_weights(folder)}
     _write(folder / CARD, card)
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
@@ -178,7 +178,7 @@ def finish(folder: Path, plan: dict[str, Any], **results: Any) -> dict[str, Any]
 
 
 def _write(file: Path, content: dict[str, Any]) -> None:
-    """Write a mapping so that the file is there whole or not at all."""
+    """Write a mapping as a complete file, or write nothing."""
     part = file.with_suffix(".part")
     part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     part.replace(file)

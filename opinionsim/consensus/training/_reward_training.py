@@ -21,11 +21,11 @@ class RewardTraining(Training):
     """Settings of :func:`train_reward`. Bakker et al. 2022 (D5): learning rate 2e-6, batches of 8, last 25 layers."""
 
     last_layers: int | None = Field(None, ge=0)
-    """Number of last layers to train, with the head, which is new; all others keep their weights. None trains all."""
+    """Number of last layers to train, in addition to the new head. The others keep their weights. None trains all."""
     min_difference: float = Field(1.0, ge=0)
-    """Two ratings make a pair where they differ by more than this number of points."""
+    """Two ratings form a pair if they differ by more than this number of points."""
     save_every: int = Field(100, ge=1)
-    """Steps between checkpoints, from which an interrupted training goes on."""
+    """Number of steps between checkpoints; an interrupted training continues from the last one."""
 
 
 def train_reward(
@@ -33,15 +33,15 @@ def train_reward(
 ) -> dict[str, Any]:
     """Train a model that predicts how far a person agrees with a statement, from ratings of agreement.
 
-    An interrupted training goes on where the last checkpoint left it when it is called again with equal arguments; a
+    If you call it again with the same arguments, an interrupted training continues from its last checkpoint, and a
     finished one returns its card. On the CPU with one thread, weights are equal with and without interruption.
 
     Parameters
     ----------
     data : DataFrame, str or Path
-        Ratings, as :func:`read_ratings` takes them, of raters that are reliable (D3).
+        Ratings by reliable raters (D3), as for :func:`read_ratings`.
     base : str or Path
-        Folder or name on the model hub of any model that ``transformers`` loads as a sequence classifier, with its
+        Folder, or name on the model hub, of any model that ``transformers`` loads as a sequence classifier, with its
         tokenizer and weights as safetensors.
     out : str or Path
         Folder for the weights, the tokenizer and ``card.json``; new, empty, or of the same training.
@@ -54,24 +54,24 @@ def train_reward(
     -------
     dict
         The card: `format`, `base`, `data` (digest of the pairs), `settings`, `max_tokens`, `evidence`, numbers of
-        pairs, of held-out questions and of inputs that were cut, `accuracy` (share of held-out pairs whose preferred
-        statement has the higher reward; a tie is an error; chance is 0.5), `package`, and `fingerprint`, by which runs
-        name the weights.
+        pairs, of held-out questions and of shortened inputs, `accuracy` (share of held-out pairs whose preferred
+        statement has the higher reward; a tie is an error; chance is 0.5), `package`, and `fingerprint`, which
+        identifies the weights in runs.
 
     Raises
     ------
     SpecError
-        If the data, a setting or the base is not valid, or a side of the split has no pair; before the first step.
+        Before training, if data, a setting or the base is not valid, or a side of the split has no pair.
     StoreError
-        If `out` holds something else.
+        If `out` contains something else.
     MeasurementError
-        If a package of the extra ``local`` is missing, an input does not fit the model, or the rewards become no
+        If a package of the extra ``local`` is missing, an input does not fit the model, or rewards are no longer
         numbers.
 
     Notes
     -----
-    Pairs of statements rated by one person on one question, more than one point apart, cross-entropy of their order,
-    and a split by question: after Bakker et al. 2022 (D5).
+    The method follows Bakker et al. 2022 (D5): pairs of statements that one person rated more than one point apart on
+    one question, cross-entropy of their order, and a split by question.
     """
     chosen = validate(RewardTraining, settings, "settings")
     sides = split_ratings(read_ratings(data, "agreement"), chosen.split_by, chosen.validation, chosen.seed)

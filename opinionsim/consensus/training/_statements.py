@@ -38,37 +38,37 @@ class StatementTraining(Training):
     """Settings of :func:`train_statements`.
 
     Bakker et al. 2022 (D4) fine-tuned a model of 70 billion weights with a learning rate of 2.5e-7 and batches of 256.
-    Adapters have few weights, which begin at 0, and take larger rates and smaller batches; the defaults are usual
-    values, and not the source's.
+    Adapters have few weights, which begin at 0, and need larger rates and smaller batches. The defaults are common
+    values, not those of the source.
     """
 
     learning_rate: float = Field(1e-4, gt=0, le=1)
     """Highest learning rate; reached after the warm-up, then lowered along a cosine to 0."""
     epochs: int = Field(10, ge=1)
-    """Passes over the data, at most."""
+    """Maximum number of passes over the data."""
     train_above: float = Field(5.0, ge=1, lt=7)
-    """Statements of a higher mean quality are trained on (D4: 5)."""
+    """Training uses statements with a mean quality above this (D4: 5)."""
     validate_above: float = Field(6.0, ge=1, lt=7)
-    """Statements of a higher mean quality are validated on (D4: 6)."""
+    """Validation uses statements with a mean quality above this (D4: 6)."""
     patience: int = Field(1, ge=1)
-    """Training ends after this many epochs in a row without a lower perplexity; the best epoch's weights are kept."""
+    """Training ends after this many successive epochs without a lower perplexity and keeps the best weights."""
     rank: int = Field(16, ge=1)
-    """Rank of the adapters (LoRA); they are scaled by 2."""
+    """Rank of the adapters (LoRA), which are scaled by 2."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Number format of the base's weights; adapters are trained in float32."""
+    """Number format of the base's weights; adapters use float32."""
 
 
 def statement_prompt(question: str, opinions: Sequence[str]) -> str:
-    """The prompt that statements are trained with.
+    """Return the prompt for training on statements.
 
-    Runs ask with it whose task is the question, and whose drafters have the style ``completion``.
+    Runs use the same prompt if their task is the question and their drafters have the style ``completion``.
 
     Parameters
     ----------
     question : str
         The question.
     opinions : sequence of str
-        The citizens' opinions, in the order shown.
+        The citizens' opinions, in the order of the prompt.
 
     Returns
     -------
@@ -90,19 +90,19 @@ def _drafting() -> tuple[ActSpec, PromptPack]:
 
 
 def cleaned_statement(text: str, prompt: str = "") -> str:
-    """A draft without what does not belong to the statement (D4).
+    """Remove from a draft what does not belong to the statement (D4).
 
     Parameters
     ----------
     text : str
-        What a completion model wrote, or a recorded statement.
+        A reply of a completion model, or a recorded statement.
     prompt : str
-        The prompt. Its text, or its last line, is removed where the draft repeats it.
+        The prompt. If the draft repeats its text or its last line, the function removes it.
 
     Returns
     -------
     str
-        The first line, without repeated prompt, marks of quotation around all of it, and white space; may be empty.
+        The first line, without repeated prompt, enclosing quotation marks and white space; may be empty.
     """
     line = text.strip()
     for repeated in filter(None, (prompt.strip(), prompt.strip().rpartition("\n")[2])):
@@ -124,22 +124,22 @@ def train_statements(
 ) -> dict[str, Any]:
     """Train adapters of a causal language model on statements of high quality.
 
-    A model with a chat template reads the prompt as a user's message and answers with the statement; another one goes
-    on where the prompt ends. An interrupted training goes on after the last whole epoch when it is called again with
-    equal arguments; a finished one returns its card. On the CPU with one thread, weights are equal with and without
+    A model with a chat template reads the prompt as a user's message and answers with the statement; other models
+    continue the prompt. If you call it again with the same arguments, an interrupted training continues after its last
+    complete epoch, and a finished one returns its card. On the CPU with one thread, weights are equal with and without
     interruption.
 
     Parameters
     ----------
     data : DataFrame, str or Path
-        Ratings, as :func:`read_ratings` takes them for quality; a column `reliable` tells raters that count (D3).
+        Ratings of quality, as for :func:`read_ratings`; a column `reliable` selects the raters that count (D3).
     base : str or Path
-        Folder or name on the model hub of a causal model with its tokenizer and weights as safetensors.
+        Folder, or name on the model hub, of a causal model with its tokenizer and weights as safetensors.
     out : str or Path
         Folder for the adapters and ``card.json``; new, empty, or of the same training. Runs use them with
         ``model: {name: "hf:BASE", options: {adapter: OUT}}``.
     prompt : callable
-        Makes the prompt of a question and opinions; default :func:`statement_prompt`.
+        Returns the prompt for a question and opinions; default :func:`statement_prompt`.
     progress : bool
         Show a bar on stderr.
     **settings
@@ -156,17 +156,17 @@ def train_statements(
     Raises
     ------
     SpecError
-        If the data, a setting or the base is not valid, or a side of the split has no statement above its threshold;
-        before the first step.
+        If the data, a setting or the base is not valid, or a side of the split has no statement above its threshold.
+        Raised before training.
     StoreError
-        If `out` holds something else.
+        If `out` contains something else.
     MeasurementError
         If a package of the extra ``local`` is missing, or the training diverges.
 
     Notes
     -----
-    After Bakker et al. 2022 (D4): statements cleaned, loss on their tokens alone, opinions in a new order each epoch,
-    and an early stop by perplexity. Adapters are not of the source.
+    The method follows Bakker et al. 2022 (D4): cleaned statements, loss only on their tokens, opinions in a new order
+    in each epoch, and early stopping by perplexity. The source does not use adapters.
     """
     chosen = validate(StatementTraining, settings, "settings")
     sides = split_ratings(read_ratings(data, "quality"), chosen.split_by, chosen.validation, chosen.seed)

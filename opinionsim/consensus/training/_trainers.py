@@ -1,4 +1,4 @@
-"""The Trainer of transformers as both trainings use it.
+"""The Trainer of transformers, as used in both trainings.
 
 Importing this module imports torch and transformers.
 """
@@ -25,7 +25,7 @@ _UNCOUNTED = -100
 
 
 class PairTrainer(Trainer):
-    """Trains a model of one output to give the first half of the rows of a batch more than the second half."""
+    """Trains a model with one output to score the first half of a batch higher than the second half."""
 
     def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, *_: Any, **__: Any) -> Any:
         """The mean of -log sigmoid(reward of the preferred statement - reward of the other) over pairs (D5)."""
@@ -36,12 +36,12 @@ class PairTrainer(Trainer):
 
 
 def pair_batch(padding: int, pairs: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
-    """A batch of pairs of token ids: the preferred ones as its first half, the others, in order, as its second."""
+    """A batch of pairs of token ids: the preferred texts first, then the others in the same order."""
     return _padded(padding, [better for better, _ in pairs] + [worse for _, worse in pairs])
 
 
 def statement_batch(padding: int, examples: Sequence[tuple[list[int], list[int]]]) -> dict[str, Any]:
-    """A batch of prompts, each followed by its statement; only tokens of statements are counted by the loss."""
+    """A batch of prompts, each followed by its statement; the loss counts only tokens of statements."""
     batch = _padded(padding, [prompt + statement for prompt, statement in examples])
     counted = [[_UNCOUNTED] * len(prompt) + statement for prompt, statement in examples]
     return {**batch, "labels": _padded(_UNCOUNTED, counted)["input_ids"]}
@@ -69,14 +69,14 @@ def perplexity(evaluated: Any) -> dict[str, float]:
 
 
 class Bar(ProgressCallback):
-    """A bar on stderr; the library's own writes figures to stdout, too."""
+    """A progress bar on stderr; the bar of transformers also writes numbers to stdout."""
 
     def on_log(self, *_: Any, **__: Any) -> None:
         """Write nothing."""
 
 
 def arguments(settings: Training, folder: Path, progress: bool, **others: Any) -> TrainingArguments:
-    """Arguments of the Trainer: seeded, silent, with checkpoints in the folder of the training."""
+    """Arguments for the Trainer: seeded, silent, with checkpoints in the folder of the training."""
     return TrainingArguments(
         output_dir=str(folder / CHECKPOINTS),
         per_device_train_batch_size=settings.batch_size,
@@ -98,17 +98,17 @@ def arguments(settings: Training, folder: Path, progress: bool, **others: Any) -
 
 
 def fit(trainer: Trainer) -> dict[str, float]:
-    """Train to the end, from the last checkpoint that was written to its end, if there is one.
+    """Train to the end, starting from the last complete checkpoint if there is one.
 
     Parameters
     ----------
     trainer : Trainer
-        As it is before the first step.
+        The Trainer before its first step.
 
     Returns
     -------
     dict
-        What evaluation gave before the first step; empty where there is nothing to evaluate on.
+        Results of the evaluation before the first step; empty without evaluation data.
     """
     trainer.remove_callback(PrinterCallback)
     if trainer.pop_callback(ProgressCallback):

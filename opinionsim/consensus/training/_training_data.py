@@ -1,4 +1,4 @@
-"""What models are trained on: tables of ratings, their split, pairs of statements, and statements of quality."""
+"""Training data: tables of ratings, their splits, pairs of statements, and high-quality statements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRAIN, _VALIDATION = "train", "validation"
 
 
 class TrainingPair(NamedTuple):
-    """Two statements, of which one person agrees more with the first; and what that person wrote before any."""
+    """Two statements on a question, and the opinion of a person who agrees more with the first."""
 
     question: str
     opinion: str
@@ -30,9 +30,9 @@ class TrainingPair(NamedTuple):
 
 
 class StatementExample(NamedTuple):
-    """A statement that was drafted for a group, the opinions of its citizens, and how good they found it.
+    """A statement drafted for a group, the opinions of its citizens, and their rating of its quality.
 
-    The quality is the mean over the raters that count of the means over their passes, 1 to 7.
+    The quality, 1 to 7, is averaged over passes and then over the raters who count.
     """
 
     question: str
@@ -42,30 +42,30 @@ class StatementExample(NamedTuple):
 
 
 def read_ratings(source: pd.DataFrame | str | Path, rated: Literal["agreement", "quality"]) -> pd.DataFrame:
-    """Ratings of statements that can be trained on, one row per rating.
+    """Read ratings of statements for training, one row per rating.
 
     Parameters
     ----------
     source : DataFrame, str or Path
         A table, or a .csv or .parquet file. Columns: `question`, `opinion` (what the rater wrote), `statement`,
-        `citizen` (the rater), and what is `rated`, from 1 to 7; for quality also `group`. If present, these are
-        used too: `group`, `round`, `pass` (repeated ratings are averaged), `candidate` (rows with ``position`` rate
-        the position statement, and are left out), `reliable` (where it is false, the rating is left out; the opinion
-        still stands beside those of its group), `topic`, `split` (``train``, ``validation``, or another word for rows
-        of neither), and `evidence`, which the card repeats.
+        `citizen` (the rater), and the column named by `rated`, from 1 to 7; for quality also `group`. Optional ones:
+        `group`, `round`, `pass` (repeated ratings are averaged), `candidate` (rows with ``position`` rate the position
+        statement and are left out), `reliable` (if false, the rating is left out, but the opinion still belongs to its
+        group), `topic`, `split` (``train``, ``validation``, or another word for rows in neither), and `evidence`, which
+        the card repeats.
     rated : {"agreement", "quality"}
         The column of ratings.
 
     Returns
     -------
     DataFrame
-        The rows with an opinion. A rating is NaN where it is missing, there is no statement, or it does not count.
+        The rows with an opinion. A rating is NaN if missing, without statement, or if it does not count.
 
     Raises
     ------
     SpecError
-        If the source cannot be read or lacks columns, a question, citizen or group is missing, a text is no text, or a
-        rating is no number or off its scale.
+        If the source cannot be read or lacks columns, a question, citizen or group is missing, a text is not a string,
+        or a rating is not a number or off the scale.
     """
     if not isinstance(source, pd.DataFrame | str | Path):
         raise SpecError(f"data: must be a table of ratings or its path; got {source!r:.60}")
@@ -131,31 +131,31 @@ def _check_ratings(table: pd.DataFrame, rated: str, name: str) -> None:
 def split_ratings(
     table: pd.DataFrame, by: Literal["question", "topic"], validation: float, seed: int
 ) -> list[pd.DataFrame]:
-    """The ratings to train on, and those to validate on.
+    """Split ratings into those to train on and those to validate on.
 
     Parameters
     ----------
     table : DataFrame
-        Ratings. A column `split` tells sides. Where none is ``validation``, that side is drawn from ``train``, or from
-        all rows of a table without such a column.
+        Ratings. A column `split` gives the sides. If no row is ``validation``, that side is drawn from ``train``, or
+        from all rows if there is no such column.
     by : {"question", "topic"}
-        What is kept whole: all rows of a question, or of a topic and so of its questions.
+        The unit to keep whole: all rows of a question, or of a topic with all its questions.
     validation : float
-        Share of the questions or topics that validate, in (0, 1); at least one, and at least one is left to train on.
+        Share of questions or topics for validation, in (0, 1); each side gets at least one.
     seed : int
         Seed of the draw.
 
     Returns
     -------
     list of DataFrame
-        Two; rows whose `split` is neither ``train`` nor ``validation`` are in none.
+        Two tables; rows whose `split` is neither ``train`` nor ``validation`` are in neither.
 
     Raises
     ------
     SpecError
-        If a question or topic stands on two sides; if there is but one, or a side is empty; or if there is no column
-        `topic` to split by. Other sides, such as those of tests, are compared by question. Questions that differ in
-        case or white space alone are one question.
+        If a question or topic is on two sides; if there is only one, or a side is empty; or if there is no column
+        `topic` to split by. Other sides, such as test data, are compared by question. Questions that differ only in
+        case or white space count as one.
     """
     if by not in table:
         raise SpecError(f"split_by: {by!r} needs a column {by}, which the data lack; valid: question")
@@ -180,14 +180,14 @@ def split_ratings(
 
 
 def preference_pairs(table: pd.DataFrame, min_difference: float = 1.0) -> list[TrainingPair]:
-    """All pairs of statements that one person rated, on one question, clearly apart.
+    """All pairs of statements that one person rated clearly differently on one question.
 
     Parameters
     ----------
     table : DataFrame
-        Ratings of agreement, of :func:`read_ratings`.
+        Ratings of agreement from :func:`read_ratings`.
     min_difference : float
-        Ratings, averaged over passes, differ by more than this number of points (Bakker et al. 2022, D5: 1).
+        Minimum difference: ratings, averaged over passes, differ by more than this (Bakker et al. 2022, D5: 1).
 
     Returns
     -------
@@ -205,20 +205,20 @@ def preference_pairs(table: pd.DataFrame, min_difference: float = 1.0) -> list[T
 
 
 def statement_examples(table: pd.DataFrame) -> list[StatementExample]:
-    """The statements of each group with the opinions that they were drafted from.
+    """Statements of each group, with the opinions that they were drafted from.
 
     Parameters
     ----------
     table : DataFrame
-        Ratings of quality, of :func:`read_ratings`. Where it has rounds, the first of each group and question counts:
-        later statements rest on critiques, too. Where it tells `left_out` and `policy`, as
-        :func:`opinionsim.consensus.ratings` does, drafts without one of the opinions and texts that nobody drafted do
-        not count.
+        Ratings of quality from :func:`read_ratings`. If it has rounds, only the first of each group and question
+        counts, because later statements also depend on critiques. If it has the columns `left_out` and `policy`, as in
+        :func:`opinionsim.consensus.ratings`, drafts without one of the opinions and texts that nobody drafted do not
+        count.
 
     Returns
     -------
     list of StatementExample
-        In the order of the table; statements without a rating that counts are left out.
+        In the order of the table, without statements that have no rating that counts.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Elections: rules that turn ballots, ranks or scores of candidates, into a winner and a social ranking.
+"""Elections: rules that turn ballots (ranks or scores of candidates) into a winner and a social ranking.
 
-Everything here is a function of arrays. A rule is named by a text, a mapping or a :class:`Rule`; :data:`RULES` lists
-them with what each needs.
+All functions work on arrays. Give a rule as a name, a mapping or a :class:`Rule`; :data:`RULES` lists the rules and
+their requirements.
 """
 
 from __future__ import annotations

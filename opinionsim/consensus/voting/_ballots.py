@@ -1,4 +1,4 @@
-"""Ballots as arrays: how they are checked and taken in portions."""
+"""Ballots as arrays: checks, and division into portions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from opinionsim.errors import MeasurementError
 _PAIRS = 1_000_000
 #: What is wrong with numbers that are no ranks.
 _RANKS = (
-    "a ballot ranks candidates from 1, or 0, for the best, equal for those tied, without gaps, such as 1, 2, 2, 3 or "
-    "1, 2, 2, 4. Ratings, of which higher ones are better, need scores=True"
+    "ranks must begin at 1 (or 0) for the best, be equal for ties and have no gaps, such as 1, 2, 2, 3 or 1, 2, 2, 4. "
+    "For ratings, where higher is better, set scores=True"
 )
 #: Differences that count as rounding, as shares of the largest value of an election.
 _ROUNDING = 1e-9
 
 
 def dense_ranks(values: np.ndarray, rounding: float = _ROUNDING) -> np.ndarray:
-    """Ranks along the last axis, int32 of the same shape: 0 for the lowest value, equal for equal ones, without gaps.
+    """Ranks along the last axis, int32 of the same shape: 0 for the lowest value, equal for ties, without gaps.
 
-    Neighbours in order that differ by no more than `rounding`, a share of the largest absolute value, are equal.
+    Neighbours in order are tied if they differ by at most `rounding`, a share of the largest absolute value.
     """
     order = np.argsort(values, axis=-1)
     ordered = np.take_along_axis(values, order, axis=-1)
@@ -43,11 +43,11 @@ class Portion:
     Attributes
     ----------
     values : ndarray (voters, candidates, elections)
-        Ranks or scores. Elections stand last, so that operations on pairs of candidates run over contiguous memory.
+        Ranks or scores. Elections are the last axis, so operations on pairs of candidates use contiguous memory.
     scores : bool
-        Whether the values are scores, of which higher ones are better, and not ranks.
+        Whether the values are scores (higher is better) instead of ranks.
     present : ndarray of bool (voters, elections)
-        Which ballots are there.
+        Which ballots are not missing.
     """
 
     values: np.ndarray
@@ -61,13 +61,13 @@ class Portion:
 
     @cached_property
     def places(self) -> np.ndarray:
-        """Ballots as values of which lower ones are better, (voters, candidates, elections); 0 in missing ballots."""
+        """Ballots as values (lower is better), (voters, candidates, elections); 0 in missing ballots."""
         known = np.where(self.present[:, None], self.values, 0.0)
         return -known if self.scores else known.astype(np.min_scalar_type(self.values.shape[1]))
 
     @cached_property
     def wins(self) -> np.ndarray:
-        """Number of ballots with the first candidate above the second, (candidates, candidates, elections)."""
+        """Number of ballots that place the first candidate above the second, (candidates, candidates, elections)."""
         voters, candidates, elections = self.values.shape
         found = np.zeros((candidates, candidates, elections), np.min_scalar_type(voters))
         for ballot in self.places:
@@ -76,13 +76,13 @@ class Portion:
 
     @cached_property
     def points(self) -> np.ndarray:
-        """Borda points of each candidate, (candidates, elections): others below it, and half of those tied."""
+        """Borda points of each candidate, (candidates, elections): 1 per candidate below it, 1/2 per tied one."""
         above, below = (self.wins.sum(axis=axis, dtype=np.int64) for axis in (1, 0))
         return np.asarray((above - below + self.n * (self.values.shape[1] - 1)) / 2)
 
     @cached_property
     def tops(self) -> np.ndarray:
-        """First places of each candidate, (candidates, elections); those tied on a ballot share its first place."""
+        """First places of each candidate, (candidates, elections); ties on a ballot share its first place."""
         found = np.zeros(self.values.shape[1:])
         for ballot, present in zip(self.places, self.present, strict=True):
             first = ballot == ballot.min(axis=0)
@@ -112,9 +112,9 @@ def read_ballots(ballots: ArrayLike, scores: bool) -> np.ndarray:
         part = values[first : first + step]
         missing = np.isnan(part).all(axis=2)
         problems = {
-            "there is no ballot, but an election needs one": missing & missing.all(axis=1, keepdims=True),
-            "a ballot covers all candidates or, all NaN, is missing": np.isnan(part).any(axis=2) & ~missing,
-            "ballots hold finite numbers": np.isinf(part).any(axis=2),
+            "the election has no ballot, but needs at least one": missing & missing.all(axis=1, keepdims=True),
+            "a ballot needs a value for each candidate, or NaN for all": np.isnan(part).any(axis=2) & ~missing,
+            "values must be finite": np.isinf(part).any(axis=2),
         }
         if not scores:
             problems[_RANKS] = ~missing & ~_are_ranks(part)

@@ -1,4 +1,4 @@
-"""Elections: a rule applied to ballots, ties broken as asked, and rules compared over the same ballots."""
+"""Elections: apply a rule to ballots, break ties, and compare rules on the same ballots."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Election:
     rule : Rule
         The rule.
     ranks : ndarray of int (..., candidates)
-        Social ranking: 0 for the best, equal for those the rule leaves tied, without gaps.
+        Social ranking: 0 for the best, equal for ties, without gaps.
     order : ndarray of int (..., candidates)
-        The ranking with its ties broken as asked, every rank once; the same where ties are allowed.
+        The ranking after breaking ties, every rank once; equal to `ranks` if ties are allowed.
     scores : ndarray (..., candidates)
-        What the rule counts, of which more is better: Borda points, weak wins of Schulze's rule, welfare on the scale
-        of the scores given, and so on.
+        The numbers that the rule compares (higher is better), such as Borda points, weak wins of Schulze's rule, or
+        welfare on the scale of the scores.
     n, missing : int or ndarray of int (...)
-        Ballots counted, and ballots left out.
+        Numbers of counted and of missing ballots.
     """
 
     rule: Rule
@@ -45,19 +45,19 @@ class Election:
 
     @property
     def tied(self) -> np.ndarray:
-        """Whether each candidate is tied with others for the first place, bool (..., candidates)."""
+        """Whether each candidate is tied with others for first place, bool (..., candidates)."""
         first = self.ranks == 0
         return np.asarray(first & (np.count_nonzero(first, axis=-1, keepdims=True) > 1))
 
     @property
     def winners(self) -> np.ndarray:
-        """The winner of each election, int (...); -1 where the first place is tied and ties are allowed."""
+        """The winner of each election, int (...); -1 if the first place is tied and ties are allowed."""
         first = self.order == 0
         return np.where(np.count_nonzero(first, axis=-1) == 1, np.argmax(first, axis=-1), -1)
 
     @property
     def winner(self) -> int | None:
-        """The winner of a single election; None where the first place is tied and ties are allowed."""
+        """The winner of a single election; None if the first place is tied and ties are allowed."""
         found = int(self.winners)
         return found if found >= 0 else None
 
@@ -76,42 +76,42 @@ def elect(
     Parameters
     ----------
     ballots : array_like (voters, candidates) or (elections, voters, candidates)
-        Ranks, 1 (or 0) for the best, equal for those tied, without gaps, as in 1, 2, 2, 3 or 1, 2, 2, 4; or scores. A
-        missing ballot is a row of NaN: it is left out and counted. Elections with fewer voters have missing ballots.
+        Ranks, 1 (or 0) for the best, equal for ties, without gaps, as in 1, 2, 2, 3 or 1, 2, 2, 4; or scores. A row of
+        NaN is a missing ballot, which `missing` counts. Fill elections that have fewer voters with missing ballots.
     rule : str, mapping or Rule
-        One of :data:`RULES`, as a name, as a mapping with the key ``kind``, or checked beforehand.
+        One of :data:`RULES`: its name, a mapping with the key ``kind``, or a :class:`Rule`.
     scores : bool
-        Whether ballots are scores, of which higher ones are better. Rules on ranks take them by their order.
+        Whether ballots are scores (higher is better). Rules for ranks use only the order of scores.
     ties : {"allowed", "random", "ballots"}
-        How ties in the social ranking are broken: not at all; at random; or by ballots in random order, each of
-        which breaks the ties that are left, and then at random (Schulze's TBRC).
+        How to break ties in the social ranking: leave them; at random; or by ballots in random order, each of which
+        breaks the remaining ties, and then at random (Schulze's TBRC).
     rng : numpy.random.Generator, optional
-        Draws what breaks ties; required where they are not allowed.
+        Random numbers that break ties; required unless ties are allowed.
     **options
-        Of the rule, as :class:`Rule` lists them.
+        Options of the rule, as in :class:`Rule`.
 
     Returns
     -------
     Election
-        Of one election where ballots are of one.
+        Of a single election if `ballots` has two dimensions.
 
     Raises
     ------
     SpecError
-        If the rule, an option or the treatment of ties is unknown or not valid, or a generator is lacking.
+        If the rule, an option or `ties` is not valid, or `rng` is missing.
     MeasurementError
-        If a ballot covers some candidates only, is no ranking or not finite; there is no ballot or a single
-        candidate; the rule needs scores and has ranks, or needs positive scores and has others.
+        If a ballot lacks some candidates, is not a ranking or not finite; if there is no ballot or only one candidate;
+        or if the rule needs scores but gets ranks, or needs positive scores but gets others.
 
     Notes
     -----
-    Counts closer to each other than rounding are tied, so that the order of voters plays no part.
+    Counts that differ only by rounding are tied, so the order of voters has no effect.
     """
     chosen = Rule.of(rule, **options)
     if ties not in TIES:
-        raise SpecError(f"unknown treatment of ties {ties!r:.60}{meant(ties, TIES)}; valid: {', '.join(TIES)}")
+        raise SpecError(f"ties: unknown value {ties!r:.60}{meant(ties, TIES)}; valid: {', '.join(TIES)}")
     if ties != "allowed" and rng is None:
-        raise SpecError(f"ties: {ties} needs a random generator, rng")
+        raise SpecError(f"ties: {ties} needs random numbers; give rng")
     values = read_ballots(ballots, scores)
     parts = [(chosen.tally(each).T, each.n) for each in portions(values, scores)]
     tally, n = (np.concatenate(kind) for kind in zip(*parts, strict=True))
@@ -138,14 +138,14 @@ def _untied(ranks: np.ndarray, ballots: np.ndarray | None, scores: bool, rng: np
 
 @dataclass(frozen=True, slots=True)
 class RuleComparison:
-    """What several rules choose in the same elections.
+    """The choices of several rules in the same elections.
 
     Attributes
     ----------
     rules : tuple of Rule
         The rules, R of them.
     first : ndarray of bool (R, elections, candidates)
-        Candidates at the first place of each rule, more than one where it leaves them tied.
+        Candidates in first place under each rule, several if tied.
     """
 
     rules: tuple[Rule, ...]
@@ -153,26 +153,26 @@ class RuleComparison:
 
     @property
     def agreement(self) -> np.ndarray:
-        """Share of elections in which two rules have the same candidates at the first place, (R, R)."""
+        """Share of elections in which two rules have the same candidates in first place, (R, R)."""
         return np.asarray((self.first[:, None] == self.first[None]).all(axis=3).mean(axis=2))
 
     @property
     def overlap(self) -> np.ndarray:
-        """Share of elections in which two rules have a candidate at the first place in common, (R, R)."""
+        """Share of elections in which two rules share a candidate in first place, (R, R)."""
         return np.asarray((self.first[:, None] & self.first[None]).any(axis=3).mean(axis=2))
 
 
 def compare_rules(
     ballots: ArrayLike, rules: Iterable[str | Mapping[str, Any] | Rule] | None = None, *, scores: bool = False
 ) -> RuleComparison:
-    """What rules choose from the same ballots, and how often they agree.
+    """Compare what rules choose from the same ballots, and how often they agree.
 
     Parameters
     ----------
     ballots, scores
-        As :func:`elect` takes them.
+        As for :func:`elect`.
     rules : iterable, optional
-        Rules as :func:`elect` takes them; by default all that need no option and, for ranks, no scores.
+        Rules, as for :func:`elect`; by default all rules that need no option and, for ranks, no scores.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def compare_rules(
     Raises
     ------
     SpecError, MeasurementError
-        As :func:`elect` does.
+        As for :func:`elect`.
     """
     if rules is None:
         rules = [name for name, each in RULES.items() if set(each.options) <= {"transform"} and scores >= each.scores]

@@ -1,4 +1,4 @@
-"""Voting rules by name, what each needs, and what each makes of ballots; paths of defeats, and social welfare."""
+"""Voting rules by name, with their requirements and tallies; paths of defeats, and social welfare."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class RuleKind(NamedTuple):
     Attributes
     ----------
     about : str
-        What it elects, in a sentence.
+        The candidate that it elects, in a sentence.
     tally : callable
-        Takes a portion of elections and the rule; returns values of the candidates, (candidates, elections), of which
-        higher ones are better.
+        Takes a portion of elections and the rule; returns values of the candidates, (candidates, elections); higher
+        is better.
     scores : bool
-        Whether it needs scores; other rules take ranks and scores alike.
+        Whether it needs scores; other rules take ranks or scores.
     options : tuple of str
         Options that it takes.
     """
@@ -55,18 +55,18 @@ class Rule:
     kind : str
         One of :data:`RULES`.
     alpha : float, optional
-        Of ``power-mean``: aversion to inequality, from 0 (utilitarian) over 1 (Nash) to infinity (egalitarian).
+        For ``power-mean``: aversion to inequality, from 0 (utilitarian) over 1 (Nash) to infinity (egalitarian).
     transform : {"shift", "exp"}, optional
-        Of power means, which need positive scores: how those come from the scores given. ``shift`` adds what makes the
-        lowest score of the election 1; the welfare of a candidate then depends on the worst score of all, also that
-        of a candidate nobody wants. ``exp`` takes the exponential, for scores of a reward model that was trained on
-        pairs: their differences are log odds of being preferred, so that the exponential is the strength of the
-        Bradley-Terry model, and a constant added to all rewards changes nothing. By default scores stay as they are.
+        For power means, which need positive scores: how to make scores positive. ``shift`` adds a number that makes the
+        lowest score of the election 1; a candidate's welfare then depends on the lowest score, even if it belongs to an
+        unpopular candidate. ``exp`` takes the exponential, for scores of a reward model trained on pairs: their
+        differences are log odds of being preferred, so the exponential is the strength in the Bradley-Terry model, and
+        a constant added to all rewards has no effect. By default, scores do not change.
     threshold : float, optional
-        Of ``approval``: a ballot of scores approves of candidates above it (4 on a scale of 1 to 7 with 4 neutral).
+        For ``approval``: a ballot approves of candidates with scores above it (4 on a scale from 1 to 7).
     top : int, optional
-        Of ``approval``: a ballot approves of candidates with fewer than this many others above them. This or a
-        threshold is required.
+        For ``approval``: a ballot approves of candidates with fewer than this many others above them. Give either this
+        or a threshold.
     """
 
     kind: str
@@ -81,13 +81,13 @@ class Rule:
         taken = RULES[self.kind].options
         for name in self.options:
             if name not in taken:
-                raise SpecError(f"the rule {self.kind} takes no {name}; its options: {', '.join(taken) or 'none'}")
+                raise SpecError(f"the rule {self.kind} has no option {name}; its options: {', '.join(taken) or 'none'}")
         if self.kind == "power-mean":
             number("alpha", self.alpha, 0)
         if self.transform not in (None, *TRANSFORMS):
             raise SpecError(f"transform must be one of {', '.join(TRANSFORMS)}; got {self.transform!r:.60}")
         if self.kind == "approval" and len(self.options) != 1:
-            raise SpecError("the rule approval needs either threshold (scores above it approve) or top (a rank)")
+            raise SpecError("the rule approval needs either threshold (it approves of higher scores) or top (a rank)")
         if self.top is not None:
             whole_number("top", self.top, 1)
         if self.threshold is not None:
@@ -95,63 +95,63 @@ class Rule:
 
     @classmethod
     def of(cls, rule: str | Mapping[str, Any] | Rule, **options: Any) -> Rule:
-        """The rule that a name, or a mapping with the key ``kind``, stands for.
+        """Return the rule given by a name or by a mapping with the key ``kind``.
 
         Raises
         ------
         SpecError
-            If the rule or an option is unknown, not valid, or lacking.
+            If the rule or an option is unknown, not valid, or missing.
         """
         if isinstance(rule, Rule):
             rule = {"kind": rule.kind, **rule.options}
         given = {**rule, **options} if isinstance(rule, Mapping) else {"kind": rule, **options}
         names = [each.name for each in fields(cls)]
         if not isinstance(given.get("kind"), str) or not given.keys() <= set(names):
-            raise SpecError(f"a rule has the key kind and options from {', '.join(names[1:])}; got {given!r:.80}")
+            raise SpecError(f"a rule has the key kind and the options {', '.join(names[1:])}; got {given!r:.80}")
         return cls(**given)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options given, by name."""
+        """Its options by name, without those not given."""
         given = ((each.name, getattr(self, each.name)) for each in fields(self)[1:])
         return {name: value for name, value in given if value is not None}
 
     @property
     def needs_scores(self) -> bool:
-        """Whether ranks are not enough."""
+        """Whether it needs scores instead of ranks."""
         return RULES[self.kind].scores or self.threshold is not None
 
     @property
     def label(self) -> str:
-        """The kind with the options given, such as ``power-mean alpha=2``."""
+        """The kind with its options, such as ``power-mean alpha=2``."""
         return " ".join([self.kind, *(f"{name}={value}" for name, value in self.options.items())])
 
     def tally(self, portion: Portion) -> np.ndarray:
-        """Values of the candidates of a portion, (candidates, elections), of which higher ones are better.
+        """Values of the candidates of a portion, (candidates, elections); higher is better.
 
         Raises
         ------
         MeasurementError
-            If the rule needs scores and the ballots are ranks, or needs positive ones.
+            If the rule needs scores but gets ranks, or needs positive scores but gets others.
         """
         if self.needs_scores and not portion.scores:
-            raise MeasurementError(f"the rule {self.label} needs ballots of scores; these are ranks")
+            raise MeasurementError(f"the rule {self.label} needs scores; the ballots are ranks")
         return RULES[self.kind].tally(portion, self)
 
 
 def widest_paths(preferences: ArrayLike) -> np.ndarray:
-    """Strength of the strongest path between each two candidates, by which Schulze's rule decides.
+    """Strength of the strongest path between each two candidates, for Schulze's rule.
 
     Parameters
     ----------
     preferences : array_like (candidates, candidates, ...)
-        Ballots that place the first candidate above the second.
+        Number of ballots that place the first candidate above the second.
 
     Returns
     -------
     ndarray (candidates, candidates, ...)
-        A path leads over defeats; a defeat is as strong as its winning votes, a path as its weakest defeat. 0 without
-        a path, and on the diagonal.
+        A path is a chain of defeats. The strength of a defeat is the number of winning votes, and that of a path is its
+        weakest defeat. 0 without a path, and on the diagonal.
     """
     wins = np.asarray(preferences)
     found = wins * (wins > wins.swapaxes(0, 1))
@@ -176,30 +176,30 @@ def power_mean(scores: ArrayLike, alpha: float, axis: int = -1) -> Any:
     Parameters
     ----------
     scores : array_like
-        Positive numbers; NaN is left out.
+        Positive numbers; NaN is ignored.
     alpha : float
-        Aversion to inequality, at least 0. At 0 the arithmetic mean (utilitarian), at 1 the geometric mean
-        (Bernoulli-Nash: it orders as the product does), at infinity the minimum (egalitarian, Rawlsian).
+        Aversion to inequality, at least 0. 0 gives the arithmetic mean (utilitarian), 1 the geometric mean
+        (Bernoulli-Nash; same order as the product), and infinity the minimum (egalitarian, Rawlsian).
     axis : int
         Axis of the voters.
 
     Returns
     -------
     float or ndarray
-        On the scale of the scores; NaN where there is none.
+        On the scale of the scores; NaN without any.
 
     Raises
     ------
     SpecError
-        If alpha is negative or no number.
+        If alpha is negative or not a number.
     MeasurementError
         If a score is not positive and finite.
 
     Notes
     -----
-    For one alpha it orders candidates as the isoelastic welfare :math:`\sum_i r_i^{1-\alpha}/(1-\alpha)` does, from
-    which Bakker et al. 2022 (appendix; D6) draw their functions, and it is free of scale: c times the scores have c
-    times the welfare.
+    For a given alpha, it orders candidates like the isoelastic welfare :math:`\sum_i r_i^{1-\alpha}/(1-\alpha)`, on
+    which the functions of Bakker et al. 2022 are based (appendix; D6). It is linear in scale: scores times c give the
+    welfare times c.
     """
     values = np.asarray(scores, dtype=float)
     if not ((values > 0) & (values < np.inf) | np.isnan(values)).all():
@@ -213,14 +213,14 @@ def power_mean(scores: ArrayLike, alpha: float, axis: int = -1) -> Any:
 
 
 def arithmetic(values: np.ndarray, axis: int) -> Any:
-    """Mean of the values that are not NaN; NaN where there is none."""
+    """Mean of the values that are not NaN; NaN without any."""
     known = ~np.isnan(values)
     n = np.count_nonzero(known, axis=axis)
     return np.where(known, values, 0.0).sum(axis=axis) / np.where(n > 0, n, np.nan)
 
 
 def log_power_mean(logs: np.ndarray, alpha: float, axis: int) -> Any:
-    """Logarithm of the power mean of scores with these logarithms; of any size, for no power leaves 0 to 1."""
+    """Logarithm of the power mean of scores with these logarithms; never overflows, as powers stay in [0, 1]."""
     power = 1.0 - alpha
     if abs(power) < _GEOMETRIC:
         return arithmetic(logs, axis)
@@ -263,8 +263,8 @@ def _power_mean(portion: Portion, rule: Rule, alpha: float | None = None) -> np.
         return np.asarray(np.round(power_mean(values + added, alpha, axis=0) - added, _DIGITS))
     if (values <= 0).any():
         raise MeasurementError(
-            f"the rule {rule.label} needs positive scores; got {np.nanmin(values):g}. Name a transform: shift, or exp "
-            "for scores of a reward model"
+            f"the rule {rule.label} needs positive scores; got {np.nanmin(values):g}. Set transform to shift, or to "
+            "exp for scores of a reward model"
         )
     return np.asarray(power_mean(values, alpha, axis=0))
 
@@ -274,10 +274,10 @@ _TRANSFORM = ("transform",)
 #: The rules by name.
 RULES: Mapping[str, RuleKind] = MappingProxyType({
     "schulze": RuleKind("most weak wins by the strongest path of winning votes (Schulze 2011)", _schulze),
-    "borda": RuleKind("most others placed below, those tied by half, over all ballots", lambda part, _: part.points),
-    "copeland": RuleKind("most others beaten by a majority, ties by half", _copeland),
-    "plurality": RuleKind("most first places, shared by those tied on a ballot", lambda part, _: part.tops),
-    "approval": RuleKind("most ballots that approve", _approval, False, ("threshold", "top")),
+    "borda": RuleKind("most candidates placed below, ties count half, over all ballots", lambda part, _: part.points),
+    "copeland": RuleKind("most candidates beaten by a majority, ties count half", _copeland),
+    "plurality": RuleKind("most first places, shared between ties on a ballot", lambda part, _: part.tops),
+    "approval": RuleKind("most approving ballots", _approval, False, ("threshold", "top")),
     "utilitarian": RuleKind("highest mean score", partial(_power_mean, alpha=0.0), True, _TRANSFORM),
     "nash": RuleKind("highest product of scores", partial(_power_mean, alpha=1.0), True, _TRANSFORM),
     "egalitarian": RuleKind("highest lowest score", partial(_power_mean, alpha=math.inf), True, _TRANSFORM),
