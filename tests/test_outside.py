@@ -478,7 +478,7 @@ def test_texts_that_only_may_state_an_opinion_are_coded_where_they_are_named() -
         spec = changed(SMALL, interaction={"kind": "faulty:Chatting", "steps": 1}, measurement=measurement)
         return osim.plan(osim.load_experiment(spec))
 
-    assert "No act of 'faulty:Chatting' states an opinion, so that none is coded; " in str(planned())
+    assert "No act of 'faulty:Chatting' states an opinion, so no opinion is coded; " in str(planned())
     assert planned(texts=["chat"]).texts > 0
     with pytest.raises(
         SpecError, match=r"measurement\.texts: the instrument .* has no text to read.* set texts, valid: chat"

@@ -205,7 +205,7 @@ class ByCondition:
     Attributes
     ----------
     frame : DataFrame
-        One row a condition, in the order of the specification: :func:`opinionsim.metrics.condition_metrics` with
+        One row per condition, in the order of the specification: :func:`opinionsim.metrics.condition_metrics` with
         intervals in the place of standard errors (:func:`with_intervals`).
     rows : DataFrame
         The metrics of runs that count.

@@ -121,8 +121,7 @@ def check_contours(data: PhaseData, contours: Sequence[float], x: Levels, y: Lev
     Raises
     ------
     SpecError
-        If they are no finite numbers, there is no grid of numbers to draw them on, or a level is one that no measure
-        passes.
+        If they are not finite numbers, there is no grid of numbers to draw them on, or no measure crosses a level.
     """
     wrong = [each for each in contours if isinstance(each, bool) or not isinstance(each, int | float | np.number)]
     levels = [] if wrong else [float(each) for each in contours]

@@ -21,7 +21,7 @@ _UNITS = ("topic", "topic.name", "seed")
 def checked_analysis(
     analysis: AnalysisSpec, cells: Sequence[Cell], metrics: Sequence[str]
 ) -> tuple[AnalysisSpec, list[tuple[KeyPath, str]]]:
-    """The analysis with the axes of all conditions that its contrasts name, and what is wrong with it.
+    """The analysis with the axes of all conditions that its contrasts name, and the problems in it.
 
     Parameters
     ----------

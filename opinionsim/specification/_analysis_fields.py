@@ -183,7 +183,7 @@ def _mapped(of: Compared, axes: Mapping[str, Sequence[str]]) -> Any:
         elif not named:
             told = "; ".join(f"{axis}: {', '.join(levels)}" for axis, levels in axes.items()) or _NOTHING
             several = f"a level of {' and '.join(homes)}; write {homes[0]}={part}" if homes else ""
-            raise SpecError(f"{part!r} is {several or f'no level of a condition that varies; valid: {told}'}")
+            raise SpecError(f"{part!r} is {several or f'not a level of a condition that varies; valid: {told}'}")
         if path in found:
             raise SpecError(f"{of!r} has two levels of {path}; use a mapping to average: {{{path}: [..., ...]}}")
         found[path] = (level,)
@@ -212,7 +212,7 @@ def require_axis(path: str, axes: Collection[str]) -> None:
 
 
 class ChoicesSpec(DocumentModel):
-    """Ways to analyse what is on record, every combination of which is carried out. Left out, the usual one is."""
+    """Ways to analyse the stored runs. Every combination is carried out. A field left out means the usual way."""
 
     texts: Chosen[str] = ()
     """Kinds of text from which to read opinions, such as `report` and `probe`."""
@@ -245,7 +245,7 @@ class VariantSpec(DocumentModel):
 
 
 class AnalysisSpec(DocumentModel):
-    """What of the results is compared. It changes no run, and stands in the record of the design."""
+    """The comparisons of results. They change no run, and the record of the design contains them."""
 
     primary: str | None = None
     """Name of the primary contrast. Its p-value is not adjusted, and the p-values of all others are adjusted for one
@@ -268,7 +268,7 @@ class AnalysisSpec(DocumentModel):
         return only if self.primary is None else self.primary or None
 
     def without(self, metrics: Collection[str]) -> AnalysisSpec:
-        """The analysis without contrasts of some metrics; where the one that decides is among them, nothing decides."""
+        """The analysis without contrasts of some metrics; if the deciding contrast is among them, nothing decides."""
         kept = {name: each for name, each in self.contrasts.items() if each.metric not in metrics}
         if len(kept) == len(self.contrasts):
             return self
@@ -300,6 +300,6 @@ class AnalysisSpec(DocumentModel):
 def analysis_of(spec: Mapping[str, Any], left_out: Collection[str] = ()) -> AnalysisSpec:
     """The analysis of a resolved specification, as a store has it, without contrasts of metrics that are left out.
 
-    It is an empty one where the specification was written without.
+    It is empty if the specification has none.
     """
     return validate(AnalysisSpec, spec.get("analysis", {})).without(left_out)

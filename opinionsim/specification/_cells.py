@@ -66,7 +66,7 @@ class Cell:
     fields : dict
         Fields that enter the identity of its runs, as JSON values.
     sources : tuple of Cell
-        The cells from whose runs its own take something over; empty where they take over nothing.
+        The cells whose runs supply something to its own; empty if there are none.
     """
 
     label: str
@@ -136,7 +136,7 @@ class PlannedRun:
 
     @property
     def name(self) -> str:
-        """What it is called wherever runs are named."""
+        """Its name in all lists of runs."""
         return run_name(self.cell.label, self.replicate, self.redraw)
 
     @property
@@ -146,7 +146,7 @@ class PlannedRun:
 
     @cached_property
     def sources(self) -> tuple[PlannedRun, ...]:
-        """The runs from which it takes something over, all of one cell before those of the next."""
+        """The runs that supply something to it, ordered by cell."""
         there = self.spec.interaction.counterparts(self.replicate, self.spec.replicates)
         return tuple(PlannedRun.of(cell, number, self.redraw) for cell in self.cell.sources for number in there)
 
@@ -389,7 +389,7 @@ def _variants(reference: Experiment) -> dict[str, Experiment]:
         place, named = ("robustness", position), f"variant {variant.label!r}"
         for path in variant.change:
             if not any(f"{path}.".startswith(f"{field}.") for field in _VARIED):
-                problem = f"{named} changes {path}; the design stays: valid are fields under {', '.join(_VARIED)}"
+                problem = f"{named} changes {path}, part of the design; valid: fields under {', '.join(_VARIED)}"
                 raise document.error((*place, "change"), problem)
         if variant.label in found:
             raise document.error((*place, "label"), f"{variant.label!r} labels two variants; use distinct labels")
@@ -496,7 +496,7 @@ def _axis(document: Document, place: KeyPath, path: str, values: Any) -> _Axis:
     except ValueError as error:
         raise document.error(place, str(error)) from None
     if keys[0] not in _SWEEPABLE:
-        raise document.error(place, f"cannot be swept; valid are fields under {', '.join(_SWEEPABLE)}")
+        raise document.error(place, f"cannot be swept; valid: fields under {', '.join(_SWEEPABLE)}")
     if not isinstance(values, (list, tuple)) or not values:
         raise document.error(place, f"must be a list of at least one value; got {show_value(values)}")
     spelled = [_canonical_text(document, (*place, i), value) for i, value in enumerate(values)]

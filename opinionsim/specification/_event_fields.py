@@ -72,7 +72,7 @@ class _StepSpec(DocumentModel):
 
     @property
     def group(self) -> Literal["all"] | tuple[int | str, ...] | GroupSpec | None:
-        """The agents that it is about; None where it is about none."""
+        """The agents that it concerns; None if it concerns none."""
         return getattr(self, "agents", None)
 
     @property
@@ -81,11 +81,11 @@ class _StepSpec(DocumentModel):
         return isinstance(self.group, GroupSpec) and self.group.share is not None
 
     def texts(self, messages: Messages) -> tuple[str, ...]:
-        """What is said; nothing unless a subclass says so."""
+        """The texts; none unless a subclass defines them."""
         return ()
 
     def lack(self, interaction: Interaction) -> str:
-        """What the agents of an interaction never do, so that it has no effect; empty where it has one."""
+        """What the agents of an interaction never do, which makes it ineffective; empty if it has an effect."""
         return ""
 
     def conflicts(self, interaction: Interaction, size: int) -> Iterator[tuple[KeyPath, str]]:
@@ -148,7 +148,7 @@ class TiesEventSpec(_StepSpec):
                     yield (field, position), f"agent {max(pair)} does not exist; valid: 0..{size - 1}"
 
     def changes(self) -> Iterator[tuple[KeyPath, bool, tuple[int, int]]]:
-        """Ties that it changes, those that are removed first."""
+        """Ties that it changes; removed ties come first."""
         for field, added in (("remove", False), ("add", True)):
             for position, pair in enumerate(getattr(self, field)):
                 yield (field, position), added, pair
@@ -176,7 +176,7 @@ class _SaidSpec(_EventSpec):
         return self
 
     def texts(self, messages: Messages) -> tuple[str, ...]:
-        """What is said, in order."""
+        """The texts, in order."""
         if self.file is not None:
             return messages(self.file)
         return (self.text,) if isinstance(self.text, str) else self.text or ()
@@ -260,7 +260,7 @@ EventSpec = Annotated[
 
 
 def event_labels(events: Sequence[_StepSpec]) -> tuple[str, ...]:
-    """Each event in few words, as in ``zealot (3) at 50``."""
+    """Each event in a few words, as in ``zealot (3) at 50``."""
     return tuple(f"{event.kind}{_who(event)} at {event.step}" for event in events)
 
 
@@ -277,7 +277,7 @@ def _who(event: _StepSpec) -> str:
 
 
 def event_identity(events: Sequence[_StepSpec], messages: Messages) -> list[dict[str, Any]]:
-    """What of events enters the identity of a run: texts by content, not by file."""
+    """The part of events that enters the identity of a run: texts by content, not by file."""
     found = []
     for event in events:
         stated = event.model_dump(mode="json", exclude_defaults=True, exclude={"text", "file"})
@@ -322,7 +322,7 @@ def event_conflicts(
 
 
 def check_events(events: Sequence[_StepSpec], personas: Sequence[Persona], size: int, messages: Messages) -> None:
-    """Refuse events to nobody, or with texts that cannot be read.
+    """Refuse events without agents, or with texts that cannot be read.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def _survey_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]
 
 
 def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None = None, **drawn: Any) -> Setting:
-    """What the interaction of a run knows of its specification.
+    """The fields of a specification that the interaction of a run knows.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None =
     resources : Resources
         Its messages.
     claim : Claim, optional
-        What its opinions are about; default nothing.
+        The claim that its opinions are about; default None.
     **drawn
         Attributes of :class:`opinionsim.schedules.Setting` that are drawn for each run.
     """

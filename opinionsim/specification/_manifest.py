@@ -1,4 +1,4 @@
-"""The manifest: an experiment by content, with which it can be run again anywhere."""
+"""The manifest: an experiment with all its content, from which you can run it again anywhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str,
     Raises
     ------
     SpecError
-        If a part of the user's own cannot be imported by another process.
+        If another process cannot import one of the user's parts.
     """
     require_importable(own_parts_manifest(cell.spec for cell in experiment.cells))
     return recorded_manifest(experiment, models=models)

@@ -191,7 +191,7 @@ class MeasurementSpec(DocumentModel):
         stating : iterable of str
             Kinds of text in which an opinion is stated.
         unasked : bool
-            Whether stance is measured where the specification names no classifier, as it is of a topic.
+            Whether stance is measured if the specification names no classifier, as it is for a topic.
         """
         named = "classifier" in self.model_fields_set
         short = self.classifier if named or (unasked and not self._lists_stance) else None
@@ -223,7 +223,7 @@ def resolved_instrument(
 
 
 def text_problems(measurements: Iterable[MeasurementSpec], kinds: Mapping[str, bool]) -> Iterator[tuple[KeyPath, str]]:
-    """Kinds of text that are named and cannot be coded, each with its place; `kinds` are those that agents produce."""
+    """Listed kinds of text that cannot be coded, each with its place; `kinds` are those that agents produce."""
     valid = [kind for kind, codes in kinds.items() if codes]
     named: dict[tuple[KeyPath, str], None] = {}
     for measurement in measurements:
@@ -243,7 +243,7 @@ def text_problems(measurements: Iterable[MeasurementSpec], kinds: Mapping[str, b
 def question_conflicts(
     measurement: MeasurementSpec, interaction: Interaction, size: int
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Off-record questions that are too many, or that agents of an interaction cannot answer between steps."""
+    """Problems with off-record questions: too many, or agents of an interaction cannot answer them between steps."""
     shows = type(interaction).closing is not Interaction.closing
     forgetful = shows and not interaction.remembers
     for name in ("probe", "self_report"):

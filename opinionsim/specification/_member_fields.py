@@ -60,7 +60,7 @@ def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
 
 
 class MemberSpec(DocumentModel):
-    """One agent of a cast. It plays nobody unless it has a system text, persona, query or group."""
+    """One agent of a cast. It plays no persona unless it has a system text, persona, query or group."""
 
     name: Annotated[str, AfterValidator(_one_line)] | None = None
     """Name that other agents see with its answers. Null names it by its number, as in `Agent 0`."""
@@ -129,7 +129,7 @@ class MemberSpec(DocumentModel):
 
 
 class RoleSpec(DocumentModel):
-    """A member of the cast beside the participants, such as a moderator, a mediator or a predictor.
+    """A member of the cast in addition to the participants, such as a moderator, a mediator or a predictor.
 
     A moderator reads all answers once they are given, and answers last; only it has a persona, values, instructions and
     ideals.

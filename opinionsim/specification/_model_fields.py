@@ -65,7 +65,7 @@ class _Agents:
         raise NotImplementedError
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
-        """Problems with agents drawn from these personas, each with the field inside ``model``."""
+        """Problems with agents drawn from these personas, each with its field inside ``model``."""
         try:
             self.assign(personas, np.random.default_rng(0))
         except SpecError as error:

@@ -40,7 +40,7 @@ def split_path(path: str) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        If a key is empty, or the path holds a line break or another control character.
+        If a key is empty, or the path contains a line break or another control character.
     """
     keys = tuple(path.split("."))
     if not all(keys) or not is_one_line(path):

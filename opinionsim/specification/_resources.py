@@ -156,7 +156,7 @@ class Resources:
         -------
         PersonaSet
             The set that the population names or writes out; all respondents of whom its query is true; or, for
-            margins, persons who have among them each value that can be drawn.
+            margins, personas that together have every value that can be drawn.
 
         Raises
         ------
@@ -217,9 +217,9 @@ class Resources:
         return found
 
     def resolved(self, spec: ExperimentSpec) -> ExperimentSpec:
-        """A specification with what its files decide: size, initial opinions, and whether the claim is masked.
+        """A specification with values from its files: size, initial opinions, and whether the claim is masked.
 
-        Where a file cannot be read it stays as it is; the checks of a specification tell why.
+        If a file cannot be read, its value stays; the checks report why.
         """
         population, topic, given = spec.population, spec.topic, spec.model_fields_set
         # A cast takes the place of a population, even one that is refused because it lists nobody.
@@ -240,7 +240,7 @@ class Resources:
     def names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
         """Names of the agents that a network or graph may name, in their order: none where each run draws its own.
 
-        None where agents play nobody.
+        None if agents play no persona.
 
         Raises
         ------
@@ -343,7 +343,7 @@ class Resources:
         Raises
         ------
         SpecError
-            If the file is missing or unreadable, or holds no message.
+            If the file is missing or unreadable, or contains no message.
         """
         return given if not isinstance(given, str) else _once(self._messages, given, self._find_messages).messages
 
