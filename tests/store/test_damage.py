@@ -302,12 +302,12 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
         "text [0-9a-f]+ has changed since it was written",
         "table agents has 1 rows of run r1, not 2",
         "prompts lacks the row [0-9a-f]+ that the row of run_id r1, turn 2, call reply, attempt 0 in journal refers to",
-        "instruments lacks the row m1 that the row of run_id r1, .* in opinions names",
+        "instruments lacks the row m1 that the row of run_id r1, .* in opinions refers to",
     ):
         assert re.search(what, found), what
     _do(path, "DELETE FROM runs")
     assert "run r1 of design 1 of quick is missing" in check()
-    assert "runs lacks the row r1 that the row of run_id r1, turn 0 in turns names" in check()
+    assert "runs lacks the row r1 that the row of run_id r1, turn 0 in turns refers to" in check()
 
 
 def test_a_check_names_triggers_and_views(each_url: str) -> None:
