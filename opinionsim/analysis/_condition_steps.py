@@ -33,7 +33,7 @@ def condition_table(
     estimand: Estimand | None = None,
     steps: Sequence[int] | None = None,
 ) -> Table:
-    """Tabulate mean opinion and diversity by condition over steps and at the end, with the number of agents.
+    """Tabulate mean opinion, diversity and number of agents by condition over steps and at the end.
 
     Parameters
     ----------

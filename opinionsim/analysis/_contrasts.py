@@ -377,7 +377,7 @@ def contrast_tables(
     estimand: Estimand | None = None,
     results: Results | None = None,
 ) -> list[Table]:
-    """Make the table of the contrasts that a specification declares.
+    """Tabulate the contrasts that a specification declares.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def missing_tables(
     wording: str | None = None,
     estimand: Estimand | None = None,
 ) -> list[Table]:
-    """Make tables of the numbers without doubtful texts, and of messages that agents did not receive.
+    """Tabulate opinions without doubtful texts, and messages that agents did not receive.
 
     Parameters
     ----------

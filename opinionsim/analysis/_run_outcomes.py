@@ -33,7 +33,7 @@ def outcome_table(
     kind: str | None = None,
     wording: str | None = None,
 ) -> Table:
-    """Make the table of outcomes by condition.
+    """Tabulate the shapes of final opinions by condition.
 
     Parameters
     ----------
