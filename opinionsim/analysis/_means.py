@@ -418,7 +418,7 @@ def estimate(
     given = pd.DataFrame({"topic": pd.Series(topics, dtype=object).fillna("").to_numpy(), "block": blocks,
                           "value": np.asarray(values, dtype=float)})  # fmt: skip
     if np.isinf(given["value"]).any():
-        raise MeasurementError("values must be finite, or NaN where there is none; got an infinity")
+        raise MeasurementError("values must be finite, or NaN if missing; got an infinite value")
     rows = given.groupby(["topic", "block"])["value"].mean()
     kept = rows.dropna()
     if kept.empty:

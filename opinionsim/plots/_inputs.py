@@ -156,8 +156,8 @@ def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame,
 def of_one_wording(results: HasFrames, where: Mapping[str, Any], wording: str | None) -> tuple[pd.DataFrame, str]:
     """Runs of one wording of the prompts (:func:`opinionsim.metrics.one_wording`), and a note on runs left out.
 
-    The wording is chosen among all runs, so that figures of parts of an experiment show the same one. The note counts
-    the runs left out that have the values in `where`.
+    The choice considers all runs, so figures of different parts of an experiment show the same wording. The note
+    counts the runs with the values in `where` that were left out.
 
     Raises
     ------

@@ -36,7 +36,7 @@ def draw_curve(choices: pd.DataFrame, ax: Axes) -> None:
 
 
 def draw_choices(choices: pd.DataFrame, ways: Mapping[str, Sequence[Any]], ax: Axes) -> None:
-    """Draw a dot for each choice that a combination has, with a row per level and the levels of a choice together."""
+    """Draw a dot for each choice in a combination, with one row per level, grouped by choice."""
     rows = [(way, level) for way, levels in ways.items() for level in levels]
     for row, (way, level) in enumerate(rows):
         if list(ways).index(way) % 2 == 0:
