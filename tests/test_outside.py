@@ -219,7 +219,7 @@ def test_edited_words_are_accepted_by_replay_and_edited_behaviour_is_refused(fol
     assert "0 calls made" in refused.stderr
     assert "The code of own:" in refused.stderr
     assert "--fresh" in refused.stderr
-    assert "in @opinionsim.part, which makes them other runs" in refused.stderr
+    assert "in @opinionsim.part, which starts new runs" in refused.stderr
     assert "has changed since" in status.stdout
     for each in ("interaction", "network", "memory", "selector"):
         _edit(folder, f'@osim.part("{each}")', f'@osim.part("{each}", version=1)')

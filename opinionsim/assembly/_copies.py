@@ -32,7 +32,7 @@ def check_copies(experiment: Experiment) -> None:
         if cell.spec.replicates > 1 and not cell.sources and _alike(cell, experiment.resources):
             raise SpecError(
                 f"replicates: the {cell.spec.replicates} of cell {cell.label!r} cannot differ, because "
-                f"model.temperature is 0 and all have the same pairs and opinions. {remedy}, or replicates: 1."
+                f"model.temperature is 0 and pairs, initial opinions and assignment agree. {remedy}, or replicates: 1."
             )
 
 

@@ -30,11 +30,11 @@ class Cast:
     names : tuple of str, length N
         Names of the participants.
     directions : tuple of Direction, length N
-        Instructions to each participant that others do not get.
+        Instructions that only this participant gets.
     others : dict of str to Direction
         The same for the other members, by role, in their order.
     models : tuple of ModelSpec, length N + number of others
-        The model that plays each member; empty where agents follow an equation.
+        The model that plays each member; empty if agents follow an equation.
     """
 
     population: Population
@@ -69,7 +69,7 @@ def participant_names(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) 
 
 
 def known_participants(spec: ExperimentSpec, personas: Sequence[Persona]) -> tuple[Persona, ...]:
-    """Participants as events can name them: by name, and by attributes, those on record included."""
+    """Participants as events can name them: by name, and by attributes, including recorded ones."""
     names = participant_names(spec, tuple(personas)) if spec.cast else tuple(persona.name for persona in personas)
     return tuple(
         replace(persona, name=name, attributes={**persona.record, **persona.attributes}, record={})
@@ -119,8 +119,8 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
 def cast_respondents(spec: ExperimentSpec, survey: Survey, rng: np.random.Generator) -> dict[int, Persona]:
     """Respondents of a survey that members of a cast play, by agent.
 
-    Members with one query are drawn together, in the order in which queries come; nobody is drawn twice unless the
-    survey says so.
+    Members with the same query are drawn together, in the order of the queries. No respondent is drawn twice unless
+    the survey allows it.
 
     Raises
     ------

@@ -21,7 +21,7 @@ Messages = Callable[[str | tuple[str, ...]], tuple[str, ...]]
 
 
 class EventError(SpecError):
-    """A problem with an event, and the field it is in."""
+    """A problem with an event, and its field."""
 
     def __init__(self, keys: KeyPath, problem: str) -> None:
         super().__init__(problem, place=spell_path(keys))
@@ -192,7 +192,7 @@ class _LastingSpec(_SaidSpec):
 class MessageEventSpec(_SaidSpec):
     """A message from outside that each agent reviews at the start of the step. Several texts are shown at once.
 
-    Where agents respond and review nothing, it is shown with the next turn that reads.
+    If agents respond without reviewing, it is shown with the next turn that reads.
     """
 
     kind: Literal["message"]
@@ -296,11 +296,11 @@ def event_conflicts(
     events : sequence of event
         The field `events`.
     interaction : Interaction
-        The way of interacting.
+        The interaction.
     size : int
         Number of agents.
     equation : str or None
-        Name of the classic model that agents follow, if they do.
+        Name of the classic model that agents follow, if any.
     """
     if not events:
         return
@@ -372,7 +372,7 @@ def events_of(
     messages : callable
         Returns texts written out, or those in a file.
     rng : numpy.random.Generator
-        Draws agents and coins; the draws of an event depend on its place in the list alone, and a larger share
+        Draws agents and media; the draws of an event depend only on its place in the list, and a larger share
         includes a smaller one.
 
     Raises
@@ -488,24 +488,24 @@ def _listed(names: Mapping[str, Any]) -> str:
 def changed_networks(
     events: Sequence[_StepSpec], network: Network | None
 ) -> Iterator[tuple[int, Network, tuple[TieChange, ...]]]:
-    """The networks that changes of ties lead to.
+    """Yield the networks that result from changes of ties.
 
     Parameters
     ----------
     events : sequence of event
         The field `events`.
     network : Network or None
-        The network at the start, not complete; None where there is none, so that no tie can change.
+        The network at the start, which is not complete; None if there is none, so no tie can change.
 
     Yields
     ------
     (int, Network, tuple of TieChange)
-        First step, the network from then on, and the changes, made after the step before; in the order of steps.
+        First step, the network from this step on, and the changes made before it; in order of steps.
 
     Raises
     ------
     SpecError
-        If a tie that is removed is not there, one that is added is, or none is left.
+        If a removed tie does not exist, an added tie already exists, or no tie is left.
     """
     changing = [(place, event) for place, event in enumerate(events) if any(event.changes())]
     if network is None or not changing:

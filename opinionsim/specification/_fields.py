@@ -292,7 +292,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """All chat models that may play a member of the cast; none where agents follow an equation."""
+        """All chat models that may play a member of the cast; empty if agents follow an equation."""
         asked = [each.model for each in self.cast if each.text is None and each.seat is None]
         own = [*asked, *(each.model for each in self.roles.values() if each.seat is None)]
         unplayed = self.interaction.recorded or (self.cast and None not in own)
@@ -349,7 +349,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def acts(self) -> list[ActSpec]:
-        """The acts of a run's turns; none where agents follow an equation."""
+        """The acts of a run's turns; empty if agents follow an equation."""
         if self.model.equation is not None or self.interaction.recorded:
             return []
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))

@@ -47,10 +47,10 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
     -------
     dict
         JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
-        personas, topics, messages and networks), ``environment`` (versions, git state, model identities, code of parts
-        of the user's own, identities of the designs of variants), and of a frozen experiment ``frozen``: what was
+        personas, topics, messages and networks), ``environment`` (versions, git state, model identities, code of the
+        user's parts, identities of the designs of variants), and of a frozen experiment ``frozen``: what was
         frozen, and what differs from it. A file with the manifest can be run like a specification and gives equal
-        tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have their digests
+        tables. It has the values of ``default_headers`` and ``default_query``; stores and exports have their digests
         (:func:`opinionsim.foundation.redaction.kept`).
     """
     everything = [experiment, *experiment.variants.values()]

@@ -100,16 +100,16 @@ class InstrumentSpec(DocumentModel):
         return self
 
     def resolved(self, scale: ScaleSpec, stating: Iterable[str], asked: Iterable[str] = ()) -> InstrumentSpec:
-        """The instrument on its kinds of text, or those of `stating`, and of `asked`.
+        """The instrument with its kinds of text, or those in `stating` and `asked`.
 
         Parameters
         ----------
         scale : ScaleSpec
-            That of the experiment.
+            The scale of the experiment.
         stating : iterable of str
             Kinds of text in which an opinion is stated.
         asked : iterable of str
-            Kinds of answers to off-record questions; where there are any, the classifier `belief` reads these alone.
+            Kinds of answers to off-record questions; if there are any, the classifier `belief` reads only these.
         """
         conduct = CONDUCT.get(self.variable)
         usual = ScaleSpec(points=NO_YES.points, labels=NO_YES.labels) if conduct else scale
@@ -191,7 +191,7 @@ class MeasurementSpec(DocumentModel):
         stating : iterable of str
             Kinds of text in which an opinion is stated.
         unasked : bool
-            Whether stance is measured if the specification names no classifier, as it is for a topic.
+            Whether stance is measured even if the specification names no classifier, which is so for a topic.
         """
         named = "classifier" in self.model_fields_set
         short = self.classifier if named or (unasked and not self._lists_stance) else None
@@ -218,7 +218,7 @@ def resolved_instrument(
     kinds: Iterable[str],
     about: Literal["reads"] | None = None,
 ) -> InstrumentSpec:
-    """An instrument that no specification lists: of these kinds of text, on this scale."""
+    """An instrument that no specification lists, for these kinds of text and this scale."""
     return InstrumentSpec(variable=variable, classifier=classifier, scale=scale, texts=tuple(kinds), about=about)
 
 

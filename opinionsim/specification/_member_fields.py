@@ -34,7 +34,7 @@ _Text = Annotated[str, AfterValidator(_not_blank)]
 
 
 class SeatSpec(DocumentModel):
-    """A place that a person takes."""
+    """A seat for a person."""
 
     invitation: _Text | None = None
     """Text that the person sees before each question."""
@@ -94,7 +94,7 @@ class MemberSpec(DocumentModel):
     """A seat for a person, as in `seat: {}`. The only other field allowed with it is a name."""
 
     def query_of(self, survey: Survey) -> str | None:
-        """The query of the respondents that it can be; None for all.
+        """The query for respondents that it can play; None if it can play any.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class RoleSpec(DocumentModel):
     """A seat for a person, as in `seat: {}`. No other field is allowed with it."""
 
     def conflicts(self, *, moderates: bool) -> Iterator[tuple[KeyPath, str]]:
-        """Fields that do not go together, or that only a moderator has."""
+        """Fields that cannot be combined, or that only a moderator has."""
         if self.seat is not None:
             yield from _alone(self)
             return

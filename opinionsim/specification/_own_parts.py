@@ -68,7 +68,7 @@ def own_parts_code(spec: ExperimentSpec) -> dict[str, str]:
 
 
 def own_parts_manifest(specs: Iterable[ExperimentSpec]) -> dict[str, dict[str, Any]]:
-    """Entries of a manifest on parts of the user's own: kind, version, code, and whether they can be imported."""
+    """Entries of a manifest on the user's parts: kind, version, code, and whether they can be imported."""
     return told_of(part for spec in specs for part in (own_parts_of(spec) | measuring_parts(spec)).values())
 
 
@@ -110,7 +110,7 @@ def advice_on_changed_code(before: Mapping[str, str], now: Mapping[str, str]) ->
     which = "it has" if len(changed) == 1 else "they have"
     return (
         f"The code of {', '.join(changed)} has changed since; undo the change, restart these runs with --fresh, "
-        f"or raise the version {which} in @opinionsim.part, which makes them other runs"
+        f"or raise the version {which} in @opinionsim.part, which starts new runs"
     )
 
 

@@ -18,12 +18,12 @@ _DEALT = {
 
 
 def taking_part(experiment: Experiment) -> str:
-    """Who takes part in an experiment, and with what initial opinions.
+    """Describe who takes part in an experiment, and with what initial opinions.
 
     Parameters
     ----------
     experiment : Experiment
-        The experiment; where its cells differ in their populations, the first few are told.
+        The experiment; if its cells differ in their populations, the line lists the first few.
 
     Returns
     -------
