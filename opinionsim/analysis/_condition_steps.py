@@ -38,7 +38,7 @@ def condition_table(
     Parameters
     ----------
     results : Results
-        Results, of which the table uses the complete runs.
+        Results; only complete runs are used.
     kind, wording, estimand
         As for :func:`opinionsim.analysis.table`.
     steps : sequence of int, optional

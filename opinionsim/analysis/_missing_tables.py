@@ -1,4 +1,4 @@
-"""Tables of what is doubtful or missing: the numbers with and without it, and who was not heard."""
+"""Tables of doubtful and missing texts: the numbers with and without them, and messages that were not received."""
 
 from __future__ import annotations
 

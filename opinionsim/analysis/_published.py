@@ -1,4 +1,4 @@
-"""The tests that the authors of Chuang et al. 2023 ran on their tables, as they ran them (A16)."""
+"""Tests that Chuang et al. 2023 ran on their tables (A16)."""
 
 from __future__ import annotations
 

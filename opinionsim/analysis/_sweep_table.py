@@ -1,4 +1,4 @@
-"""The table of a classic sweep: the mean of every measure at every point."""
+"""Table of a classic sweep: the mean of every measure at every point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of verdicts: how often moderators accept, reject, or leave undecided."""
+"""Table of verdicts: how often moderators accept, reject, or leave a claim undecided."""
 
 from __future__ import annotations
 
