@@ -84,7 +84,7 @@ def test_ribbons_of_classic_models_name_what_differs() -> None:
     assert (data.band, data.evidence) == ("", EVIDENCE["equation"])
     keyed = plots.ribbon_data({"wide": two[0], "narrow": two[1]})
     assert keyed.frame["cell"].unique().tolist() == ["wide", "narrow"]
-    with pytest.raises(SpecError, match="of one given pair"):
+    with pytest.raises(SpecError, match="a step is one pair in some simulations"):
         plots.ribbon_data([two[0], classic([[[0, 1], [0.5, 0.5]]], scheme={"order": "given"})])
 
 
