@@ -29,7 +29,7 @@ _DOT: Mapping[str, Any] = {"marker": "o", "color": "white", "markeredgecolor": "
 
 
 def table_of(panel: PhasePanel, column: str, y: Levels) -> np.ndarray:
-    """Arrange one column of a measure's data as a table of shape (levels of `y`, levels of `x`), with NaN where there is no run."""
+    """Arrange a column of a measure's data as a table, shape (levels of `y`, levels of `x`), NaN without a run."""
     rows, x = panel.rows, panel.x
     table = np.full((len(y.levels), len(x.levels)), np.nan)
     table[y.index(rows[y.column]), x.index(rows[x.column])] = rows[column]
