@@ -17,13 +17,13 @@ from typing import Any, NamedTuple, Self
 
 
 def meant(given: object, valid: Iterable[str]) -> str:
-    """The valid name that a wrong one is close to, as errors put it behind the wrong one; empty where none is close."""
+    """The valid name closest to a wrong one, as errors show it after the wrong one; empty if none is close."""
     close = get_close_matches(str(given), list(valid), 1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
 class Cause(NamedTuple):
-    """The cause of an error as a value, which a store keeps beside the sentence."""
+    """The cause of an error as a value, which a store keeps in addition to the sentence."""
 
     code: str = ""
     """What is wrong, as a short name that stays when the sentence changes: ``budget-money``, ``journal-prompt``."""
@@ -34,7 +34,7 @@ class Cause(NamedTuple):
 
 
 class OpinionSimError(Exception):
-    """Base of all deliberate errors: a sentence for the user, and values for programs that handle the error.
+    """Base of all deliberate errors. Contains a sentence for the user, and values for programs that handle the error.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class OpinionSimError(Exception):
 
     @classmethod
     def joined(cls, errors: Iterable[OpinionSimError]) -> OpinionSimError:
-        """One error with the problems of several, a line each; a single one as it is."""
+        """Combine several errors into one with a line for each problem; return a single error unchanged."""
         several = tuple(problem for error in errors for problem in error.problems)
         found = cls()
         found._several = several
@@ -93,7 +93,7 @@ class OpinionSimError(Exception):
 
     @property
     def problems(self) -> tuple[OpinionSimError, ...]:
-        """The problems of which it has a line each; as a rule itself alone."""
+        """The errors that it combines, one per line; usually only itself."""
         return self._several or (self,)
 
     @property
@@ -104,12 +104,12 @@ class OpinionSimError(Exception):
 
     @property
     def cause(self) -> Cause:
-        """Its cause as a value."""
+        """The cause as a value."""
         about = "" if "code" in vars(self) else "; ".join(each.unplaced for each in self.problems)
         return Cause(self.code, about, self.fields)
 
     def at(self, place: str, advice: str = "", **fields: Any) -> Self:
-        """The error, each of its problems under a place, with further advice and fields."""
+        """The error with a place in front of each of its problems, and with further advice and fields."""
         # Subclasses may take other arguments than their message.
         found = type(self).__new__(type(self), *self.args)
         vars(found).update(vars(self))
@@ -121,7 +121,7 @@ class OpinionSimError(Exception):
 
 
 class Interrupt(KeyboardInterrupt):
-    """A Ctrl-C, as the handler of its signal raises it; code of the user's own raises KeyboardInterrupt at most."""
+    """A Ctrl-C, as the handler of its signal raises it; user code only ever raises KeyboardInterrupt."""
 
     @classmethod
     def taken(cls, *_: object) -> None:
@@ -130,9 +130,9 @@ class Interrupt(KeyboardInterrupt):
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether an exception is a Ctrl-C, or came of one that code of the user's own caught.
+    """Whether an exception is a Ctrl-C, or was caused by one that user code caught.
 
-    Under Python's own handler, as in a script or notebook, every KeyboardInterrupt of the main thread is taken for one.
+    Under Python's own handler, as in a script or notebook, every KeyboardInterrupt of the main thread counts as one.
     """
     main = threading.current_thread() is threading.main_thread()
     untold = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -162,7 +162,7 @@ class Rejected(OpinionSimError):
 
 
 class NothingSaid(Rejected):
-    """A reply of which nothing is left to publish; it counts as an empty one."""
+    """A reply without any text to publish; it counts as empty."""
 
 
 class MeasurementError(OpinionSimError):
@@ -180,7 +180,7 @@ class StoreError(OpinionSimError):
 
 
 class DamagedError(StoreError):
-    """Data of a store are missing or changed; the message names them."""
+    """Data in a store are missing or changed; the message names them."""
 
     opening = "the store is damaged"
     anew = True
@@ -198,17 +198,17 @@ class SurveyError(SpecError):
 
 
 def in_short(error: object) -> str:
-    """The message of an error, often another library's, on one line and cut; the name of its type where it has none."""
+    """The message of an error, often from another library, on one shortened line; the type's name if it has none."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def quoted(text: str, most: int = 40) -> str:
-    """A text in quotes; a long one is cut, and ends in an ellipsis."""
+    """A text in quotes; a long text is cut and ends in an ellipsis."""
     return repr(text if len(text) <= most else f"{text[:most]}...")
 
 
 def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError] = SpecError) -> int:
-    """An argument that is a whole number of at least `least`, those of numpy included; raises `error` for others."""
+    """Return a whole number, Python's or numpy's, of at least `least`; raise `error` for anything else."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise error(f"{name} must be a whole number of at least {least}; got {value!r:.60}")
     return int(value)
@@ -217,25 +217,25 @@ def whole_number(name: str, value: Any, least: int, error: type[OpinionSimError]
 def packages(
     what: str, extra: str, *modules: str, otherwise: str = "", kind: type[OpinionSimError] = MeasurementError
 ) -> list[Any]:
-    """The modules of packages that only an extra installs.
+    """Import modules of packages that only an extra installs.
 
     Parameters
     ----------
     what : str
-        What needs them, as the subject of a sentence.
+        The feature that needs them, as the subject of a sentence.
     extra : str
         The extra.
     *modules : str
         Their names.
     otherwise : str
-        What can be done without them, as the end of the message.
+        What you can do without them, as the end of the message.
     kind : type of OpinionSimError
         The error.
 
     Raises
     ------
     MeasurementError
-        If one is missing; or the error that is given.
+        If a package is missing; `kind` replaces this error.
     """
     # No telemetry unless the user asks for it; the library of the model hub reads this variable on import.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")

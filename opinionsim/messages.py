@@ -59,8 +59,8 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 def printable(text: str) -> str:
     """The text as it can enter a prompt or a published message.
 
-    Line ends of two characters become newlines; any other control character but tab, and any half of a surrogate pair,
-    becomes U+FFFD. The result can be encoded as UTF-8 and stored by every database.
+    Line ends of two characters become newlines. Any other control character except tab, and any half of a surrogate
+    pair, becomes U+FFFD. The result can be encoded as UTF-8 and stored by every database.
     """
     if not _UNPRINTABLE.search(text):
         return text
@@ -81,7 +81,7 @@ def spelled_out(text: str) -> str:
 
 
 def broken_up(control: Iterable[str]) -> Callable[[str], str]:
-    """What breaks up, in a text, what is spelled like one of a model's control tokens: a space after its first sign."""
+    """Break up whatever is spelled like a control token of a model, with a space after its first character."""
     # Looking ahead finds a token also where it begins inside another.
     begun = re.compile(f"(?={'|'.join(map(re.escape, control)) or '(?!)'})(.)", re.DOTALL)
     return lambda text: begun.sub(r"\1 ", text)
@@ -113,12 +113,12 @@ class Message(NamedTuple):
 
     @property
     def passed_on(self) -> bool:
-        """Whether others receive it: refused, empty and skipped messages are left out of what they read."""
+        """Whether others receive it; they do not receive refused, empty and skipped messages."""
         return self.status in SPOKEN
 
 
 def as_message(value: Message | str) -> Message:
-    """A message from outside, which may be given as plain text.
+    """Return a message from outside, which can be given as plain text.
 
     Raises
     ------
@@ -135,13 +135,13 @@ def as_message(value: Message | str) -> Message:
 
 
 class Numbers(dict[int, Mapping[str, float]]):
-    """What an agent says of messages that it was shown, in numbers: index of the message's turn, variable, number."""
+    """Numbers that an agent gives to messages that it read: index of the message's turn, variable, number."""
 
 
 class Said(NamedTuple):
-    """What a `parse` returns where an agent's words are not its whole reply.
+    """What a `parse` returns if an agent's words are only part of its reply.
 
-    The text is published, read by others and coded; the journal keeps the reply with whatever else it holds, such as
+    The text is published, read by others and coded; the journal keeps the whole reply, including, for example,
     reasoning. A blank text is a decision without words: its status is ``silent``.
     """
 
@@ -157,7 +157,7 @@ class Said(NamedTuple):
         Raises
         ------
         SpecError
-            If a turn, a variable or a number cannot be written so that it is read as it was.
+            If a turn, a variable or a number would change when it is written and read back.
         """
         told = {turn: {variable: float(number) for variable, number in each.items()} for turn, each in numbers.items()}
         lines = [
@@ -178,12 +178,12 @@ _NUMBER = re.compile(r"([a-z][a-z0-9_-]*) (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", re.A
 
 
 def numbers_in(text: str) -> dict[int, dict[str, float]]:
-    """The numbers that a text says of earlier turns, one line each, such as ``12: agreement 6, quality 5``.
+    """The numbers that a text gives to earlier turns, one line each, such as ``12: agreement 6, quality 5``.
 
     Parameters
     ----------
     text : str
-        A published text. One with a line of another form, such as a reply that could not be read, says no numbers.
+        A published text. A text with a line of another form, such as a reply that could not be read, gives no numbers.
 
     Returns
     -------
@@ -215,7 +215,7 @@ class Reply(NamedTuple):
     """Those of them that were taken out of the text, one blank apart."""
 
     def as_said(self) -> Reply:
-        """The reply with the words and the decision of a :class:`Said` in their places."""
+        """The reply with the words and the decision of a :class:`Said`."""
         if not isinstance(self.decision, Said):
             return self
         text, decision = self.decision
@@ -250,7 +250,7 @@ def take_as_is(call: str, text: str, received: tuple[Message, ...]) -> None:
 
 
 class Speech(NamedTuple):
-    """In whose name, and how, a reply is to be said: what signs of conduct depend on."""
+    """In whose name, and how, an agent says a reply; signs of conduct depend on it."""
 
     author: str = ""
     """Name of the agent that speaks; empty where prompts give it none."""
@@ -294,7 +294,7 @@ AS_IS = Parsing()
 
 
 class Ask(Protocol):
-    """The only way from an act to a chat model or a person; journal, slots, budget and `parse` lie behind it."""
+    """The only way from an act to a chat model or a person; it applies journal, slots, budget and `parse`."""
 
     def __call__(
         self,
@@ -361,9 +361,9 @@ def _weight(text: str) -> int:
 class Prompt(Sequence[ChatMessage]):
     """A prompt: its last message, and the prompt before that.
 
-    The prompts of an agent begin alike, with its system message and its memory. As chains they share this beginning, so
-    that only added messages are hashed, converted for a model, bounded in tokens and stored. A prompt reads as an
-    immutable sequence of messages, oldest first. Prompts are equal where their identities are.
+    The prompts of an agent begin alike, with its system message and its memory. As chains they share this beginning.
+    Only added messages are hashed, converted for a model, bounded in tokens and stored. A prompt behaves as an
+    immutable sequence of messages, oldest first. Prompts are equal if their identities are equal.
 
     Parameters
     ----------
@@ -387,8 +387,8 @@ class Prompt(Sequence[ChatMessage]):
     characters : int
         Characters of the texts of all messages.
     weight : int
-        Pairs of ASCII characters and bytes of all other characters, summed over the messages: what bounds its tokens
-        (``opinionsim.llm._budget.bound_tokens``).
+        Pairs of ASCII characters and bytes of all other characters, summed over the messages: an upper bound of its
+        tokens (``opinionsim.llm._budget.bound_tokens``).
     converted : object
         A list that begins with its messages in the form a chat model takes, once they are converted; None before.
     """
@@ -427,11 +427,11 @@ class Prompt(Sequence[ChatMessage]):
 
     @classmethod
     def of(cls, messages: Iterable[ChatMessage]) -> Prompt:
-        """The prompt of these messages, oldest first; a prompt is returned as it is."""
+        """The prompt of these messages, oldest first; a prompt is returned unchanged."""
         return messages if isinstance(messages, Prompt) else EMPTY_PROMPT.then(*messages)
 
     def then(self, *messages: ChatMessage) -> Prompt:
-        """The prompt with further messages behind its own, oldest first; shares its beginning."""
+        """The prompt with further messages added at its end, oldest first; it shares the beginning."""
         link = self
         for message in messages:
             link = Prompt(link, message)

@@ -43,7 +43,7 @@ from opinionsim.topics import Claim, load_topics
 
 
 class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
-    """Counters from 1, one a model, dropped with the model."""
+    """Counters from 1, one per model, dropped with the model."""
 
     def __getitem__(self, model: mesa.Model) -> Iterator[int]:
         return self.setdefault(model, itertools.count(1))
@@ -52,23 +52,23 @@ class _WeakCounts(weakref.WeakKeyDictionary[mesa.Model, Iterator[int]]):
 class PersonaAgent(mesa.Agent):
     """An agent as of the last committed step.
 
-    It shows the last committed step: assigning an attribute below, stepping the agent and removing it raise a
+    It shows the last committed step. You cannot assign its attributes below, step it or remove it: each raises a
     SpecError.
 
     Attributes
     ----------
     index : int
-        Its number in the population, from 0.
+        Number in the population, from 0.
     persona : Persona
-        The persona it plays.
+        Persona that it plays.
     assigned_opinion : int or None
-        Its assigned opinion at the start.
+        Assigned opinion at the start.
     opinion : float
-        Its last measured opinion; NaN until there is one.
+        Last measured opinion; NaN until there is one.
     posts, reports : int
         Numbers of posts and reports it has written.
     last_post, last_report : str
-        Their latest texts; empty until there is one.
+        The latest of each; empty until there is one.
     """
 
     #: Mesa 3.3 numbers agents by a table that would keep every model alive, and with it the calls of its run.
@@ -91,8 +91,8 @@ class PersonaAgent(mesa.Agent):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _COMMITTED:
             raise SpecError(
-                f"agent {self.index}: {name} shows what is committed and cannot be assigned; what agents hold at the "
-                "start is set by the model's population, what happens to them by its schedule"
+                f"agent {self.index}: {name} shows what is committed and cannot be assigned; set initial opinions in "
+                "the model's population, and later turns in its schedule"
             )
         super().__setattr__(name, value)
 
@@ -136,10 +136,10 @@ _COMMITTED = frozenset(PersonaAgent.__annotations__) - {"_ids"}
 
 
 class _Everybody(AgentSet):
-    """All agents of a model, for Mesa; its copies and selections are sets of the user's own."""
+    """All agents of a model, for Mesa; its copies and selections are ordinary agent sets."""
 
     def add(self, agent: mesa.Agent) -> None:
-        """Refused: nobody joins a run."""
+        """Raise an error, because no agent can join a run."""
         raise _fixed("an agent cannot be added")
 
     def discard(self, agent: mesa.Agent) -> None:
@@ -153,10 +153,10 @@ class _Everybody(AgentSet):
 
 
 def _fixed(problem: str) -> SpecError:
-    """The error for whoever changes the agents of a model."""
+    """The error for an attempt to change the agents of a model."""
     return SpecError(
-        f"{problem}: the agents of a model are those of its population, since the turns of its schedule are theirs; "
-        "make a model of another population, or work on a selection, as model.agents.select(...) returns it"
+        f"{problem}: the agents of a model are those of its population, which its schedule needs; make a model with "
+        "another population, or use a selection, which model.agents.select(...) returns"
     )
 
 
@@ -229,10 +229,10 @@ class OpinionModel(mesa.Model):
         Chat model, or person at a seat, that answers for each of the schedule's other roles; the role ``seat`` needs
         a person. Default `chat_model`. These roles have no persona and no memory.
     seats : mapping of int to Seat, optional
-        Persons who answer for participants, by number, instead of `chat_model`. Their questions use wording for people,
+        People who answer for participants, by number, instead of `chat_model`. Their questions use wording for people,
         and they see no persona.
     task : str
-        What agents should do, in free words, in addition to the requests of their acts.
+        Instructions to agents in free words, in addition to the requests of their acts.
 
     Raises
     ------
@@ -298,8 +298,8 @@ class OpinionModel(mesa.Model):
         for variable in self.schedule.needs:
             if variable not in measured:
                 raise SpecError(
-                    f"classifier: {called(self.schedule)} acts on {variable!r}, which needs an instrument; "
-                    f"measured are {', '.join(measured) or 'none'}"
+                    f"classifier: {called(self.schedule)} acts on {variable!r}, which no instrument measures; "
+                    f"measured: {', '.join(measured) or 'none'}"
                 )
         self._queues = Queues(background.measuring_thread())
         self._journal = journal if journal is not None else MemoryJournal()
@@ -324,12 +324,12 @@ class OpinionModel(mesa.Model):
 
     @property
     def agents(self) -> AgentSet:
-        """All agents, in the order of the population; a new set each time, which you can reorder."""
+        """All agents, in the order of the population. Each access returns a new set, which you can reorder."""
         return _Everybody(self._members, self.random)
 
     @property
     def agents_by_type(self) -> dict[type[mesa.Agent], AgentSet]:
-        """All agents, which are of one type."""
+        """All agents by type; there is only one type."""
         return {PersonaAgent: self.agents}
 
     def register_agent(self, agent: mesa.Agent) -> None:
@@ -483,7 +483,7 @@ class OpinionModel(mesa.Model):
         for role in roles:
             given = others.get(role)
             if role == "seat" and not isinstance(given, Seat):
-                raise SpecError("others: a seat needs somebody to answer; give others={'seat': Seat(person)}")
+                raise SpecError("others: a seat needs a person; give others={'seat': Seat(person)}")
             if isinstance(given, Seat):
                 found.append(given)
             else:
@@ -554,7 +554,7 @@ def _classifier(
     if isinstance(classifier, _Unnamed):
         if evidence != "scripted":
             raise SpecError(
-                "classifier must be named where a model other than 'scripted', or a person, takes part, for instance "
+                "classifier must be named if a model other than 'scripted', or a person, takes part; for example, "
                 "'flan-t5'"
             )
         return load_classifier(classifier.value, scale)

@@ -34,7 +34,7 @@ _LABELS: dict[int, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class OpinionScale:
-    """An ordered set of opinion values with a verbal anchor each.
+    """An ordered set of opinion values, each with a verbal anchor.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class OpinionScale:
     Raises
     ------
     SpecError
-        If points are fewer than two or not increasing, or labels are missing, repeated or too few.
+        If there are fewer than two points, points do not increase, or labels are missing, repeated or too few.
 
     Notes
     -----
@@ -77,7 +77,7 @@ class OpinionScale:
         Parameters
         ----------
         size : int
-            2, 3, 4, 5 or 7; other sizes need labels of their own.
+            2, 3, 4, 5 or 7; for other sizes, create a scale with your own labels.
         """
         half = size // 2
         points = [point for point in range(-half, half + 1) if size % 2 or point != 0]
@@ -211,7 +211,7 @@ class OpinionEstimates:
 
     @classmethod
     def from_points(cls, scale: OpinionScale, points: Sequence[int | None]) -> OpinionEstimates:
-        """Estimates with all probability on one point for each text; None where a text gives no answer."""
+        """Estimates with all probability on one point for each text; use None for a text without an answer."""
         rows = np.full((len(points), len(scale)), np.nan)
         for row, point in zip(rows, points, strict=True):
             if point is not None:
@@ -228,7 +228,7 @@ class OpinionEstimates:
 
     @property
     def margin(self) -> np.ndarray:
-        """Probability of the first choice less that of the second, shape (n,)."""
+        """Probability of the most probable point minus that of the second, shape (n,)."""
         ranked = np.sort(self.probabilities, axis=1)
         return np.asarray(ranked[:, -1] - ranked[:, -2])
 

@@ -38,7 +38,7 @@ class Persona:
     name : str
         How prompts address the agent.
     opinion : int or None
-        The opinion its file pairs with it, a point of the scale; None when it states none.
+        The opinion that its file gives it, a point of the scale; None if there is none.
     attributes : mapping of str to str
         Demographic and other attributes, in the order in which prompts list them.
     background : str
@@ -81,7 +81,7 @@ class PersonaSet:
     pass_on : bool
         Whether these terms let others have it; if not, reports and archives withhold it.
     card : str
-        What a reader must know before using the set, such as how opinions are paired with persons.
+        What you must know before you use the set, such as how opinions are paired with personas.
     """
 
     name: str
@@ -125,8 +125,8 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
     ------
     SpecError
         If a field is unknown, missing or of the wrong type, a name or the key of an attribute is blank, one of
-        these or an attribute holds a line break or another control character, two personas share a name, or some
-        have an opinion and others none. White space around names and keys does not count.
+        these or an attribute contains a line break or another control character, two personas share a name, or some
+        have an opinion and others none. White space around names and keys is ignored.
     """
     origin = Document.of(document, source)
     model = validate(_PersonaSetModel, origin)
@@ -177,7 +177,7 @@ def load_personas(path: str | Path) -> PersonaSet:
     Parameters
     ----------
     path : str or Path
-        A YAML or JSON file as in :func:`parse_personas`, or a .csv file with a header and one persona a row, which
+        A YAML or JSON file as in :func:`parse_personas`, or a .csv file with a header and one persona per row, which
         :func:`opinionsim.foundation.tables.read_table` reads. Its columns ``name``, ``opinion`` and ``background``,
         each of which may be missing, are the fields of a persona; all others are attributes. Without names personas
         are ``Person 1`` and so on; a missing cell is no attribute.
@@ -185,8 +185,8 @@ def load_personas(path: str | Path) -> PersonaSet:
     Raises
     ------
     SpecError
-        As for :func:`parse_personas` and :func:`opinionsim.foundation.tables.read_table`; of a .csv file also if an
-        opinion is no whole number.
+        As for :func:`parse_personas` and :func:`opinionsim.foundation.tables.read_table`; for a .csv file also if an
+        opinion is not a whole number.
     """
     path = Path(path)
     return parse_personas(_read_rows(path) if path.suffix == ".csv" else read_document(path), str(path))
@@ -338,7 +338,7 @@ def draw_population(
     Parameters
     ----------
     personas : PersonaSet
-        Persons to draw from. A population smaller than the set is a draw without replacement; a larger
+        Personas to draw from. A population smaller than the set is a draw without replacement; a larger
         one repeats the set and draws the remainder.
     size : int
         N >= 1.
@@ -347,10 +347,10 @@ def draw_population(
     initial_opinions : str or mapping of point to count
         ``uniform`` (N/k at each point, a remainder at points drawn at random), ``skewed-positive`` and
         ``skewed-negative`` (N - N//5 at that end, N//5 at the other), ``all-positive``, ``all-negative``,
-        ``personas`` (as the file pairs them), ``none`` (nobody starts with one), or explicit counts that sum to N
+        ``personas`` (as the file pairs them), ``none`` (no agent starts with one), or explicit counts that sum to N
         (A10).
     assignment : str
-        Pairing of opinions with personas. ``fixed``: each persona has its own opinion where the distribution has it,
+        Pairing of opinions with personas. ``fixed``: each persona has its own opinion if the distribution contains it,
         the rest in order. ``random``: a permutation drawn for each replicate.
         ``latin-square``: replicate r shifts the sorted opinions by r places, so that over N replicates
         every persona holds every place once; this breaks the confound of persona and opinion (A4). It needs

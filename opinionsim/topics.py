@@ -154,7 +154,7 @@ def _checked(topic: Topic, document: Document, *place: str | int, of: _TopicsMod
             raise document.error(here, f"repeats the claim of another side; got {claim!r}")
     if topic.accepted is not None and topic.accepted not in topic.claims:
         valid = ", ".join(topic.claims)
-        raise document.error((*place, "accepted"), f"{topic.accepted!r} is no side; valid: {valid}, or null")
+        raise document.error((*place, "accepted"), f"{topic.accepted!r} is not a side; valid: {valid}, or null")
     if not is_one_line(topic.title):
         raise document.error((*place, "title"), f"must be one line; got {topic.title!r}")
     title = topic.title.strip() or topic.name.replace("-", " ").capitalize()
@@ -185,7 +185,7 @@ def parse_topics(document: Document | Mapping[str, Any], source: str = "topics")
     Parameters
     ----------
     document : Document or mapping
-        Keys ``topics``, and ``source``, ``licence``, ``pass_on`` and ``masked``, which hold for all of them.
+        Keys ``topics``, and ``source``, ``licence``, ``pass_on`` and ``masked``, which apply to all of them.
     source : str
         Name of a bare mapping in errors.
 

@@ -219,7 +219,7 @@ def test_edited_words_are_accepted_by_replay_and_edited_behaviour_is_refused(fol
     assert "0 calls made" in refused.stderr
     assert "The code of own:" in refused.stderr
     assert "--fresh" in refused.stderr
-    assert "in @opinionsim.part, which makes them other runs" in refused.stderr
+    assert "in @opinionsim.part, which starts new runs" in refused.stderr
     assert "has changed since" in status.stdout
     for each in ("interaction", "network", "memory", "selector"):
         _edit(folder, f'@osim.part("{each}")', f'@osim.part("{each}", version=1)')
@@ -478,7 +478,7 @@ def test_texts_that_only_may_state_an_opinion_are_coded_where_they_are_named() -
         spec = changed(SMALL, interaction={"kind": "faulty:Chatting", "steps": 1}, measurement=measurement)
         return osim.plan(osim.load_experiment(spec))
 
-    assert "No act of 'faulty:Chatting' states an opinion, so that none is coded; " in str(planned())
+    assert "No act of 'faulty:Chatting' states an opinion, so no opinion is coded; " in str(planned())
     assert planned(texts=["chat"]).texts > 0
     with pytest.raises(
         SpecError, match=r"measurement\.texts: the instrument .* has no text to read.* set texts, valid: chat"

@@ -101,7 +101,12 @@ def test_the_only_side_is_taken_where_none_is_named() -> None:
     ("old", "new", "line", "message"),
     [
         ("accepted: truth", "acepted: truth", 9, r"topics\[0\]\.acepted: .*accepted"),
-        ("accepted: truth", "accepted: yes", 9, r"topics\[0\]\.accepted: 'yes' is no side.*falsehood, truth, or null"),
+        (
+            "accepted: truth",
+            "accepted: yes",
+            9,
+            r"topics\[0\]\.accepted: 'yes' is not a side.*falsehood, truth, or null",
+        ),
         ("sensitive: true", "sensitive: perhaps", 10, r"topics\[0\]\.sensitive: "),
         ("sensitive: true", "sensitive: 1", 10, r"topics\[0\]\.sensitive: must be true or false; got 1"),
         (

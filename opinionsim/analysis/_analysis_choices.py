@@ -1,4 +1,4 @@
-"""The primary contrast under every combination of choices of analysis, from what is on record."""
+"""The primary contrast under every combination of analysis choices, from recorded runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def choice_effects(
 
     @cache
     def coded(classifier: str | None, cut_off: str | None) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """Runs, opinions and metrics by one instrument, with texts that were cut off or without."""
+        """Runs, opinions and metrics by one instrument, with or without texts that were cut off."""
         own, values = runs, results.opinions
         if cut_off is not None:
             counts = values["coded"] if cut_off == "measure" else float("nan")
@@ -82,7 +82,7 @@ def choice_effects(
 
 
 def metrics_of(results: Results, runs: pd.DataFrame, opinions: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Metrics of runs, those that the specification names included where a measure is none of the usual ones."""
+    """Metrics of runs; includes those that the specification names if a measure is not a default metric."""
     _, _, agents, turns = results.counted()
     metrics = run_metrics(runs, opinions, agents, turns=turns)
     if measure in metrics.columns:

@@ -1,4 +1,4 @@
-"""What a table or figure is asked of: the frames of an experiment, read and counted once."""
+"""Requests for tables or figures: the frames of an experiment, read and counted once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Asked:
 
     @cached_property
     def values(self) -> pd.DataFrame | None:
-        """Further metrics, and means of variables beside stance; None without any."""
+        """Further metrics, and means of variables other than stance; None if there are none."""
         # Bias and diversity are among the metrics that every run has.
         further = [name for name in self.results.named_metrics if name not in MEASURES]
         beside = variable_means(self._runs, self.opinions)

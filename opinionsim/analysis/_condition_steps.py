@@ -33,12 +33,12 @@ def condition_table(
     estimand: Estimand | None = None,
     steps: Sequence[int] | None = None,
 ) -> Table:
-    """Tabulate mean opinion and diversity by condition over steps and at the end, with the number of agents.
+    """Tabulate mean opinion, diversity and number of agents by condition over steps and at the end.
 
     Parameters
     ----------
     results : Results
-        Results, of which the table uses the complete runs.
+        Results; only complete runs are used.
     kind, wording, estimand
         As for :func:`opinionsim.analysis.table`.
     steps : sequence of int, optional

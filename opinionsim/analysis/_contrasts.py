@@ -279,14 +279,14 @@ def declared_effects(
     estimand: Estimand | None = None,
     answers: pd.DataFrame | None = None,
 ) -> list[Effect]:
-    """The contrasts of an analysis, the primary one first; without any, those that framings of topics suggest.
+    """Estimate the contrasts of an analysis, primary first; without any, those that framings of topics suggest.
 
     Parameters
     ----------
     runs, metrics, analysis, kind, estimand
         As for :func:`contrast_tables`.
     answers : DataFrame, optional
-        The frame `calls`, which says what models answered.
+        The frame `calls`, which records the models that answered.
 
     Returns
     -------
@@ -296,7 +296,7 @@ def declared_effects(
     Raises
     ------
     SpecError
-        If a contrast is of a condition or measure that these runs do not have.
+        If a contrast uses a condition or measure that these runs do not have.
     """
     usable = usable_runs(runs)
     # A condition of a sweep under way may have no complete run yet.
@@ -377,7 +377,7 @@ def contrast_tables(
     estimand: Estimand | None = None,
     results: Results | None = None,
 ) -> list[Table]:
-    """Make the table of the contrasts that a specification declares.
+    """Tabulate the contrasts that a specification declares.
 
     Parameters
     ----------
@@ -424,12 +424,12 @@ def contrast_tables(
 
 
 def answers_of(results: Results) -> pd.DataFrame | None:
-    """The frame `calls`, which is read with its texts, and only where several models answered under one name."""
+    """Return the frame `calls`; it is read only if several models answered under one name."""
     return results.calls if any(len(models) > 1 for models in results.answered.values()) else None
 
 
 def contrast_frame(effects: Sequence[Effect]) -> pd.DataFrame:
-    """The numbers of contrasts, one row each, with p-values of secondary ones adjusted for one another."""
+    """Return the numbers of contrasts, one row each, with p-values of secondary contrasts adjusted as a family."""
     p = np.array([each.p_value for each in effects])
     secondary = np.array([each.role == "secondary" for each in effects], dtype=bool)
     p[secondary] = adjusted(p[secondary])
@@ -464,7 +464,7 @@ def _printed(record: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def contrast_notes(effects: Sequence[Effect]) -> list[str]:
-    """What is compared, and how contrasts are paired and tested."""
+    """Describe what is compared, and how contrasts are paired and tested."""
     least = dict.fromkeys(p_text(each.sign_flips()[1]) for each in effects if each.tested and each.estimate.values)
     smallest = dict.fromkeys(each.smallest for each in effects if each.finding)
     given = {"effects": effects, "least": list(least), "smallest_effects": list(smallest), "no_finding": NO_FINDING}

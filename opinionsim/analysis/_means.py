@@ -1,7 +1,7 @@
 """Estimates of means over topics and blocks, with intervals and tests that fit the design.
 
-A value belongs to one topic and one block. Blocks are nested in topics where every topic has draws of its own, and
-crossed with them where the topics share theirs. All arrays end in topics and blocks, (..., T, R).
+A value belongs to one topic and one block. Blocks are nested in topics if every topic has separate draws, and crossed
+with topics if they share draws. The last axes of all arrays are topics and blocks, (..., T, R).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _jackknife(grid: np.ndarray) -> Spread:
 
 
 def mean_squares(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean squares (...) of the rows, the columns and the rest of grids (..., n, k) with one value a cell."""
+    """Return mean squares (...) of rows, columns and the rest of grids (..., n, k) with one value per cell."""
     n, k = grid.shape[-2:]
     rows, columns = grid.mean(axis=-1), grid.mean(axis=-2)
     rest = grid - rows[..., None] - columns[..., None, :] + grid.mean(axis=(-2, -1), keepdims=True)
@@ -164,20 +164,20 @@ def of_mean_squares(
     shares: ArrayLike = (1.0, 1.0, 1.0),
     lacking: int = 0,
 ) -> Spread:
-    r"""The spread of a mean over T topics crossed with R blocks, from mean squares of topics, blocks and the rest.
+    r"""Compute the spread of a mean over T topics crossed with R blocks from mean squares (topics, blocks, rest).
 
     The variance of the mean is :math:`\sigma_t^2/T + \sigma_b^2/R + \sigma_e^2/TR` with
     :math:`\sigma_t^2 = \max(0, (MS_t - MS_e)/R)`, :math:`\sigma_b^2 = \max(0, (MS_b - MS_e)/T)` and
     :math:`\sigma_e^2 = MS_e`. It is a sum of mean squares :math:`\sum c_i MS_i`, with
-    :math:`(\sum c_i MS_i)^2 / \sum (c_i MS_i)^2/f_i` degrees of freedom. Beside it stand :math:`MS_t/TR`, the t
-    interval over topics alone, and :math:`MS_b/TR`, that over blocks alone. Where a grid has gaps, which least squares
-    fill, the mean squares and the mean contain `shares` of :math:`\sigma_e^2` in the place of 1 each, and the rest has
-    `lacking` degrees of freedom fewer.
+    :math:`(\sum c_i MS_i)^2 / \sum (c_i MS_i)^2/f_i` degrees of freedom. The other
+    methods are the t intervals over topics alone, with variance :math:`MS_t/TR`, and over blocks alone, with
+    :math:`MS_b/TR`. If least squares filled gaps of a grid, the mean squares and the mean contain `shares` of
+    :math:`\sigma_e^2` instead of 1 each, and the rest has `lacking` fewer degrees of freedom.
 
     Notes
     -----
     Satterthwaite 1946, doi 10.2307/3002019; crossed designs as in Westfall, Kenny & Judd 2014, doi 10.1037/xge0000014.
-    Satterthwaite's interval alone is too short where one component is near 0, which is why the longest counts.
+    Satterthwaite's interval alone is too short if a component is near 0, so the longest interval is used.
     """
     n_topics, n_blocks = shape
     squares = np.stack(np.broadcast_arrays(*(np.asarray(each, dtype=float) for each in (topics, blocks, rest))), -1)
@@ -348,9 +348,9 @@ def no_estimate(reason: str) -> Estimate:
 
 
 def design_of(topics: ArrayLike, blocks: ArrayLike) -> Design:
-    """Whether blocks are nested in topics, so that each belongs to one topic alone, or crossed with them.
+    """Return ``nested`` if each block belongs to one topic only, and ``crossed`` otherwise.
 
-    One topic counts as crossed: its blocks are independent units either way.
+    A single topic counts as crossed; its blocks are independent units in both cases.
     """
     pairs = pd.DataFrame({"topic": topics, "block": blocks}).drop_duplicates()
     alone = not pairs["block"].duplicated().any()
@@ -358,7 +358,7 @@ def design_of(topics: ArrayLike, blocks: ArrayLike) -> Design:
 
 
 def usual_estimand(topics: ArrayLike) -> Estimand:
-    """The estimand where none is named: topics like these from three topics on, else these topics."""
+    """Return the default estimand: topics like these for three topics or more, otherwise these topics."""
     return ESTIMANDS[pd.Series(topics).nunique() < LEAST_UNITS]
 
 
@@ -418,7 +418,7 @@ def estimate(
     given = pd.DataFrame({"topic": pd.Series(topics, dtype=object).fillna("").to_numpy(), "block": blocks,
                           "value": np.asarray(values, dtype=float)})  # fmt: skip
     if np.isinf(given["value"]).any():
-        raise MeasurementError("values must be finite, or NaN where there is none; got an infinity")
+        raise MeasurementError("values must be finite, or NaN if missing; got an infinite value")
     rows = given.groupby(["topic", "block"])["value"].mean()
     kept = rows.dropna()
     if kept.empty:

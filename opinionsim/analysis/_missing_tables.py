@@ -1,4 +1,4 @@
-"""Tables of what is doubtful or missing: the numbers with and without it, and who was not heard."""
+"""Tables of doubtful and missing texts: the numbers with and without them, and messages that were not received."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def missing_tables(
     wording: str | None = None,
     estimand: Estimand | None = None,
 ) -> list[Table]:
-    """Make tables of the numbers without doubtful texts, and of messages that agents did not receive.
+    """Tabulate opinions without doubtful texts, and messages that agents did not receive.
 
     Parameters
     ----------

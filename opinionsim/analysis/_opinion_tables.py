@@ -245,7 +245,7 @@ def tables(
     *,
     as_published: bool = False,
 ) -> list[Table]:
-    """Make the tables of opinions at the start and the end by condition, with missing values.
+    """Tabulate opinions at the start and the end by condition, with missing values.
 
     Parameters
     ----------

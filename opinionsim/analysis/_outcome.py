@@ -1,4 +1,4 @@
-"""What a study asks, in numbers: its primary outcome by condition, its contrasts, and how agents changed."""
+"""Numbers of a study: its primary outcome by condition, its contrasts, and how agents changed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def outcome_data(
     Parameters
     ----------
     results : Results
-        Results, of which complete runs count.
+        Results; only complete runs are used.
     kind, wording, estimand
         As for :func:`opinionsim.analysis.table`; the estimand defaults to that of the specification.
 

@@ -1,4 +1,4 @@
-"""A table: cells as printed with the numbers behind them, as text, CSV, Markdown and LaTeX."""
+"""Tables: printed cells with the numbers behind them, as text, CSV, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def finished(
 
 
 def cell_text(mean: float, error: float = math.nan, none: str = NONE) -> str:
-    """A mean with its standard error as printed, with two decimals where it has none; `none` where there is no mean."""
+    """Return a mean with its standard error as printed, with two decimals if it has none; `none` without a mean."""
     return spell_mean(mean, error, ".2f") if pd.notna(mean) else none
 
 
@@ -252,9 +252,9 @@ def level_text(value: Any) -> str:
 
 
 def interval_text(mean: float, low: float, high: float, alone: str = ".2f") -> str:
-    """A mean with its interval as printed, as in "0.52 [0.31, 0.73]"; the mean alone where that is none or a point.
+    """Return a mean with its interval, as in "0.52 [0.31, 0.73]"; only the mean if the interval is missing or a point.
 
-    It has two decimals, and more where the half-width would vanish.
+    Numbers have two decimals, or more if the half-width would round to 0.
     """
     if math.isnan(mean):
         return NONE

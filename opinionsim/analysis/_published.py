@@ -1,4 +1,4 @@
-"""The tests that the authors of Chuang et al. 2023 ran on their tables, as they ran them (A16)."""
+"""Tests that Chuang et al. 2023 ran on their tables (A16)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLANNED: Mapping[str, Mapping[str, float]] = {
 def published_tests(
     runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None = None, wording: str | None = None
 ) -> list[Table]:
-    """Run the tests of the published tables, after a check of the number of values in each cell.
+    """Tabulate the tests of the published tables, with the number of values in each cell.
 
     Parameters
     ----------

@@ -275,7 +275,7 @@ def _fits(asked: Any) -> bool:
 def robustness_table(
     results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
 ) -> Table:
-    """Make the table of :func:`robustness_frame`, with the same parameters and errors."""
+    """Tabulate the results of :func:`robustness_frame`, with the same parameters and errors."""
     frame = robustness_frame(results, kind, estimand, wording)
     level = f"{100 * frame.attrs['level']:.4g} %"
     rows = []

@@ -1,4 +1,4 @@
-"""The table of outcomes: which shape the final opinions of runs have, by bias and diversity (A17)."""
+"""Table of outcomes: the shapes of final opinions of runs, by bias and diversity (A17)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def outcome_table(
     kind: str | None = None,
     wording: str | None = None,
 ) -> Table:
-    """Make the table of outcomes by condition.
+    """Tabulate the shapes of final opinions by condition.
 
     Parameters
     ----------

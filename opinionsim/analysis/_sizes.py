@@ -1,4 +1,4 @@
-"""How many replicates or topics an interval of a given half-width takes, from the variance of a pilot."""
+"""Numbers of replicates or topics for an interval of a given half-width, from the variance of a pilot."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ def study_sizes(
     estimate : Estimate
         Estimate from the pilot.
     sizes : DataFrame
-        Rows: the study as specified, with more replicates, and with more topics where topics are a sample; first with
+        Rows: the study as specified, with more replicates, and with more topics if topics are a sample; first with
         the pilot's variance, then with the upper bound :math:`s^2 f/\chi^2_{f,\,0.2}` that exceeds the true one with
-        80 % confidence. Columns: ``variance, sd, size, topics, replicates`` (missing where no number attains the
+        80 % confidence. Columns: ``variance, sd, size, topics, replicates`` (missing if no number attains the
         half-width), ``share`` of the runs specified, expected ``half_width``, and ``detectable``, the effect that a
         two-sided test finds with a power of 80 %.
 
     Raises
     ------
     SpecError
-        If no contrast is primary, or the pilot has too few units for an interval of what the study is about: topics
-        like these from three topics on, unless the analysis says otherwise; or if its blocks are nested in topics and
-        those of the study are not.
+        If no contrast is primary; if the pilot has too few units for an interval of the estimand, which is by default
+        ``topics-like-these`` for three topics or more; or if its blocks are nested in topics and those of the study
+        are not.
     """
     from scipy.special import chdtri
 
@@ -108,14 +108,14 @@ def study_sizes(
 
 
 def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_width: float) -> Table:
-    """The table of the sizes at which the primary contrast of an experiment has a half-width.
+    """Tabulate the sizes at which the interval of the primary contrast has a given half-width.
 
     Parameters
     ----------
     experiment : Experiment
-        The study as it is specified.
+        The specified study.
     forecast : Forecast
-        What it takes, from :func:`opinionsim.plan`.
+        Forecast of the study from :func:`opinionsim.plan`.
     pilot : Results
         Results of a pilot.
     half_width : float
@@ -124,13 +124,13 @@ def size_table(experiment: Experiment, forecast: Forecast, pilot: Results, half_
     Returns
     -------
     Table
-        One row a variance and a way to change the size, with its runs, money, expected half-width, and the effect that
-        is detected with a power of 80 %.
+        One row per variance and way to change the size, with runs, money, expected half-width, and the effect that is
+        detected with a power of 80 %.
 
     Raises
     ------
     SpecError
-        As :func:`study_sizes`.
+        As for :func:`study_sizes`.
     """
     analysis = experiment.spec.analysis
     pairs = {(str(run.cell.fields.get("topic", {}).get("name")), run.block) for run in experiment.runs}

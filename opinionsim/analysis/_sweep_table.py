@@ -1,4 +1,4 @@
-"""The table of a classic sweep: the mean of every measure at every point."""
+"""Table of a classic sweep: the mean of every measure at every point."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _FIXED = ("model", "replicate", "time", "stopped", "error", "evidence")
 
 
 def point_axes(points: pd.DataFrame) -> list[str]:
-    """The columns of the frame `points` that hold what varies."""
+    """Return the columns of the frame `points` that vary."""
     columns = list(points.columns)
     return columns[columns.index("model") + 1 : columns.index("replicate")]
 
 
 def point_measures(points: pd.DataFrame) -> list[str]:
-    """The columns of the frame `points` that hold measures."""
+    """Return the columns of the frame `points` that contain measures."""
     axes = point_axes(points)
     return [name for name in points.columns if name not in (*_FIXED, *axes)]
 
 
 @part("table", name="points", points=True)
 def points_table(points: pd.DataFrame) -> Table:
-    """The mean of every measure at every point of a classic sweep, at the end of runs.
+    """Tabulate the mean of every measure at the end of runs by point of a classic sweep.
 
     Parameters
     ----------
     points : DataFrame
-        As :attr:`opinionsim.Results.points`, with one row at least.
+        The frame :attr:`opinionsim.Results.points`, with at least one row.
 
     Returns
     -------
     Table
-        One row a point, or one for each way in which its runs ended. Its frame has the means and their numbers of runs.
+        One row per point, or one per point and way in which runs ended. Its frame has the means and numbers of runs.
     """
     axes, frame, attrs = point_axes(points), points, points.attrs
     # Those on the way are for figures: side by side they fit no line.
@@ -90,12 +90,12 @@ def points_table(points: pd.DataFrame) -> Table:
 
 
 def spell_all(*settings: Mapping[str, Any]) -> str:
-    """Settings as a list of assignments."""
+    """Return settings as a list of assignments."""
     return ", ".join(f"{name}={spell(value)}" for each in settings for name, value in each.items())
 
 
 def spell(value: Any) -> str:
-    """A setting in a few characters."""
+    """Return a setting in a few characters."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {spell(each)}" for name, each in value.items())
     if hasattr(value, "__len__") and not isinstance(value, str):

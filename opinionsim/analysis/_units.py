@@ -1,4 +1,4 @@
-"""Runs and metrics that enter a table, and the independent units that they make."""
+"""Runs and metrics of a table, and their independent units."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ MEASURES = ("bias", "diversity")
 
 
 def default_axes(runs: pd.DataFrame) -> list[str]:
-    """The conditions of the rows of a table: all that vary except the topic, or the topic where nothing else does."""
+    """Return the conditions of table rows: all that vary except the topic, or the topic if nothing else varies."""
     varying = condition_axes(usable_runs(runs))
     return [axis for axis in varying if axis != "topic"] or list(varying)
 
 
 def own_metrics(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Metrics of the runs; of several instruments of a run, cell and kind of text, only the one that `runs` names."""
+    """Return metrics of runs; if several instruments read the same texts, only of the one that `runs` names."""
     keys = ["run_id", "cell"]
     if "instrument_id" not in runs.columns:
         return metrics.merge(runs[keys], on=keys)
@@ -57,12 +57,12 @@ def own_metrics(runs: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame, str]:
-    """The metrics that a table counts, and the kind of text that they are read from.
+    """Return the metrics that a table counts, and the kind of text that they come from.
 
     Raises
     ------
     SpecError
-        If no complete run has a measured stance, or none in texts of that kind.
+        If no complete run has a measured stance, or none has one in texts of that kind.
     """
     usable = own_metrics(usable_runs(runs), metrics)
     none = "no complete run has a text with a measured stance, so there is nothing to tabulate"
@@ -73,7 +73,7 @@ def counted(runs: pd.DataFrame, metrics: pd.DataFrame, kind: str | None) -> tupl
 def measured(
     runs: pd.DataFrame, metrics: pd.DataFrame, by: Sequence[str], kind: str | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Numbers of a table, with standard errors as published; the metrics they are of; and the kind of text."""
+    """Return the numbers of a table with standard errors as published, their metrics, and the kind of text."""
     used, chosen = counted(runs, metrics, kind)
     rows, _ = condition_rows(runs, used, by)
     return in_order(condition_means(rows, by), by, usable_runs(runs)).reset_index(drop=True), rows, chosen
@@ -86,34 +86,34 @@ def unit_frame(
     by: Sequence[str] | None = None,
     kind: str | None = None,
 ) -> pd.DataFrame:
-    """One value of each measure for every condition, topic and block.
+    """Return one value of each measure for every condition, topic and block.
 
     Parameters
     ----------
     runs : DataFrame
-        Frame of a store; only complete runs of cells in which stance is measured enter.
+        Frame of a store; only complete runs of cells with a measured stance are used.
     metrics : DataFrame
-        From :func:`opinionsim.metrics.run_metrics`; it may have further columns, as of
+        From :func:`opinionsim.metrics.run_metrics`; it may have further columns, such as those of
         :func:`opinionsim.metrics.named_metrics`.
     measures : sequence of str
         Columns of `metrics`.
     by : sequence of str, optional
-        Columns of `runs` that make a condition; default all that vary except the topic.
+        Columns of `runs` that define a condition; by default all that vary except the topic.
     kind : str, optional
         Kind of text, as for :func:`opinionsim.analysis.table`.
 
     Returns
     -------
     DataFrame
-        Columns `by`, ``evidence, topic, block``, one a measure, and ``withheld``, whether a run has no value since too
-        few of its agents were measured. Runs that share a condition, a topic and a block
-        are redraws of one another and averaged: a block is what runs have in common, so they are no further units.
-        What the mean opinion and the diversity can be stands in ``attrs["limits"]``.
+        Columns `by`, ``evidence, topic, block``, one column per measure, and ``withheld``, which says whether a run has
+        no value because too few of its agents were measured. Runs with the same condition, topic and block are redraws.
+        They are averaged, because they are not independent units. ``attrs["limits"]`` has the possible ranges of the
+        mean opinion and the diversity.
 
     Raises
     ------
     SpecError
-        If runs that agree on `by` differ in another condition, or a measure is not among the metrics.
+        If runs with equal `by` differ in another condition, or a measure is not among the metrics.
     """
     used, _ = counted(runs, metrics, kind)
     for measure in measures:
@@ -124,7 +124,7 @@ def unit_frame(
 
 
 def units_of(rows: pd.DataFrame, axes: Sequence[str], measures: Sequence[str] = MEASURES) -> pd.DataFrame:
-    """The frame of :func:`unit_frame` from rows of metrics with their conditions."""
+    """Make the frame of :func:`unit_frame` from rows of metrics with their conditions."""
     keys = [*dict.fromkeys([*axes, "evidence", "topic", "block"])]
     grouped = rows.assign(withheld=rows.get("withheld", False)).groupby(keys, dropna=False, sort=False)
     units = grouped[list(measures)].mean().assign(withheld=grouped["withheld"].any()).reset_index()
@@ -139,23 +139,23 @@ def units_of(rows: pd.DataFrame, axes: Sequence[str], measures: Sequence[str] = 
 def estimates_of(
     units: pd.DataFrame, by: Sequence[str], measure: str, estimand: Estimand | None = None, level: float = 0.95
 ) -> dict[tuple[Any, ...], Estimate]:
-    """The estimate of a measure in every condition of a unit frame.
+    """Estimate the mean of a measure in every condition of a unit frame.
 
     Parameters
     ----------
     units : DataFrame
         From :func:`unit_frame`.
     by : sequence of str
-        Its columns that make a condition.
+        Its columns that define a condition.
     measure : str
         Its column.
     estimand, level
-        As for :func:`opinionsim.analysis.estimate`; where no estimand is named it is the same for all conditions.
+        As for :func:`opinionsim.analysis.estimate`; the default estimand is the same for all conditions.
 
     Returns
     -------
     dict of tuple to Estimate
-        By the levels of the condition, as :func:`key_of` makes them.
+        Estimates by the levels of the condition, as :func:`key_of` returns them.
     """
     keys = list(dict.fromkeys([*by, "evidence"]))
     grouped = units.groupby(keys, dropna=False, sort=False)
@@ -170,20 +170,20 @@ def estimates_of(
 
 
 def key_of(levels: Sequence[Any]) -> tuple[Any, ...]:
-    """Levels of a condition with None for missing ones, which equal one another."""
+    """Return the levels of a condition, with None for missing levels so that these are equal."""
     return tuple(None if pd.isna(level) else level for level in levels)
 
 
 def with_intervals(
     frame: pd.DataFrame, units: pd.DataFrame, by: Sequence[str], estimand: Estimand | None, measures: Sequence[str]
 ) -> tuple[pd.DataFrame, list[list[Estimate]]]:
-    """A frame of conditions with means and intervals of the measures in the place of standard errors.
+    """Return a frame of conditions with means and intervals of the measures instead of standard errors.
 
     Returns
     -------
     frame : DataFrame
-        Each measure, ``<measure>_ci_low`` and ``<measure>_ci_high``; of the first one ``estimand, unit, units, method,
-        level, left_out, no_interval`` (why there is none).
+        Each measure, ``<measure>_ci_low`` and ``<measure>_ci_high``; for the first measure also ``estimand, unit,
+        units, method, level, left_out, no_interval`` (the reason for a missing interval).
     estimates : list of list of Estimate
         Those of each measure, one a condition that has one.
     """
@@ -200,19 +200,19 @@ def with_intervals(
 
 @dataclass(frozen=True, eq=False)
 class ByCondition:
-    """Numbers of conditions, and what they are made of.
+    """Numbers of conditions, and the values behind them.
 
     Attributes
     ----------
     frame : DataFrame
-        One row a condition, in the order of the specification: :func:`opinionsim.metrics.condition_metrics` with
-        intervals in the place of standard errors (:func:`with_intervals`).
+        One row per condition, in the order of the specification: :func:`opinionsim.metrics.condition_metrics` with
+        intervals instead of standard errors (:func:`with_intervals`).
     rows : DataFrame
-        The metrics of runs that count.
+        The metrics of the runs that are used.
     units : DataFrame
         One value of each measure for every condition, topic and block (:func:`unit_frame`).
     kind : str
-        Kind of text that the opinions are read from.
+        Kind of text from which opinions are read.
     estimates : list of list of Estimate
         Those of each measure, one a condition that has one.
     """
@@ -232,7 +232,7 @@ def by_condition(
     estimand: Estimand | None = None,
     measures: Sequence[str] = MEASURES,
 ) -> ByCondition:
-    """The means of measures in every condition with their intervals, from one pass over the metrics.
+    """Compute means of measures with intervals in every condition, in one pass over the metrics.
 
     Parameters
     ----------
@@ -253,9 +253,9 @@ def by_condition(
 
 
 def interval_notes(estimates: Sequence[Estimate], *further: Sequence[Estimate]) -> list[str]:
-    """What intervals rest on: estimand, unit, number of units, method and level; and why some are lacking.
+    """Describe the basis of intervals (estimand, unit, number, method, level), and why some are missing.
 
-    Of further measures it says only for what other reasons intervals are lacking.
+    For further measures, the notes give only other reasons for missing intervals.
     """
     if not estimates:
         return []

@@ -1,4 +1,4 @@
-"""The table of verdicts: how often moderators accept, reject, or leave undecided."""
+"""Table of verdicts: how often moderators accept, reject, or leave a claim undecided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS: Mapping[float, str] = MappingProxyType({1.0: "accepted", 0.0: "undecided
 
 @part("table", name="verdicts")
 def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | None = None) -> Table | None:
-    """The table of verdicts by condition (Plurals; B8).
+    """Tabulate verdicts of moderators by condition (Plurals; B8).
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def verdict_table(runs: pd.DataFrame, opinions: pd.DataFrame, wording: str | Non
     Returns
     -------
     Table or None
-        Numbers of complete runs whose moderator accepted, left undecided or rejected, and of those whose text states no
-        verdict. None where no verdict was coded.
+        Numbers of complete runs by the moderator's verdict: accepted, undecided, rejected, or no verdict in the text.
+        None if no verdict was coded.
 
     Raises
     ------

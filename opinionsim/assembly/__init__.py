@@ -1,4 +1,4 @@
-"""One planned run put together from its parts."""
+"""Assembly of a planned run from its parts."""
 
 from __future__ import annotations
 

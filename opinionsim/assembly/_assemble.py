@@ -65,34 +65,34 @@ _READ, _TAKEN = "(a text that its counterpart read)", "(a text of another run)"
 
 @dataclass(frozen=True, kw_only=True)
 class RunParts(Casting):
-    """Everything a run is made of, drawn and loaded: its casting, and the attributes below.
+    """All parts of a run, drawn and loaded: its casting, and the attributes below.
 
     Attributes
     ----------
     topic : Topic
         The topic of opinions; a task alone has no claim.
     network : Network or None
-        Ties between agents; None where all can meet all, or nobody meets anybody.
+        Ties between agents; None if all agents can meet, or if none do.
     lookahead : int or None
         Steps dispatched beyond the last complete one.
     opinions : tuple of float or None, length N
-        Initial opinions: points of the scale, or any number within it for an equation.
+        Initial opinions: points of the scale, or for an equation any numbers within its range.
     names : tuple of str, length N
-        Names of the agents in results; empty for those of their personas.
+        Names of the agents in results; if empty, results use the names of their personas.
     models : tuple of ModelSpec, length N + number of others
-        Chat model of each member; empty where agents follow an equation.
+        Chat model of each member; empty if agents follow an equation.
     model_labels : tuple of str, length N + number of others
         Name in results of the chat model or equation of each member.
     equation : Equation or None
-        The equation that agents follow; None where chat models play personas.
+        The equation that agents follow; None if chat models play personas.
     events : tuple of Event
-        What happens from outside, which the schedule contains.
+        Interventions from outside, which the schedule already contains.
     recorded : bool
-        Whether its texts are those of people, taken in from a table.
+        Whether its texts were written by people and imported from a table.
     seed_of : callable
         Seed of a call by turn, call and attempt.
     begins : int
-        First step whose calls are made; those of earlier steps are taken over from another run.
+        First step whose calls are made; earlier steps are copied from another run.
     """
 
     topic: Topic
@@ -110,11 +110,11 @@ class RunParts(Casting):
 
     @property
     def calls_per_event(self) -> int:
-        """Number of calls of an agent to remember a turn."""
+        """Number of calls that an agent makes to remember a turn."""
         return 0 if self.equation is not None else self.remembering.calls_per_event
 
     def cast(self) -> tuple[Member, ...]:
-        """The cast of the run, before its first turn, with endpoints that make no call."""
+        """The cast of the run before its first turn; its endpoints make no calls."""
         actors: list[Any]
         if self.equation is not None:
             actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
@@ -139,7 +139,7 @@ class RunParts(Casting):
         )
 
     def longest(self, agent: int) -> int | None:
-        """Most tokens of a reply of a member, as its model states them."""
+        """Maximum number of tokens in a member's reply, as its model states it."""
         return self.models[agent].max_tokens if self.models else None
 
     def acts(self, agent: int) -> Mapping[str, ActSpec]:
@@ -151,7 +151,7 @@ class RunParts(Casting):
 
     @cached_property
     def seats(self) -> Mapping[int, int | str]:
-        """Members of the cast whom persons play: by agent, the number of a participant or the role of another."""
+        """Members of the cast that people play: by agent, the number of a participant or the role of another."""
         told: list[tuple[int | str, Direction]] = [*enumerate(self.directions), *self.others.items()]
         return {agent: key for agent, (key, each) in enumerate(told) if each.invitation is not None}
 
@@ -162,7 +162,7 @@ def _attributes(persona: Persona) -> dict[str, str]:
 
 
 def assemble(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None = None) -> RunParts:
-    """Load and draw everything that a planned run needs; makes no call.
+    """Load and draw everything that a planned run needs, without making a call.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ def assemble(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | N
     resources : Resources
         Source of topics, personas, prompts, messages and networks.
     taken : list of JSON values, optional
-        What it takes over from another run: turns that it leaves out, or what was read there. By default what can be
-        known before that run is carried out: it leaves out no turn, and texts are placeholders.
+        Content from another run: turns to leave out, or texts read there. By default, no turn is left out and texts
+        are placeholders, because that run has not been carried out yet.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Instruments and runs on record: the texts to code, and the rows of the store."""
+"""Instruments for recorded runs: the texts to code, and the rows of the store."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def instrument_row(instrument: Instrument) -> InstrumentRow:
 
 
 def stored_texts(rows: Sequence[TurnRow], externals: Mapping[str, Message | str]) -> dict[int, Text]:
-    """The texts of a run on record, by turn, as instruments take them.
+    """Texts of a recorded run by turn, in the form that instruments need.
 
     Parameters
     ----------
     rows : sequence of TurnRow
         All turns of the run.
     externals : mapping of str to Message or str
-        Messages from outside of the run, which the store does not hold.
+        Messages from outside the run, which the store does not contain.
     """
     by_turn = {row.turn: row for row in rows}
     return {row.turn: _text(row, by_turn, externals) for row in rows}

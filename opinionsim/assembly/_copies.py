@@ -1,4 +1,4 @@
-"""Runs that would be copies of one another."""
+"""Check for runs that would be copies of one another."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from opinionsim.specification import Cell, Experiment, PlannedRun, Resources
 
 
 def check_copies(experiment: Experiment) -> None:
-    """Refuse replicates and redraws that cannot differ: chat models at temperature 0 that are asked the same.
+    """Refuse replicates and redraws that cannot differ because chat models at temperature 0 get the same prompts.
 
     Raises
     ------
     SpecError
-        Naming the cell. Cells that take something over from others, and those whose turns follow from what is said,
-        are not judged.
+        If there are any; names the cell. Cells that copy content from other cells, or whose turns depend on earlier
+        messages, are not checked.
     """
     for cell in experiment.cells:
         models = cell.spec.chat_models
         if not models or cell.spec.seats or any(model.temperature != 0 for model in models):
             continue
-        remedy = "give model.temperature above 0"
+        remedy = "Set model.temperature above 0"
         if cell.spec.redraws > 1 and not cell.sources:
             raise SpecError(
-                f"redraws: those of cell {cell.label!r} cannot differ, because only their replies are drawn again and "
-                f"model.temperature is 0; {remedy}, or redraws: 1"
+                f"redraws: those of cell {cell.label!r} cannot differ, because model.temperature is 0 and "
+                f"they differ only in the draws of replies. {remedy}, or redraws: 1."
             )
         if cell.spec.replicates > 1 and not cell.sources and _alike(cell, experiment.resources):
             raise SpecError(
-                f"replicates: the {cell.spec.replicates} of cell {cell.label!r} cannot differ: model.temperature is 0, "
-                f"and all have the same pairs, initial opinions and assignment; {remedy}, or replicates: 1"
+                f"replicates: the {cell.spec.replicates} of cell {cell.label!r} cannot differ, because "
+                f"model.temperature is 0 and pairs, initial opinions and assignment agree. {remedy}, or replicates: 1."
             )
 
 

@@ -1,4 +1,4 @@
-"""The models, prices and instruments of an experiment, each loaded once, before any call."""
+"""Models, prices and instruments of an experiment, each loaded once before the first call."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ if TYPE_CHECKING:
 
 
 class LoadedParts:
-    """The models, prices and classifiers of an experiment, each loaded once, before any call.
+    """Models, prices and classifiers of an experiment, each loaded once before the first call.
 
     Parameters
     ----------
     experiment : Experiment
         The experiment that names them.
     chat_model : BaseChatModel, optional
-        Used instead of every model that plays agents; a classifier keeps its own. Names in the specification still
-        identify the runs, so the scripted model must be named ``scripted``, and no other model may be.
+        Replaces every model that plays agents; classifiers keep their own models. Names in the specification still
+        identify the runs, so the scripted model, and no other, must be named ``scripted``.
     chat_models : mapping of str to BaseChatModel, optional
-        Used for the models of these names in the specification, which then need not be names of any other model.
+        Models by the names that the specification uses for them; these need not be names of real models.
     seats : mapping of int or str to Seat
-        Persons at seats of the specification: for participants by number, for other members by role. A limit that a
-        seat does not set is that of the specification.
+        People at seats of the specification, by number for participants and by role for other members. If a seat does
+        not set a limit, the limit of the specification applies.
     people : Person, optional
         Answers at every other seat of the specification.
     to_plan : bool
-        Whether to load them only for planning, without calls: no key and no weights are needed.
+        Whether to load them only for planning, which makes no calls and needs no keys or weights.
 
     Attributes
     ----------
     missing : list of str
-        One sentence for each key, extra or weights that a run needs and that are missing.
+        One sentence for each missing key, extra or file of weights that a run needs.
     prices : PriceTable
         Prices of tokens.
     limits : Limits
@@ -74,7 +74,7 @@ class LoadedParts:
     Raises
     ------
     SpecError, MeasurementError
-        If a model, classifier or price table cannot be loaded, or money is limited where a price is not known.
+        If a model, classifier or price table cannot be loaded, or money is limited but a price is unknown.
     """
 
     def __init__(
@@ -134,19 +134,19 @@ class LoadedParts:
             Seat(self._people)  # who cannot answer is refused
 
     def require_people(self, experiment: Experiment) -> None:
-        """Make sure that somebody answers at every seat.
+        """Check that a person is given for every seat.
 
         Raises
         ------
         SpecError
-            If nobody does at one.
+            If a seat has no person.
         """
         for cell in experiment.cells:
             for member, seat in cell.spec.seats.items():
                 if self._seat(member, seat) is None:
                     raise SpecError(
-                        f"{experiment.spec.name} has a seat for a person ({member}), whom `run` cannot ask; take it "
-                        "with `opinionsim room SPEC`, or from Python give run(..., people=PERSON)"
+                        f"{experiment.spec.name} has a seat for a person ({member}), whom `run` cannot ask. Take the "
+                        "seat with `opinionsim room SPEC`, or in Python pass people=PERSON to run."
                     )
 
     def _seat(self, member: int | str, seat: SeatSpec) -> Seat | None:
@@ -158,7 +158,7 @@ class LoadedParts:
         return replace(given, **limits)
 
     def _check_name(self, name: str) -> None:
-        """Refuse a scripted object under another name, or another object as ``scripted``: names identify runs."""
+        """Refuse a scripted model under another name, or another model as ``scripted``, because names identify runs."""
         given = self._chat_model
         if given is not None and isinstance(given, llm.ScriptedChatModel) != (name == "scripted"):
             raise SpecError(
@@ -168,7 +168,7 @@ class LoadedParts:
             )
 
     def _check_price(self, endpoint: Endpoint, name: str) -> None:
-        """Refuse to limit money if the price of a model is not known."""
+        """Refuse to limit money if the price of a model is unknown."""
         if self.limits.money is not None and endpoint.price is None:
             raise SpecError(
                 f"execution.budget.money: the price of {name!r} is not known; add it to a copy of the price table "
@@ -216,14 +216,14 @@ class LoadedParts:
         return self._clients[key]
 
     def contents(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> str:
-        """Name and fingerprint of a model in this process, as its replies carry them; empty for other models."""
+        """Name and fingerprint of a model in this process, as in its replies; empty for other models."""
         found = getattr(self.client(model, spec, pack).model, "model", "")
         return found if isinstance(found, str) and llm.in_process(found) else ""
 
     def cast(self, spec: ExperimentSpec, parts: RunParts) -> tuple[Member, ...]:
-        """The cast of a run: who answers for each member, and what its texts are evidence of.
+        """The cast of a run: who answers for each member, and the kind of evidence of its texts.
 
-        A person at a seat, and an author of a text that was written beforehand, are people.
+        Texts of a person at a seat, and texts written beforehand, count as those of people.
         """
         members = list(parts.cast())
         for agent, (member, model) in enumerate(zip(members, parts.models, strict=False)):
@@ -259,7 +259,7 @@ class LoadedParts:
         return self._models[key]
 
     def warnings(self) -> list[str]:
-        """Notes on the models, and on conditions that equations do not heed, for readers of the results."""
+        """Notes for readers of the results on models, and on conditions without effect on equations."""
         agents: list[tuple[str, dict[str, Any]]] = []
         if self._chat_model is None:
             agents = [(model.name, model.options) for model in self._specs.values()]
@@ -268,7 +268,7 @@ class LoadedParts:
         return list(dict.fromkeys([*self._unheeded, *(text for texts in found for text in texts)]))
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
-        """Kind of evidence of a run: the kinds of all its authors, joined."""
+        """Kind of evidence of a run, joined from the kinds of all its authors."""
         if spec.model.equation is not None or spec.interaction.recorded:
             return "human" if spec.interaction.recorded else "equation"
         kinds = {self.client(model, spec, pack).evidence for model in spec.chat_models}
@@ -344,7 +344,7 @@ class LoadedParts:
 
 
 def _price_of(model: ModelSpec, prices: PriceTable) -> Price | None:
-    """Price of a model's tokens; nothing on a server of one's own, and None where it is not known."""
+    """Price of a model's tokens: zero on your own server, and None if unknown."""
     price = prices.price(model.name)
     # A local server may use any name for its model, one in the package's table included. Only a table of the user's own
     # can set a price, for example if the server forwards calls.
@@ -354,7 +354,7 @@ def _price_of(model: ModelSpec, prices: PriceTable) -> Price | None:
 
 
 def _unheeded(cells: Iterable[Cell]) -> Iterator[str]:
-    """Notes on axes in which conditions of an equation differ, and which it cannot heed: it reads no prompts."""
+    """Notes on axes that have no effect on an equation because it reads no prompts."""
     groups = defaultdict[str, list[Cell]](list)
     for cell in cells:
         if cell.spec.model.equation is not None:
@@ -370,7 +370,7 @@ def _unheeded(cells: Iterable[Cell]) -> Iterator[str]:
 
 
 def _evidence(seat: Seat | None) -> str:
-    """What the texts of a seat are evidence of; of one that is still to be taken, that of people."""
+    """Kind of evidence of the texts of a seat; people if the seat is not taken yet."""
     return "human" if seat is None else str(seat.evidence)
 
 
@@ -383,7 +383,7 @@ def _place(wanted: InstrumentSpec, spec: ExperimentSpec) -> KeyPath:
 
 
 def _valid_script(model: ModelSpec, spec: ExperimentSpec) -> bool:
-    """Whether a model is the scripted one with valid options; told without LangChain, which takes long to load."""
+    """Whether a model is the scripted one with valid options; does not load LangChain, which is slow."""
     if model.name != "scripted":
         return False
     options: dict[str, Any] = {} if model.temperature is None else {"temperature": model.temperature}

@@ -1,4 +1,4 @@
-"""Recording the events of a run while it goes on, and the rows of the store that they become."""
+"""Recording of the events of a run in progress as rows of the store."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LOOK_S = 0.01
 
 
 class Recording:
-    """Passes the events of a run to its record, and its texts to its instruments, as they come.
+    """Passes the events of a run to its record, and its texts to its instruments, as they occur.
 
     Parameters
     ----------
     record : store.RunRecord
         The record of the run.
     parts : RunParts
-        The parts the run is made of.
+        The parts of the run.
     cast : sequence of Member
         The cast of the run.
     measuring : Measuring
@@ -47,7 +47,7 @@ class Recording:
         self.coding: LiveCoding | None = None
 
     def attend(self, simulation: Simulation) -> None:
-        """Put the cast and the ties at the start on record; texts are coded from now on."""
+        """Record the cast and the ties at the start, and begin to code texts."""
         record = self._record
         record.begin(agent_rows(self._cast), edge_rows(self._parts.network))
 
@@ -63,7 +63,7 @@ class Recording:
         return self._record.full
 
     def published(self, turn: Turn, message: Message) -> None:
-        """Record a published turn, and have it coded."""
+        """Record a published turn, and pass it on to be coded."""
         self.moved()
         self._record.add_turn(turn_row(turn, message, self._parts.schedule.acts))
         if self.coding is not None:
@@ -78,7 +78,7 @@ class Recording:
             self._n_ties = len(changes)
 
     async def room(self) -> None:
-        """Wait until the record is not full any more."""
+        """Wait until the record is no longer full."""
         while self._record.full:
             self._record.check()
             await asyncio.sleep(_LOOK_S)
@@ -114,7 +114,7 @@ def edge_rows(network: Any) -> tuple[store.EdgeRow, ...]:
     Parameters
     ----------
     network : Network, networkx graph or None
-        The network before the first step; None and a complete network give no row.
+        The network before the first step; None and a complete network give no rows.
     """
     if network is None:
         return ()
@@ -126,7 +126,7 @@ def edge_rows(network: Any) -> tuple[store.EdgeRow, ...]:
 
 
 def tie_rows(network: Any, changes: Iterable[TieChange]) -> list[store.TieRow]:
-    """Store rows of ties that moved, were added or were removed, from those of :func:`edge_rows` and earlier changes.
+    """Store rows of ties that moved, were added or were removed since the rows of :func:`edge_rows`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Runs beside those that they take something over from: what was read there, and which turns are the same."""
+"""Comparison of runs with the runs that they copy content from: texts that were read, and shared turns."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ Seeds = Callable[[int, str, int], int]
 
 
 def seeds_of_fork(planned: PlannedRun, schedule: AnySchedule, source: PlannedRun, theirs: AnySchedule) -> Seeds:
-    """The seeds of the calls of a fork: those of its source for every turn that both have.
+    """Seeds of the calls of a fork, which equal those of its source for every turn that both have.
 
-    Turns are the same if they are of the same agent, act and step; of several, the last ones, for messages are shown
-    at the beginning of a step. A schedule that decides its turns as it goes on has them under the same numbers.
+    Two turns match if they have the same agent, act and step. If a step has several, the last ones match, because
+    messages are shown at the beginning of a step. In a schedule that decides its turns during the run, turns with the
+    same number match.
 
     Raises
     ------
     SpecError
-        If turns before the fork are others than those of its source.
+        If turns before the fork differ from those of its source.
     """
     if not isinstance(schedule, StaticSchedule) or not isinstance(theirs, StaticSchedule):
         return partial(call_seed, source.run_id)
@@ -33,7 +34,7 @@ def seeds_of_fork(planned: PlannedRun, schedule: AnySchedule, source: PlannedRun
     step = 0 if planned.spec.fork is None else planned.spec.fork.step
     for here, there in zip_longest(_before(own, step), _before(others, step)):
         if here != there:
-            raise SpecError(f"fork: before step {step} its turns are not those of run {source.run_id}: {here}, {there}")
+            raise SpecError(f"fork: before step {step} its turns differ from run {source.run_id}: {here}, {there}")
     places: defaultdict[tuple[int, int, str], list[int]] = defaultdict(list)
     for turn in others:
         places[turn.step, turn.agent, turn.act].append(turn.index)

@@ -82,7 +82,7 @@ def sample(
     labels : N
         Number of texts for each condition.
     coders : A,B
-        Names of the people who label; each gets a file.
+        Names of the people who will label the texts; each gets a file.
     out : DIR
         Folder for the files.
     by : A,B

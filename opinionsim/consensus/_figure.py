@@ -113,7 +113,7 @@ def consensus_data(source: Results, run: str | int | None = None) -> ConsensusDa
 @part("figure", name="consensus", numbers=consensus_data)
 @drawn_from(consensus_data)
 def session_figure(data: ConsensusData) -> Figure:
-    """Support for statements in the first session; dots and rings mark the choices of rules, alone and tied.
+    """Draw the support for statements in the first session. Dots mark winners under each rule, and rings mark ties.
 
     The figure shows how each citizen rates each candidate, what each rule chooses, and each citizen's first and last
     opinion.

@@ -23,7 +23,7 @@ _NAMED, _SHOWN = 4, 8
 
 @part("table", name="winners")
 def winner_table(results: Results) -> Table | None:
-    """Table of the winners of the last round of each session.
+    """Tabulate the winner of the last round of each session.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def _equal(turns: tuple[int, ...]) -> str:
 
 @part("table", name="elections")
 def election_table(results: Results) -> Table | None:
-    """Table of rules by condition and kind of ballots.
+    """Tabulate election rules by condition and kind of ballots.
 
     Returns
     -------

@@ -44,7 +44,7 @@ def choices(results: Results) -> pd.DataFrame:
 
 @part("table", name="choices")
 def choice_table(results: Results) -> Table | None:
-    """Table of choices for each topic and for all topics together (Plurals; B8).
+    """Tabulate choices for each topic and for all topics together (Plurals; B8).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What figures are made of: paper, axes, headings, legends, colours; and how they are saved."""
+"""Parts of figures: paper, axes, headings, legends and colours; and saving of figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captions: what is told of a figure outside its image, kept with the figure."""
+"""Captions: texts that describe a figure outside its image, kept with the figure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _KEPT: WeakKeyDictionary[Figure, tuple[dict[str, None], dict[str, None]]] = Weak
 
 
 def caption_of(figure: Figure | Axes) -> str:
-    """Return the caption of a figure: what it shows, of what, how it was measured, and last the kind of evidence.
+    """Return the caption of a figure: what it shows, its source, how it was measured, and last the kind of evidence.
 
     Parameters
     ----------
     figure : Figure or Axes
-        Result of a plot function; axes stand for the whole figure they lie on.
+        Result of a plot function; for axes, the whole figure they lie on.
 
     Returns
     -------
@@ -39,14 +39,14 @@ def caption_of(figure: Figure | Axes) -> str:
 
 
 def keep_caption(figure: Figure | Axes, lines: Iterable[str]) -> list[str]:
-    """Keep lines as the caption of a figure, after those kept before, and return the lines that its image shows.
+    """Add lines to the caption of a figure, and return the lines that its image shows.
 
     Parameters
     ----------
     figure : Figure or Axes
         The figure, or axes on it.
     lines : iterable of str
-        The kind of evidence, and then what the figure shows and what its reader needs to know, a sentence each.
+        The kind of evidence, then what the figure shows and what its reader needs to know, one sentence each.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def keep_caption(figure: Figure | Axes, lines: Iterable[str]) -> list[str]:
 
 
 def sentence(text: str) -> str:
-    """A note as a sentence: it begins with a capital and ends with a full stop."""
+    """A note as a sentence, with a capital at the start and a full stop at the end."""
     said = text.strip()
     return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
 

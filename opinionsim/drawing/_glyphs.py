@@ -1,4 +1,4 @@
-"""Fonts of names in any script: data has Chinese, Arabic and emoji, which the font of figures may lack."""
+"""Find fonts for names in any script, such as Chinese, Arabic or emoji, that the font of figures may lack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNSEEN = ("Cc", "Cf", "Mn", "Zl", "Zp", "Zs")
 
 
 def find_glyphs(texts: Iterable[Text]) -> None:
-    """Give texts further fonts for the characters that their own lack; a warning names those that no font has."""
+    """Give texts fallback fonts for characters that their font lacks, and warn of characters that no font has."""
     wanted = {text: lacking for text in texts if (lacking := _lacking(text))}
     rest = set[str]().union(*wanted.values())
     found = []

@@ -33,12 +33,12 @@ _MADE = {
 
 
 def is_figure(path: Path) -> bool:
-    """Whether a file is a figure that :func:`save` wrote, as its metadata say."""
+    """Whether a file is a figure that :func:`save` wrote, according to its metadata."""
     return any(begins(path, start) and made in path.read_bytes() for start, made in _MADE.items())
 
 
 def check_suffix(path: str | Path) -> None:
-    """Refuse a file name that a figure cannot be saved under, before any work is done for it.
+    """Reject a file name with an invalid suffix before the figure is drawn.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def check_suffix(path: str | Path) -> None:
     Raises
     ------
     SpecError
-        If the suffix is not .png, .svg or .pdf; upper case will do.
+        If the suffix is not .png, .svg or .pdf; upper case is accepted.
     """
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
@@ -56,21 +56,21 @@ def check_suffix(path: str | Path) -> None:
 
 
 def require_figure(path: Path, *, caption: bool = True, force: bool = False, read: Iterable[str | Path] = ()) -> None:
-    """Refuse to save a figure where something else would be lost, before any work is done for it.
+    """Refuse, before the figure is drawn, to save it if that would overwrite something else.
 
     Parameters
     ----------
     path : Path
         File that :func:`save` is to write; nothing is written.
     caption : bool
-        Whether its caption is to be written beside it.
+        Whether to write its caption next to it.
     force, read
         As for :func:`opinionsim.foundation.outputs.require_free`.
 
     Raises
     ------
     SpecError
-        If the suffix is not .png, .svg or .pdf, or something that no figure left there would be lost.
+        If the suffix is not .png, .svg or .pdf, or saving would overwrite something that is not a figure.
     """
     check_suffix(path)
     require_free(path, is_figure, force=force, read=read)
@@ -79,7 +79,7 @@ def require_figure(path: Path, *, caption: bool = True, force: bool = False, rea
 
 
 def is_caption(path: Path) -> bool:
-    """Whether a file is the caption of a figure beside it as :func:`save` wrote both: nobody has changed it since."""
+    """Whether a file is the unedited caption that :func:`save` wrote for the figure next to it."""
     mark = _mark(path.read_bytes()).encode()
     drawn = [each for each in path.parent.iterdir() if each.stem == path.stem and each.suffix.lower() in FORMATS]
     return any(is_figure(each) and mark in each.read_bytes() for each in drawn)
@@ -108,11 +108,11 @@ def save(figure: Figure | Axes, path: str | Path, dpi: int = 150, *, caption: bo
     figure : Figure or Axes
         Result of a plot function; for Axes, the whole figure they lie on is saved.
     path : str or Path
-        File to write; its folder is made when missing.
+        File to write; its folder is created if it is missing.
     dpi : int
         Dots per inch of a PNG.
     caption : bool
-        Whether to write the caption, too, if there is one: beside the figure, as ``NAME.txt``. Otherwise, an unedited
+        Whether to also write the caption, if there is one, next to the figure as ``NAME.txt``. Otherwise, an unedited
         caption of the figure that this one replaces is removed.
 
     Returns

@@ -1,4 +1,4 @@
-"""Colours and small helpers every figure shares."""
+"""Colours and small helpers that all figures share."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Facets(NamedTuple):
     """Places of conditions in a full grid of panels."""
 
     rows: list[str]
-    """Headings of the rows; one empty where nothing varies down."""
+    """Headings of the rows; a single empty one if nothing varies down."""
     columns: list[str]
     """Headings of the columns, likewise."""
     places: dict[str, tuple[int, int]]
     """Row and column of each condition."""
     within: dict[str, str]
-    """What tells a condition from others of its panel."""
+    """What distinguishes a condition from others in its panel."""
 
 
 def opinion_colours(scale: OpinionScale) -> dict[int, str]:
@@ -81,7 +81,8 @@ def opinion_colours(scale: OpinionScale) -> dict[int, str]:
 
     Notes
     -----
-    Chuang et al. 2023, figures 4-6 (A15). Red, grey and blue stay apart under the common colour deficiencies.
+    Chuang et al. 2023, figures 4-6 (A15). Red, grey and blue remain distinct under the common colour vision
+    deficiencies.
     """
     anchors = np.array([to_rgb(colour) for colour in _ANCHORS])
     half = (scale.highest - scale.lowest) / 2
@@ -108,14 +109,14 @@ def model_colours(models: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        ``#rrggbb`` for each name. There are six colours: beyond six names they come again, and lines differ in style
+        ``#rrggbb`` for each name. There are six colours: with more names they repeat, and lines differ in style
         (:func:`line_style`).
     """
     return dict(zip(sorted(set(models)), cycle(_MODELS), strict=False))
 
 
 def line_style(place: int, *, plain: bool = False) -> Any:
-    """Style of a line by its place in :func:`model_colours`: no two of the first 36 have both colour and style.
+    """Style of a line by its place in :func:`model_colours`: no two of the first 36 share both colour and style.
 
     Those of the first six are all different, or `plain`.
     """
@@ -135,7 +136,7 @@ def point_name(point: int) -> str:
 
 
 def opinion_ticks(scale: OpinionScale, *, words: bool) -> list[str]:
-    """Tick labels of the scale points, with their verbal anchors or without."""
+    """Tick labels of the scale points, with or without their verbal anchors."""
     named = zip(scale.labels, scale.points, strict=True)
     return [f"{label}  {point_name(point)}" if words else point_name(point) for label, point in named]
 
@@ -198,8 +199,8 @@ def paper(
     Parameters
     ----------
     width : float, optional
-        Millimetres of new figures, 80 to 400: 84 is a column of a journal, 174 a page. Leave it out for axes of your
-        own. Default the figure's own.
+        Millimetres of new figures, 80 to 400: 84 is a column of a journal, 174 a page. Leave it out for your own
+        axes. Default: the width of the figure.
     font_size : float, optional
         Points of titles and names of axes, 6 to 24; numbers at ticks and legends are a little smaller, and no text is
         below 6. Default 0.9 of matplotlib's ``font.size``, which is 9.
@@ -228,7 +229,7 @@ def paper(
 
 
 def pt(size: float) -> float:
-    """Points of a text of a size, where titles have 9; never less than can be read."""
+    """Points of a text of a size, relative to titles of 9; never too small to read."""
     return max(size * _scale(), _SMALLEST)
 
 
@@ -253,7 +254,7 @@ def is_narrow() -> bool:
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Axes on a new figure of a size in inches, without pyplot's global state; a narrower one is less high."""
+    """Axes on a new figure of a size in inches, without pyplot's global state; a narrower figure is less high."""
     inches = page(width)
     return Figure(figsize=(inches, height * (inches / width) ** 0.5), layout="constrained").add_subplot()
 
@@ -299,14 +300,14 @@ def draw_marks(ax: Axes, marks: Iterable[Mark]) -> None:
 
 
 def name_outer(ax: Axes, others: Sequence[Axes], x: str, y: str) -> None:
-    """Name the axes of a panel where no other panel stands further left, or right below, after the heading of a row."""
+    """Name the axes of a panel if no other panel is further left, or directly below, after the heading of a row."""
     right, covered = unused(ax, others)
     ax.set_xlabel("" if covered else x, fontsize=pt(9))
     ax.set_ylabel("" if right else "\n".join(filter(None, [ax.get_ylabel(), y])), fontsize=pt(9))
 
 
 def colour_bar(mappable: Any, axes: Axes | Sequence[Axes], label: str, **layout: Any) -> Colorbar:
-    """A colour bar with a label, beside axes; below those of several panels on a narrow page, whose width they need."""
+    """A colour bar with a label, next to the axes; below them if there are several panels on a narrow page."""
     several = [axes] if isinstance(axes, Axes) else axes
     figure: Any = several[0].get_figure(root=True)
     if is_narrow() and len(several) > 1:
@@ -385,7 +386,7 @@ def set_heading(ax: Axes, lines: Iterable[str]) -> None:
 
 
 def new_figure(lines: Iterable[str], width: float, height: float) -> Figure:
-    """A figure of a width in inches, unless :func:`paper` says otherwise, and of a height to which a title adds."""
+    """A figure of a width in inches, unless :func:`paper` sets another, and of a height that grows with the title."""
     inches = page(width)
     figure = Figure(figsize=(inches, height), layout="constrained")
     size = 7 if is_narrow() else 9
@@ -404,7 +405,7 @@ def new_panels(
     *,
     square: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each name, in rows, under a common title; places left over stay empty.
+    """A figure with a panel for each name, in rows, under a common title; unused places stay empty.
 
     Parameters
     ----------
@@ -415,11 +416,11 @@ def new_panels(
     size : (float, float)
         Inches of a panel.
     facets : Facets, optional
-        Places of the names, which may share them, in a grid whose rows and columns have headings.
+        Places of the names in a grid whose rows and columns have headings; names may share a place.
     n_columns : int, optional
-        Without facets. Default one row for up to three panels, else the number that comes closest to a square.
+        Number of columns without facets. Default: one row for up to three panels, otherwise close to a square.
     square : bool
-        Whether panels keep their shape on a narrow page; others become less low than narrow.
+        Whether panels keep their shape on a narrow page; otherwise, their height shrinks less than their width.
     """
     if n_columns is None:
         n_columns = len(names) if len(names) <= 3 else int(np.ceil(np.sqrt(len(names))))

@@ -1,4 +1,4 @@
-"""Chat models, and everything between an actor's question and a model's reply.
+"""Chat models, and everything between an agent's question and a model's reply.
 
 Names are loaded on first use, because reading a store needs the journal's records but not LangChain.
 """

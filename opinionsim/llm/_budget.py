@@ -1,4 +1,4 @@
-"""Hard limits on calls, tokens and money: what a call may cost is set aside before it is made."""
+"""Hard limits on calls, tokens and money. Each call reserves its maximum cost beforehand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Usage:
     calls : int
         Number of calls, >= 0.
     tokens : int
-        Tokens of prompts and replies together, >= 0.
+        Total number of tokens of prompts and replies, >= 0.
     money : float
         In the currency of the price table, >= 0.
     """
@@ -45,48 +45,48 @@ Call = tuple[str, int, str, int]
 
 
 class Tally(Protocol):
-    """What all processes that spend under one name have paid and reserved, kept where all of them see it."""
+    """What all processes that share a budget have paid and reserved, in a place that all of them can read."""
 
     async def reserve(self, call: Call, worst: Usage) -> tuple[bool, Usage]:
-        """Reserve the most a call may cost if that, what is paid and what is reserved exceed no limit.
+        """Reserve the maximum cost of a call if the total of paid and reserved usage then exceeds no limit.
 
         Returns
         -------
         reserved : bool
-            Whether it was. The reservation ends when the reply is on record, or is released.
+            Whether it was reserved. The reservation ends when the reply is on record, or when it is released.
         paid : Usage
             What all processes have paid so far.
         """
 
     def release(self, call: Call) -> None:
-        """End the reservation of a call that cost nothing, soon and without waiting for it."""
+        """End the reservation of a call that cost nothing, without waiting."""
 
     async def pause(self) -> None:
-        """Wait before the next look at what others hold; raises CancelledError where no call is to be made any more."""
+        """Wait before checking other reservations again; raises CancelledError if no more calls will be made."""
 
 
 class Budget:
-    """Keeps usage within hard limits: what is paid, plus the most that calls in flight may cost.
+    """Keeps usage within hard limits. Usage includes the maximum cost of calls in flight.
 
     Parameters
     ----------
     limits : Limits
-        Limits over everything paid.
+        Limits of the total usage.
     paid : Usage, optional
-        What was paid before.
+        Earlier usage.
 
     Attributes
     ----------
     limits : Limits
         As given.
     limited : bool
-        Whether there is any limit; without one, no call waits and nothing is reserved.
+        Whether there is any limit. Without a limit, no call waits and nothing is reserved.
 
     Notes
     -----
-    The sum of what is paid and reserved exceeds no limit, as long as no call costs more than its reservation. Used
-    from one event loop. Waiting calls are served in order of arrival, so that small calls do not keep a large one
-    waiting for ever.
+    The sum of paid and reserved usage exceeds no limit, provided that no call costs more than its reservation. Use a
+    budget from one event loop. It serves waiting calls in order of arrival, so small calls cannot delay a large one
+    forever.
     """
 
     def __init__(self, limits: Limits, paid: Usage | None = None) -> None:
@@ -103,30 +103,30 @@ class Budget:
         return self._paid
 
     def remaining(self) -> Limits:
-        """What is left of each limit; the cost of calls in flight is not subtracted."""
+        """The remainder of each limit, without subtracting the cost of calls in flight."""
         return self.limits.less(self._paid)
 
     async def reserve(self, worst: Usage, call: Call) -> Reservation:
-        """Reserve the most a call may cost, as soon as the limits leave room for it.
+        """Reserve the maximum cost of a call as soon as the limits allow it.
 
-        Waits while calls in flight may still leave that room by costing less than was reserved for them.
+        Waits as long as calls in flight may cost less than their reservations and thereby make the call possible.
 
         Parameters
         ----------
         worst : Usage
-            The most the call may cost.
+            The maximum cost of the call.
         call : tuple
             The call.
 
         Returns
         -------
         Reservation
-            To be settled or cancelled by the caller.
+            The caller must settle or cancel it.
 
         Raises
         ------
         BudgetExceeded
-            If there can never be room; names the limit, what is paid and what the call may cost.
+            If the call can never fit; the message names the limit, the usage and the maximum cost of the call.
         """
         if self.limited and (self._waiting or not self._fits(worst)):
             await self._queue(worst, call)
@@ -198,18 +198,16 @@ class Budget:
 
 
 class SharedBudget(Budget):
-    """A budget that several processes spend: what counts is what all of them have paid and reserved.
+    """A budget that several processes share. Its usage is what all of them have paid and reserved.
 
     Parameters
     ----------
-    limits, paid
-        As of :class:`Budget`.
-    tally : Tally
+    limits, paid As for :class:`Budget`. tally : Tally
         Shared by all processes.
 
     Notes
     -----
-    A call waits while only what others hold for calls in flight keeps it from fitting. Waiting calls of one process are
+    A call waits if it would fit without the reservations of other calls in flight. Waiting calls of one process are
     served in order of arrival.
     """
 
@@ -219,7 +217,7 @@ class SharedBudget(Budget):
         self._turn = asyncio.Lock()
 
     async def reserve(self, worst: Usage, call: Call) -> Reservation:
-        """Reserve the most a call may cost; see :meth:`Budget.reserve`."""
+        """Reserve the maximum cost of a call; see :meth:`Budget.reserve`."""
         async with self._turn:
             while True:
                 reserved, self._paid = await self._tally.reserve(call, worst)
@@ -236,7 +234,7 @@ class SharedBudget(Budget):
 
 
 class Reservation:
-    """The most one call in flight may cost, until it is settled or cancelled; made by :meth:`Budget.reserve`."""
+    """The maximum cost of one call in flight, until settled or cancelled; made by :meth:`Budget.reserve`."""
 
     __slots__ = ("_budget", "_call", "_open", "_worst")
 
@@ -247,14 +245,14 @@ class Reservation:
         self._open = True
 
     def settle(self, actual: Usage) -> None:
-        """Replace the reservation by the actual cost of the call, which counts in full even if it is higher."""
+        """Replace the reservation with the actual cost of the call, which counts in full even if it is higher."""
         if not self._open:
-            raise RuntimeError("a reservation can be settled only once, and not after it was cancelled")
+            raise RuntimeError("a reservation can be settled only once, and not after cancellation")
         self._open = False
         self._budget._close(self._call, self._worst, actual)
 
     def cancel(self) -> None:
-        """Return the reservation: the call cost nothing. Does nothing when it is settled or cancelled already."""
+        """Cancel the reservation of a call that cost nothing. Does nothing if it is already settled or cancelled."""
         if self._open:
             self._open = False
             self._budget._close(self._call, self._worst, None)
@@ -280,10 +278,10 @@ def bound_tokens(messages: Iterable[ChatMessage]) -> int:
 
     Notes
     -----
-    English prose has about one token for four characters, so the bound is twice too high for it; other languages in
-    Latin script have one for two to three. Tokenizers that work on bytes make at most one token of a byte, so that for
-    other scripts the bound holds and is up to three times too high. Long random strings of digits or signs can exceed
-    it. It serves to reserve, never to forecast or bill.
+    English prose has about one token for four characters, so the bound is about twice the true number. Other languages
+    in Latin script have one token for two to three characters. Tokenizers that work on bytes make at most one token
+    from each byte, so the bound is valid for other scripts and up to three times too high. Long random strings of
+    digits or signs can exceed it. Use the bound only for reservations, never for forecasts or bills.
     """
     prompt = Prompt.of(messages)
     return 16 + 8 * prompt.length + prompt.weight

@@ -1,4 +1,4 @@
-"""Names of calls inside a turn: the only place that spells them."""
+"""Names of calls inside a turn; no other module spells them."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ _TEXT = re.compile(
 class CallName(NamedTuple):
     """The name of a call inside its turn.
 
-    Its text stands in the keys of journal entries, from which seeds are made: ``reply``, ``reply.2`` of a second draw,
-    ``reflect``, ``select``, ``judge.ID`` and ``judge.ID.ABOUT`` of the model of an instrument, ``rating.ID`` and
-    ``rating.VARIABLE`` of an opinion, ``source``; or a word of a user's own.
+    The name is part of the keys of journal entries, from which seeds are derived. It is ``reply``, ``reply.2`` for a
+    second draw, ``reflect``, ``select``, ``judge.ID`` or ``judge.ID.ABOUT`` for the model of an instrument,
+    ``rating.ID`` or ``rating.VARIABLE`` for an opinion, ``source``, or any other word that a user chooses.
     """
 
     role: Role
     """What the call is for."""
     draw: int = 1
-    """Which of several like it, from 1; of a judge, how often it has asked."""
+    """Number among similar calls, from 1; for a judge, the number of the question."""
     instrument: str = ""
     """Beginning of the instrument's id, or the variable that a person rated; empty for none."""
     about: int | None = None
     """Index of the turn that the coded text is about."""
     word: str = ""
-    """A word of a user's own: the whole text of the role ``own``, else its end."""
+    """A word that a user chose: the whole name for the role ``own``, otherwise its end."""
 
     @classmethod
     @lru_cache(maxsize=1 << 12)
     def of(cls, text: str) -> CallName:
-        """The name that a text spells.
+        """Parse the text of a name.
 
-        A judge's second question about a text alone reads like its first about that text and turn 2.
+        A judge's second question about a single text has the same text as its first about that text and turn 2.
         """
         found = _TEXT.fullmatch(text)
         if found is None:
@@ -56,7 +56,7 @@ class CallName(NamedTuple):
 
     @classmethod
     def coding(cls, role: Role, instrument_id: str, about: int | None, asked: str = "judge") -> CallName:
-        """The name of what an instrument says of a text, or of what its judge is asked, which itself says `asked`."""
+        """The name of an instrument's reading of a text or, with `asked`, of the question to its judge."""
         own = cls.of(asked)
         draw, word = (own.draw, own.word) if own.role == "judge" and not own.instrument else (1, asked)
         return cls(role, draw, instrument_id[:_PREFIX], about, word)
@@ -68,11 +68,11 @@ class CallName(NamedTuple):
 
     @property
     def judge(self) -> str:
-        """The name of the model behind an instrument, ``judge.ID``; empty where the turn's own agent is asked."""
+        """The name of the model behind an instrument, ``judge.ID``; empty if the turn's agent answers."""
         return f"judge.{self.instrument}" if self.role == "judge" and self.instrument else ""
 
     def priced_as(self, act: str) -> str:
-        """The kind of a call in forecasts: the act of its turn for replies and judgements, else the name itself."""
+        """The kind of a call in forecasts: the act of its turn for replies and judgements, otherwise its name."""
         return act if self.role in ("reply", "judge") else str(self)
 
 

@@ -1,4 +1,4 @@
-"""The caller of a model: the attempts at one call, their time limit, and what is journalled and accepted of replies."""
+"""Makes calls to models: attempts, time limits, the journal, and the acceptance of replies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _LOOK_S = 0.02
 
 
 class CallSite(Protocol):
-    """The turn a call belongs to."""
+    """The turn that a call belongs to."""
 
     @property
     def index(self) -> int: ...
@@ -68,13 +68,12 @@ class CallSite(Protocol):
 
 
 class Client(Protocol):
-    """Makes single calls: :class:`opinionsim.llm.ModelClient`, or a stand-in for it."""
+    """Makes single calls: :class:`opinionsim.llm.ModelClient`, or a substitute."""
 
     async def call(self, messages: Prompt, seed: int, max_tokens: int | None = None, **options: Any) -> AIMessage:
         """Make one attempt at one call; raises whatever the model raises.
 
-        `max_tokens` is given where the reply may be longer than the model's own limit, and `options` are those of a
-        lane.
+        `max_tokens` is set if the reply may be longer than the model's own limit, and `options` are those of a lane.
         """
         ...
 
@@ -92,7 +91,7 @@ class _NewCall(NamedTuple):
 
 
 class ReplayOnly:
-    """Stands in for the chat model where a run must be answered by its journal alone."""
+    """Replaces the chat model in a run that may use only its journal."""
 
     async def call(
         self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None, **options: Any
@@ -112,17 +111,17 @@ class Endpoint:
     account : str
         Calls of one account share its provider's rate limit.
     networked : bool
-        Whether a provider answers over a network, under a rate limit that is not known.
+        Whether a provider answers over a network, with an unknown rate limit.
     price : Price or None
-        Price of its tokens; None where it is not known.
+        Price of its tokens; None if unknown.
     max_tokens : int or None
-        Longest reply; None where it is left to the provider.
+        Maximum length of a reply; None for the provider's default.
     replies : ReplyPolicy
-        What to do with replies that are no answers.
+        How to treat replies that are not answers.
     lane : str
-        How calls are bought: ``now``, or ``flex``, the provider's flexible tier.
+        How to buy calls: ``now``, or ``flex``, the provider's flexible tier.
     fallback : str
-        What to do if that tier refuses a call: ``wait``, or ask again ``now``, at full price.
+        What to do if that tier refuses a call: ``wait``, or ask again ``now``, at the list price.
     """
 
     client: Client
@@ -140,7 +139,7 @@ class Endpoint:
         return None if self.price is None else self.price.at(self.lane)
 
     def longest(self, cut_off: int) -> int | None:
-        """Longest reply after `cut_off` replies to the same question were cut off: double the length each time."""
+        """Maximum length of a reply after `cut_off` replies to the question were cut off; it doubles each time."""
         return None if self.max_tokens is None else self.max_tokens * 2**cut_off
 
     def options(self, cut_off: int, flex_s: float | None) -> dict[str, Any]:
@@ -149,44 +148,44 @@ class Endpoint:
         return {**asked, "max_tokens": self.longest(cut_off)} if cut_off else asked
 
     def worst(self, prompt: Iterable[ChatMessage], longest: int | None = None) -> Usage:
-        """The most a call can use, as far as that can be bounded beforehand; `longest` is by default `max_tokens`."""
+        """Maximum usage of a call, as far as it can be bounded beforehand; `longest` is by default `max_tokens`."""
         tokens, longest = bound_tokens(prompt), longest or self.max_tokens or 0
         price = self.price if self.fallback == "now" else self.expected
         return Usage(1, tokens + longest, 0.0 if price is None else price.cost(tokens, longest))
 
 
 class RunCalls:
-    """Answers the questions of one run: journal, budget, slot, model, policy, `parse`, journal, in this order.
+    """Answers the questions of one run. The order is journal, budget, slot, model, policy, `parse`, journal.
 
     Parameters
     ----------
     run_id : str
         Identity of the run; part of every call's key.
     journal : Journal
-        Answers what was asked before, keeps what arrives.
+        Returns stored replies and keeps new ones.
     answering : Client, or sequence of Endpoint or Seat
-        One client for the whole cast, or an endpoint or seat for each member.
+        One client for the whole cast, or one endpoint or seat for each member.
     slots : SlotPool
         Shared with all other runs.
     retry : RetryPolicy, optional
-        Repetitions of attempts that failed in passing.
+        How to repeat attempts after temporary failures.
     timeout_s : float
-        Longest wait for one attempt, seconds.
+        Maximum wait for one attempt, in seconds.
     budget : Budget, optional
         Shared with all other runs; default none.
 
     Attributes
     ----------
     answering, prompts : object
-        Who answers, and the prompt of each turn's reply so far; None keeps none of these.
+        Who answers, and the prompt of each turn's reply so far; with None, prompts are not kept.
     longest_prompt : float
-        Most characters of a prompt, and of a reply that prompts may have to show; no limit until it is set.
+        Maximum number of characters of a prompt, and of a reply that prompts may show; unlimited until set.
     names_steps : bool
-        Whether errors name the step of a turn beside its number.
+        Whether errors name the step of a turn in addition to its number.
     seed_of : callable
-        Seed of a call by turn, call and attempt; until it is set, a hash of these and the run.
+        Seed of a call by turn, call and attempt; by default a hash of these and the run.
     made, answered, repeated, cost : int, float
-        So far: replies of models, replies found in the journal, failed attempts that were repeated, and money spent.
+        Replies of models, replies from the journal, repeated attempts, and money spent so far.
     """
 
     def __init__(
@@ -216,11 +215,11 @@ class RunCalls:
 
     @property
     def limit(self) -> int:
-        """Calls in flight at most, over all runs."""
+        """Maximum number of calls in flight over all runs."""
         return self._slots.limit
 
     def stop(self) -> None:
-        """Dispatch no further call and end waits at seats; calls in flight run to their end and are journalled."""
+        """Stop new calls and waits at seats; calls in flight finish and enter the journal."""
         self._stopped = True
         for waiter in self._waiting:
             waiter.cancel()
@@ -245,26 +244,27 @@ class RunCalls:
         call : str
             Name of the call inside its turn.
         messages : iterable of ChatMessage
-            The prompt, oldest first. Of a :class:`opinionsim.messages.Prompt`, only messages not seen before take work.
+            The prompt, oldest first. For a :class:`opinionsim.messages.Prompt`, only new messages take time.
         reading : Parsing
-            How answers are read; default as they stand.
+            How to read answers; by default unchanged.
         priority : float
             Larger is served first.
         dropped : int
-            Memory events a token budget left out of the prompt.
+            Number of memory events that a token budget left out of the prompt.
         endpoint : Endpoint, optional
             The model that answers; default the endpoint or seat of the turn's agent.
 
         Raises
         ------
         ModelCallError
-            If the call fails, no attempt is acceptable, or prompt or reply is too long; names run, turn and agent.
+            If the call fails, no attempt is acceptable, or prompt or reply is too long. The message names run, turn and
+            agent.
         ScheduleError
-            If `parse` fails with an error of its own; names turn and call. The reply is kept.
+            If `parse` raises an unexpected error. The message names turn and call; the journal keeps the reply.
         BudgetExceeded
             If the call could exceed the budget.
         JournalMismatch
-            If the journal holds something else under the call's key, or a reply that `parse` now rejects.
+            If the journal contains something else under the call's key, or a reply that `parse` now rejects.
         """
         prompt = Prompt.of(messages)
         everybody = endpoint or self.answering
@@ -323,7 +323,7 @@ class RunCalls:
                 mend = "to reject a reply, raise opinionsim.errors.Rejected"
                 raise ScheduleError(
                     judged.reason,
-                    advice=f"The reply is kept; {mend if person or entry.rules else 'it is asked for again'}",
+                    advice=f"The reply is kept; {mend if person or entry.rules else 'the engine asks again'}",
                     **self._at(turn, f", call {call!r}"),
                 ) from judged.failure
             if judged.acceptance == "accepted":

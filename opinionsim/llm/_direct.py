@@ -1,4 +1,4 @@
-"""Direct calls of chat models, past LangChain's `ainvoke`, where the outcome is the same."""
+"""Direct calls to chat models without LangChain's `ainvoke`, if the outcome is the same."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class DirectCalls:
     """Calls of a model's own `_agenerate`, with the outcome of `ainvoke`.
 
     `ainvoke` handles callbacks, tracing, a cache, a rate limiter and streaming, which takes ten times as long as a
-    model that answers at once. Where none of these is in use, all that is left is to give a reply its id and metadata,
-    which is done here. All other calls go through `ainvoke`.
+    model that answers at once. If none of these is in use, only the reply's id and metadata remain to be set, which
+    this class does. All other calls go through `ainvoke`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class DirectCalls:
         self._takes_manager = "run_manager" in signature(kind._agenerate).parameters
 
     def would_do(self, model: BaseChatModel, options: Mapping[str, Any]) -> bool:
-        """Whether a direct call made now has the outcome of `ainvoke`.
+        """Whether a direct call would now have the same outcome as `ainvoke`.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class DirectCalls:
         )
 
     async def call(self, model: BaseChatModel, messages: list[BaseMessage], options: Mapping[str, Any]) -> AIMessage:
-        """The reply; raises what the model raises. Valid only where :meth:`would_do` is true."""
+        """The reply; raises what the model raises. Valid only if :meth:`would_do` is true."""
         manager = AsyncCallbackManagerForLLMRun.get_noop_manager()
         told = {"run_manager": manager} if self._takes_manager else {}
         result = await model._agenerate(messages, stop=None, **told, **options)
@@ -96,5 +96,5 @@ def _reply(result: ChatResult, name: str) -> AIMessage:
 
 
 def leaves_messages(kind: type[BaseChatModel]) -> bool:
-    """Whether models of a class are known not to change the messages they are given."""
+    """Whether models of a class are known to leave their input messages unchanged."""
     return any(each.__module__.partition(".")[0] in _CAREFUL for each in kind.__mro__)

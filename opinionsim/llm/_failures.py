@@ -1,4 +1,4 @@
-"""What the error of a provider means, and how long to wait before the next attempt."""
+"""Classifies errors of providers, and computes the wait before the next attempt."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class Failure:
     ----------
     kind : {"rate-limited", "transient", "this-request", "any-request", "content-filter"}
         ``rate-limited``: the provider asks for fewer calls; ``transient``: the same call may succeed later;
-        ``any-request``: every request of the model would fail alike, for its key, account, address, name or options;
-        ``this-request``: this one will always fail, others may not; ``content-filter``: the provider refused the
-        content, which is data.
+        ``any-request``: every request to the model would fail because of its key, account, address, name or options;
+        ``this-request``: this request will always fail, but others may succeed; ``content-filter``: the provider
+        refused the content, which is data.
     reason : str
-        One line without credentials, fit to be stored and shown.
+        One line without credentials, safe to store and show.
     retry_after_s : float or None
         Seconds the provider asked to wait, 0 to 600.
     """
@@ -83,25 +83,25 @@ class Failure:
 def classify_failure(error: BaseException, *, networked: bool = False) -> Failure:
     """Classify an error raised by a chat model.
 
-    Decided by status, codes, headers and class names of the error and its causes, so that clients of any provider are
-    understood and none is imported.
+    The function reads status, codes, headers and class names of the error and its causes. It therefore understands
+    clients of any provider without importing them.
 
     Parameters
     ----------
     error : BaseException
-        What the model raised.
+        The error of the model.
     networked : bool
-        Whether the model is behind a network. Then a plain ValueError, TypeError, LookupError or AttributeError is a
-        reply that could not be read, and transient.
+        Whether the model is behind a network. If so, a plain ValueError, TypeError, LookupError or AttributeError means
+        that a reply could not be read, which is transient.
 
     Returns
     -------
     Failure
-        Rate-limited: status 429, and 503 or 529 that speak of overload. Transient: statuses 408, 409, 425, 5xx,
-        replies that cannot be read, time-outs and lost connections. Content filter: a provider's own refusal of the
-        content. Any request: statuses 3xx, 401, 402, 404, 405, 407, 410, 501 and 505, an account that is used up, words
-        for a key, model, option or order of roles that is not accepted, certificates and addresses that cannot be used.
-        This request: everything else, unknown errors included, since a single prompt must not stop the others.
+        Rate-limited: status 429, and 503 or 529 that mention overload. Transient: statuses 408, 409, 425, 5xx,
+        unreadable replies, time-outs and lost connections. Content filter: the provider refused the content. Any
+        request: statuses 3xx, 401, 402, 404, 405, 407, 410, 501 and 505, an exhausted account, messages about a key,
+        model, option or order of roles that is not accepted, unusable certificates and addresses. This request:
+        everything else, including unknown errors, because a single prompt must not stop the others.
     """
     chain = list(_chain(error))
     kind = _kind(chain, networked)
@@ -120,21 +120,21 @@ def wait_s(n_failures: int, failure: Failure, *, first_s: float, longest_s: floa
     Parameters
     ----------
     n_failures : int
-        Attempts that have failed, this one included, >= 1.
+        Number of failed attempts, including this one, >= 1.
     failure : Failure
         The last failure.
     first_s : float
-        Longest wait after the first failure, seconds; doubles with each further one.
+        Maximum wait after the first failure, in seconds; it doubles with each further failure.
     longest_s : float
-        Longest wait, seconds, Retry-After not included.
+        Maximum wait in seconds, not including Retry-After.
     rng : numpy.random.Generator
         Draws the jitter.
 
     Returns
     -------
     float
-        Retry-After, plus a uniform draw between 0 and the longest wait of this failure, so that calls refused together
-        are not repeated together.
+        Retry-After, plus a uniform draw between 0 and the maximum wait for this failure, which prevents calls that
+        failed together from being repeated together.
     """
     # A larger exponent would overflow a float.
     longest = min(longest_s, first_s * 2.0 ** min(n_failures - 1, 60))

@@ -28,19 +28,19 @@ _NO_ANSWER = "reasons before it answers, so the first token of its reply is not 
 
 
 class NoLogProbabilities(Exception):
-    """A reply came without log probabilities of an answer, and so will every other of the model."""
+    """A reply has no log probabilities of an answer, so the model's other replies will have none."""
 
 
 class TokenClient:
-    """Makes calls whose reply is a JSON text of the likeliest first tokens, for :func:`first_token_shares`.
+    """Makes calls that return the most likely first tokens as JSON text, for :func:`first_token_shares`.
 
-    The text is all that the journal needs: ``temperature`` of the model in its run, and under ``top`` tokens with
-    their log probabilities at temperature 1, to six decimals.
+    The journal needs only this text. It contains ``temperature``, that of the model in its run, and ``top``, tokens
+    with their log probabilities at temperature 1, to six decimals.
 
     Parameters
     ----------
     client : ModelClient
-        The model's own client.
+        The client of the model.
     """
 
     def __init__(self, client: ModelClient) -> None:
@@ -49,7 +49,7 @@ class TokenClient:
     async def call(
         self, messages: Iterable[ChatMessage], seed: int, max_tokens: int | None = None, **options: Any
     ) -> AIMessage:
-        """Ask for one token, and raise whatever the model raises.
+        """Ask for one token; raises whatever the model raises.
 
         Raises
         ------
@@ -79,9 +79,9 @@ class TokenClient:
 
 
 def first_token_shares(text: str, labels: Sequence[str], *, plain: bool = False) -> np.ndarray:
-    """Probability of the tokens that begin each label, whatever blanks stand around them, shape (k,).
+    """Probability of the tokens that begin each label, regardless of surrounding blanks, shape (k,).
 
-    A sign begins no number: what follows it is another token.
+    A sign does not count as the beginning of a number, because the digits are another token.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def first_token_shares(text: str, labels: Sequence[str], *, plain: bool = False)
     labels : sequence of str
         k labels.
     plain : bool
-        Whether to give probabilities at temperature 1, which leave something for tokens that are not listed. Else they
-        are at the model's own temperature (1 where it has none), and listed tokens have probability 1 together.
+        Whether to return probabilities at temperature 1, which leave a remainder for tokens that are not listed.
+        Otherwise they are at the model's temperature (default 1), and those of the listed tokens sum to 1.
     """
     said = json.loads(text)
     logs = np.array([log for _, log in said["top"]])
@@ -106,7 +106,7 @@ def first_token_shares(text: str, labels: Sequence[str], *, plain: bool = False)
 
 
 def without_log_probabilities(name: str, options: Mapping[str, Any]) -> str:
-    """Why a model is known to give no probabilities of its answers, by name and options; empty where it is not."""
+    """Why a model with this name and options gives no probabilities of its answers; empty if unknown."""
     if name == "scripted":
         return "the scripted model has none"
     if _WITHOUT.match(name):

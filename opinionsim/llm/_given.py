@@ -1,4 +1,4 @@
-"""A chat model that gives the replies it was given: for tests, notebooks and worked examples."""
+"""A chat model with predefined replies, for tests, notebooks and worked examples."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ class GivenReplies(BaseChatModel):
     Parameters
     ----------
     replies : sequence of str or AIMessage, or callable
-        Replies in the order of the calls; each goes to the same turn every time only with ``max_concurrency=1``. Or a
-        function of the prompt, a list of :class:`opinionsim.messages.ChatMessage`, which makes a run reproducible at
-        any concurrency.
+        Replies in the order of the calls, which is reproducible only with ``max_concurrency=1``; or a function of the
+        prompt, a list of :class:`opinionsim.messages.ChatMessage`, which makes a run reproducible at any concurrency.
 
     Attributes
     ----------
@@ -37,11 +36,11 @@ class GivenReplies(BaseChatModel):
     Raises
     ------
     SpecError
-        If `replies` is a text; at a call, if the list is used up or the reply is neither a text nor an AIMessage.
+        If `replies` is a text. During a call, if the list is exhausted or the reply is neither a text nor an AIMessage.
 
     Notes
     -----
-    Its replies count as scripted: runs have the evidence ``scripted``.
+    Its replies count as scripted, so runs have the evidence ``scripted``.
     """
 
     _replies: Replies = PrivateAttr()

@@ -1,4 +1,4 @@
-"""Journal entries, which record everything that entered a run from outside, and the protocol of a journal."""
+"""Journal entries, which record everything that enters a run from outside, and the protocol of a journal."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class EntryKey(NamedTuple):
     turn: int
     """Index of the turn."""
     call: str
-    """Its name inside its turn, the text of a :class:`opinionsim.llm.CallName`."""
+    """The name of the call inside its turn, the text of a :class:`opinionsim.llm.CallName`."""
     attempt: int
     """Number of earlier replies to this call that were rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One journal entry: something that entered the run from outside, under a key.
+    """A journal entry: something that entered the run from outside, with its key.
 
     Attributes
     ----------
@@ -41,45 +41,44 @@ class Entry:
     text : str
         The text that arrived.
     acceptance : str
-        ``accepted``; ``rejected`` by the act's `parse`, or asked for again since it is no answer; or ``unparsed``,
-        where `parse` failed with an error of its own: it is read again when the run is resumed. So is a reply without
-        `rules`, where what looks at it failed: it is asked for again.
+        ``accepted``; ``rejected`` by the act's `parse`, or because the reply is not an answer; or ``unparsed``, if
+        `parse` raised an unexpected error. A resumed run parses such replies again. It also asks again for replies
+        without `rules`, because the check of their signs failed.
     cause : str
-        Why it was rejected: its status, one of its signs, or ``rejected`` by the act's `parse`; empty otherwise.
+        Why it was rejected: its status, one of its signs, or ``rejected`` for the act's `parse`; empty otherwise.
     reason : str
-        The same in words, or why it was taken without being read; empty otherwise.
+        The same in words, or why it was accepted without being parsed; empty otherwise.
     source : str
-        ``model``, ``person``, ``instrument`` or ``import``. Only replies of models are calls: they alone cost money
-        and count against budgets.
+        ``model``, ``person``, ``instrument`` or ``import``. Only replies of models are calls, which cost money and
+        count against budgets.
     status : str
         ``answered``, ``refused``, ``filtered``, ``off_role``, ``empty``, ``truncated``, ``unreadable`` or ``left_out``.
     signs : tuple of Sign
-        Signs of conduct and where they stand in the text; none of a person's.
+        Signs of conduct and their places in the text; none for a person.
     taken : str
-        Names of the signs that were taken out of what readers get, one blank apart: where they are sure.
+        Names of the signs that were removed from the text for readers because they are certain, separated by blanks.
     rules : str
-        Name and version of the rules by which status and signs were found, or of what judged them; empty of a
-        person's.
+        Name and version of the rules or the judge that found status and signs; empty for a person.
     reasoning : str
-        The model's reasoning before its answer; part of no message and no memory.
+        The model's reasoning before its answer; it enters no message and no memory.
     prompt : Prompt or None
-        The literal prompt; None when read back from a store, which keeps it content-addressed.
+        The literal prompt; None if read from a store, which keeps prompts under their content hash.
     seed : int or None
         Seed sent with the call, in [0, 2**31).
     dropped : int
         Memory events left out of the prompt by a token budget.
     finish_reason, model, fingerprint : str
-        As the provider returned them; empty when it did not. The fingerprint is that of its configuration.
+        As the provider returned them; empty if it returned none. The fingerprint identifies its configuration.
     input_tokens, output_tokens : int or None
         As the provider counted them; output includes reasoning.
     cached_tokens, reasoning_tokens : int or None
-        Parts of these two: input the provider had in its cache, and output that is reasoning.
+        Parts of these two: input from the provider's cache, and output that is reasoning.
     cost : float or None
-        Money, by the price table in use at the time; None where it has no price for the model.
+        Money, by the price table used at the time; None if it has no price for the model.
     saved : float or None
-        Money that the provider's cache saved, by the same table; None where cached tokens or prices are not known.
+        Money that the provider's cache saved, by the same table; None if cached tokens or prices are unknown.
     lane : str
-        How a model's reply was bought: ``now`` or ``flex``; empty of any other.
+        How a model's reply was bought: ``now`` or ``flex``; empty if no model replied.
     latency_s : float or None
         Seconds from dispatch to arrival of the attempt that succeeded.
     arrived_at : float or None
@@ -118,7 +117,7 @@ class Entry:
     lane: str = ""
 
     def left_of(self, said: str) -> str:
-        """What readers get of a part of the text that is said: without what was taken out."""
+        """A part of the text as readers get it, without the removed signs."""
         start = self.text.find(said)
         inside = [
             sign._replace(start=max(sign.start - start, 0), end=sign.end - start)
@@ -129,30 +128,29 @@ class Entry:
 
     @property
     def shows(self) -> str:
-        """Names of its signs."""
+        """Names of the signs."""
         return ", ".join(names_of(self.signs))
 
     @property
     def left(self) -> str:
-        """What readers get of the text."""
+        """The text as readers get it."""
         return self.left_of(self.text) if self.taken else self.text
 
 
 class Journal(Protocol):
     """Append-only record of everything that entered one run from outside.
 
-    `append` returns at once; entries become durable in the order they were appended, within 0.2 s, so
-    that no entry that survives a crash depends on a lost one. An entry is visible to `lookup` as soon
-    as it is appended.
+    `append` returns at once. Entries become durable within 0.2 s in the order of `append`, so no entry that survives a
+    crash depends on a lost one. `lookup` sees an entry as soon as it is appended.
     """
 
     @property
     def behind(self) -> bool:
-        """Whether entries cannot be made durable now, so that no further call should be made."""
+        """Whether entries cannot be made durable now. If so, make no further call."""
         ...
 
     def check(self) -> None:
-        """Raise the error that keeps entries from being stored, if there is one.
+        """Raise the error that prevents entries from being stored, if there is one.
 
         Raises
         ------
@@ -171,13 +169,12 @@ class Journal(Protocol):
         Raises
         ------
         StoreError
-            If the claim under which the run is executed has passed to another owner, or the store
-            failed to keep an earlier entry.
+            If the lease on the run has passed to another owner, or the store failed to keep an earlier entry.
         """
         ...
 
     async def wait_for(self, question: Question) -> None:
-        """Put on record that a person is about to be asked; returns when that is durable.
+        """Record that a person is about to be asked; returns when the record is durable.
 
         The wait ends with the entry under the question's key.
 
@@ -204,16 +201,16 @@ class MemoryJournal:
         return self._records.get(key)
 
     def check(self) -> None:
-        """Do nothing: entries are always kept."""
+        """Do nothing, because entries are always kept."""
 
     def append(self, record: Entry) -> None:
-        """Add an entry; the first under a key stays."""
+        """Add an entry unless its key already has one."""
         self._records.setdefault(record.key, record)
 
     async def wait_for(self, question: Question) -> None:
-        """Do nothing: a wait ends with the process."""
+        """Do nothing, because waits end with the process."""
 
     @property
     def records(self) -> list[Entry]:
-        """All entries in the order they arrived."""
+        """All entries in order of arrival."""
         return list(self._records.values())

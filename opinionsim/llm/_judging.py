@@ -1,4 +1,4 @@
-"""What becomes of a reply: accepted, rejected, or asked for again, by its status, its signs and the act's `parse`."""
+"""Decides whether a reply is accepted, by its status, its signs and the act's `parse`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def asked_again(prompt: Prompt, reading: Parsing, judged: Judgement) -> Prompt:
-    """A prompt for the next attempt: its last message also says what was wrong with the last reply.
+    """A prompt for the next attempt, in which the last message also states what was wrong with the last reply.
 
-    This stands at its end, or before a last line such as "Your post:".
+    This sentence comes at the end, or before a last line such as "Your post:".
     """
     if prompt.before is None or prompt.message is None:
         return prompt
@@ -48,16 +48,16 @@ class Judgement(NamedTuple):
     acceptance: str = "accepted"
     """``accepted``, ``rejected`` or ``unparsed``."""
     cause: str = ""
-    """Why it was rejected: its status, a sign, or ``rejected`` by the act's `parse`."""
+    """Why it was rejected: its status, a sign, or ``rejected`` for the act's `parse`."""
     reason: str = ""
     """The same in words."""
     decision: Any = None
     ends: bool = False
-    """Whether a rejected reply ends the run, whatever the act allows."""
+    """Whether a rejected reply ends the run, even if the act allows others."""
     status: ReplyStatus | Literal[""] = ""
-    """The status that the reply has instead, by its `parse` or its treatment."""
+    """The new status that `parse` or the treatment gives the reply."""
     failure: BaseException | None = None
-    """Error of a `parse` or an own sign that failed; raised after the journal has the reply, which was paid for."""
+    """Error of a `parse` or of a user's sign; raised once the journal contains the reply, which was paid for."""
 
 
 Follows = Callable[[ReplyStatus, Sequence[str]], tuple[str, str]]
@@ -80,14 +80,14 @@ def parsed(reading: Parsing, call: str, text: str) -> Judgement:
 
 
 def read_again(entry: Entry, reading: Parsing, at: Mapping[str, Any]) -> Judgement:
-    """What the journal says of an entry; an answer that was not rejected is parsed again, which makes its decision.
+    """The judgement of a journal entry. An answer that was not rejected is parsed again to get its decision.
 
-    A reply that nobody looked at, since a judge or a sign failed, is rejected without a cause.
+    A reply that was not checked, because a judge or a sign failed, is rejected without a cause.
 
     Raises
     ------
     JournalMismatch
-        If a reply that was accepted is now rejected; `at` says where.
+        If an accepted reply is now rejected; `at` names the place.
     """
     unseen = entry.acceptance == "unparsed" and entry.source == "model" and not entry.rules
     if unseen or entry.acceptance == "rejected":
@@ -107,10 +107,10 @@ def read_again(entry: Entry, reading: Parsing, at: Mapping[str, Any]) -> Judgeme
 async def treated(
     reply: ParsedReply, prompt: Prompt, endpoint: Endpoint, again: Mapping[str, int], reading: Parsing, parse: Reads
 ) -> tuple[Judgement, dict[str, Any]]:
-    """Whether a model's reply is accepted, and what its entry says of its signs, what was taken out, and by what rules.
+    """Whether a model's reply is accepted, and its entry with signs, removed signs and rules.
 
-    In a form that no refusal has, it is an answer whatever its words. `again` says how often the same was asked again,
-    by cause; `parse` is that of :func:`judge`.
+    A reply in a form that no refusal has is an answer, regardless of its words. `again` counts earlier repetitions of
+    the question by cause; `parse` is that of :func:`judge`.
     """
     policy, speech = endpoint.replies, reading.speech
     if speech is not None and (reading.closed or speech.looks == "none"):
@@ -149,19 +149,19 @@ def _unless_asked_for(sign: Sign, text: str, prompt: Prompt, reading: Parsing) -
 def judge(
     text: str, status: ReplyStatus, signs: Sequence[str], follows: Follows | None, parse: Reads, reason: str = ""
 ) -> Judgement:
-    """Whether a reply is accepted: by its status and signs, then by the act's `parse` if it is an answer.
+    """Judge a reply by its status and signs and, if it is an answer, by the act's `parse`.
 
     Parameters
     ----------
     text, status, signs
         The reply, its status, and the names of its signs of conduct.
     follows : callable or None
-        What follows from status and signs (:meth:`opinionsim.conduct.ReplyPolicy.follows`); None for a person, whose
+        The consequence of status and signs (:meth:`opinionsim.conduct.ReplyPolicy.follows`); None for a person, whose
         reply is only parsed.
     parse : callable
-        Whether its act accepts an answer, such as :func:`parsed` with how it is read.
+        Tells whether the act accepts an answer; for example :func:`parsed` with the way to read it.
     reason : str
-        Why a `parse` has given it its status.
+        Why a `parse` gave it this status.
     """
     if follows is not None:
         cause, then = follows(status, signs)

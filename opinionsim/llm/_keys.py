@@ -32,19 +32,19 @@ def is_at(address: str, domains: Sequence[str]) -> bool:
 
 
 def check_key(variable: str, address: str) -> None:
-    """Refuse to send a key to a host that neither its provider nor the user names for it.
+    """Raise an error if a key would go to a host that neither its provider nor the user allows.
 
     Parameters
     ----------
     variable : str
         Environment variable of the key.
     address : str
-        Where the key would go: an address, or the name of a provider whose address LangChain knows.
+        The destination: an address, or the name of a provider whose address LangChain knows.
 
     Raises
     ------
     SpecError
-        If the specification alone says that the key goes there; the message names what allows it.
+        If only the specification sends the key there; the message tells how to allow it.
     """
     host = urlsplit(address).hostname or address
     known = provider_hosts().get(variable)
@@ -60,17 +60,17 @@ def check_key(variable: str, address: str) -> None:
 
 
 def allow_keys(pairs: Iterable[str]) -> None:
-    """Allow keys to go to hosts, in this process and in those that it starts.
+    """Allow keys to go to hosts, in this process and in its child processes.
 
     Parameters
     ----------
     pairs : iterable of str
-        ``NAME=HOST`` each: the environment variable of a key, and a host.
+        Pairs ``NAME=HOST``: the environment variable of a key, and a host.
 
     Raises
     ------
     SpecError
-        If one has another form.
+        If a pair has another form.
     """
     os.environ[ALLOWED] = ",".join(filter(None, (os.environ.get(ALLOWED), *pairs)))
     list(_allowed())

@@ -235,23 +235,23 @@ def _shared_messages(prompt: Prompt) -> list[BaseMessage]:
 
 
 class ModelClient:
-    """Makes single calls to a LangChain chat model from an event loop.
+    """Makes single calls to a LangChain chat model in an event loop.
 
     Parameters
     ----------
     model : BaseChatModel
-        Any LangChain chat model. A model without asynchronous calls runs on threads, one for each call in flight. A
-        cache is not used. A client of OpenAI's dialect is used without its retries and, unless it was given a
-        transport of its own, through aiohttp.
+        Any LangChain chat model. A model without asynchronous calls runs on threads, one for each call in flight.
+        Caches are off. OpenAI-compatible clients run without retries and, unless you configured a transport, through
+        aiohttp.
     name : str
-        What the model is called in specifications and price tables; by default made of provider and model.
+        Name of the model in specifications and price tables; by default made of provider and model.
     max_reply_bytes : int
-        Longest reply that is taken, bytes; a client of OpenAI's dialect stops reading there.
+        Maximum size of a reply in bytes; OpenAI-compatible clients stop reading there.
 
     Attributes
     ----------
     model : BaseChatModel
-        The model that is called: the one given, or a copy of it.
+        The model in use: the given one, or a copy of it.
     evidence : str
         ``scripted`` or ``model``.
     name : str
@@ -259,14 +259,14 @@ class ModelClient:
     account : str
         Name of the rate limit: provider and host, without credentials; the model's name for models in the process.
     networked : bool
-        Whether a provider answers, which has limits and may change the model.
+        Whether a provider answers, with limits and possible changes to the model.
     slots : int or None
-        Calls that the model computes at once, where it says so.
+        Number of calls that the model computes at once, if it states one.
 
     Raises
     ------
     SpecError
-        If it is no chat model, or retries by itself and cannot be kept from it; or if the environment makes LangChain
+        If it is not a chat model, if its own retries cannot be switched off, or if the environment makes LangChain
         refuse every call.
     """
 
@@ -299,7 +299,7 @@ class ModelClient:
 
     @cached_property
     def tokens(self) -> TokenClient:
-        """Asks the same model for the probabilities of first tokens."""
+        """A client that asks the same model for the probabilities of first tokens."""
         return TokenClient(self)
 
     async def call(
@@ -307,13 +307,12 @@ class ModelClient:
     ) -> AIMessage:
         """Make one attempt at one call; raises whatever the model raises.
 
-        `max_tokens` is given where the reply may have another length than the model's own limit, and `options` are
-        further ones of this call.
+        `max_tokens` overrides the model's own limit, and `options` are further options of this call.
 
         Raises
         ------
         ModelCallError
-            In the place of a ``CancelledError`` where nobody cancelled the call.
+            Instead of a ``CancelledError`` if nobody cancelled the call.
         """
         try:
             reply = await self._called(Prompt.of(messages), seed, max_tokens, options)

@@ -1,4 +1,4 @@
-"""Chat models that no provider serves: of the user's own, by import path, and with their weights in this process."""
+"""Chat models without a provider: users' models by import path, and models with weights in this process."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def own_model(name: str) -> bool:
-    """Whether a model's name is that of a chat model of the user's own.
+    """Whether a name refers to a user's chat model.
 
-    Such a name is the import path ``package.module:Name``, told from ``provider:model`` by the dot in its module, or
-    the name under which an object of this process was marked.
+    Such a name is the import path ``package.module:Name``, which differs from ``provider:model`` by the dot in its
+    module, or the name of a marked object in this process.
     """
     return known("chat_model", name) or (is_path(name) and "." in name.partition(":")[0])
 
 
 def in_process(name: str) -> bool:
-    """Whether a model's name is that of one whose weights are loaded into this process.
+    """Whether a name refers to a model with weights in this process.
 
-    It costs nothing, sends nothing, and names the contents of its weights in every reply.
+    Such a model costs nothing, sends nothing, and identifies its weights in every reply.
     """
     kind, _, model = name.partition(":")
     return bool(model) and kind in places("local")
@@ -38,21 +38,21 @@ def module_of(name: str) -> ModuleType:
 
 
 def load_own_model(name: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> BaseChatModel:
-    """A chat model of the user's own.
+    """Load a user's chat model.
 
     Parameters
     ----------
     name : str
-        Its import path.
+        Import path of the model.
     settings : mapping
-        Temperature and longest reply; handed over where the model takes them.
+        Temperature and maximum length of a reply, if the model accepts them.
     options : mapping
-        Its further arguments.
+        Further arguments of the model.
 
     Raises
     ------
     SpecError
-        If there is no such model, it does not take the options, it fails, or it is no LangChain chat model.
+        If there is no such model, it does not accept the options, it fails, or it is not a LangChain chat model.
     """
     from langchain_core.language_models import BaseChatModel
 

@@ -1,4 +1,4 @@
-"""Settings of calls that users make: limits of usage, and further tries."""
+"""Users' settings for calls: limits of usage, and retries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Limits(DocumentModel):
-    """Limits on the usage of an experiment, over all its calls on record. Null sets no limit."""
+    """Limits on the usage of an experiment over all its stored calls. Null sets no limit."""
 
     calls: int | None = Field(None, ge=0, le=MAX_INT)
     """Maximum number of replies from models."""
@@ -27,7 +27,7 @@ class Limits(DocumentModel):
         return [name for name, limit in self if limit is not None and getattr(usage, name) > limit]
 
     def less(self, usage: Usage) -> Limits:
-        """What a usage leaves of each limit."""
+        """The remainder of each limit after a usage."""
         limited = ((name, limit) for name, limit in self if limit is not None)
         return Limits(**{name: max(limit - getattr(usage, name), 0) for name, limit in limited})
 

@@ -51,14 +51,14 @@ class Rebate(DocumentModel):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one token costs, by kind, in the currency of the table.
+    """The cost of one token by kind, in the currency of the table.
 
     Attributes
     ----------
     input, output : float
-        A token of the prompt, and one of the reply, reasoning included.
+        Cost of a token of the prompt, and of the reply including reasoning.
     cached_input : float
-        A token of the prompt that came from the provider's cache.
+        Cost of a token of the prompt from the provider's cache.
     date : str
         Day of the price, ISO 8601; empty for a free model.
     lanes : mapping of str to Rebate
@@ -86,13 +86,13 @@ class Price:
         input_tokens, output_tokens : int
             Tokens of the prompt and of the reply.
         cached_tokens : int
-            How many of `input_tokens` came from the provider's cache.
+            Number of `input_tokens` from the provider's cache.
         """
         cached = min(cached_tokens, input_tokens)
         return (input_tokens - cached) * self.input + cached * self.cached_input + output_tokens * self.output
 
     def saved(self, cached_tokens: int) -> float:
-        """What tokens of prompts cost less because they came from the provider's cache."""
+        """Money that the provider's cache saves for the tokens of a prompt."""
         return cached_tokens * (self.input - self.cached_input)
 
 
@@ -103,7 +103,7 @@ class PriceTable:
     Attributes
     ----------
     date : str
-        Day of the prices that state no other, ISO 8601.
+        Day of prices without a separate date, ISO 8601.
     currency : str
         ISO 4217 code.
     source : mapping of str to str
@@ -111,7 +111,7 @@ class PriceTable:
     prices : mapping of str to Price
         By name, as in :func:`opinionsim.llm.load_chat_model`.
     packaged : bool
-        Whether it is the table of the package; otherwise the user's own.
+        Whether the table comes with the package instead of from the user.
     """
 
     date: str
@@ -131,8 +131,8 @@ class PriceTable:
         Returns
         -------
         Price or None
-            The price listed under the name, else that of the name without its date; nothing is charged for
-            ``scripted``, ``ollama:...`` and models in this process; None where no price is known.
+            The price listed under the name or, failing that, under the name without its date; zero for ``scripted``,
+            ``ollama:...`` and models in this process; None if no price is known.
         """
         listed = self.prices.get(model) or self.prices.get(_VERSION.sub("", model))
         if listed is None and (in_process(model) or _FREE.match(model)):
@@ -157,19 +157,19 @@ class _PriceTableModel(DocumentModel):
 
 
 def load_prices(path: str | Path | None = None) -> PriceTable:
-    """A table of prices.
+    """Load a table of prices.
 
     Parameters
     ----------
     path : str or Path, optional
-        YAML or JSON file with ``date, currency, per, source, lanes, models``, as the file that comes with the package;
-        default that file. `lanes` maps a provider, or a model in the place of its provider, to its :class:`Rebate` by
-        the name of the lane.
+        YAML or JSON file with ``date, currency, per, source, lanes, models``, like the file of the package, which is
+        the default. `lanes` maps a provider, or a model, to the :class:`Rebate` of each lane; a model's entry replaces
+        that of its provider.
 
     Raises
     ------
     SpecError
-        If the file is missing or not valid; names file, line and field.
+        If the file is missing or not valid; the message names file, line and field.
     """
     model = validate(_PriceTableModel, read_document(_PACKAGED if path is None else path))
     prices = {

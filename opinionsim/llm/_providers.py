@@ -33,7 +33,7 @@ class _Home(NamedTuple):
     address: str
     """Its own address."""
     elsewhere: tuple[str, ...]
-    """Environment variables of another address; the first that is set counts."""
+    """Environment variables for another address; the first one that is set is used."""
 
 
 #: Providers whose dialect other servers speak as well, so that `base_url` may name any host.
@@ -72,14 +72,14 @@ _ALTERNATING = re.compile(
 
 @contextmanager
 def planning() -> Iterator[list[str]]:
-    """Load chat models without their keys, and models in this process without their weights, inside the block.
+    """Load chat models without keys, and models in this process without weights, inside the block.
 
-    All other checks are made. The models serve planning only; calling one fails.
+    All other checks still apply. The models serve only to plan; calls to them fail.
 
     Yields
     ------
     list of str
-        What a run needs and is missing, a sentence each; grows as models are loaded.
+        One sentence for each thing that a run needs and lacks; the list grows as models are loaded.
     """
     missing: list[str] = []
     token = _MISSING.set(missing)
@@ -90,16 +90,16 @@ def planning() -> Iterator[list[str]]:
 
 
 def is_planning() -> bool:
-    """Whether models are loaded to plan with."""
+    """Whether models are loaded only to plan."""
     return _MISSING.get() is not None
 
 
 class NotLoaded(MeasurementError):
-    """Weights are not loaded to plan with, but a run would find them."""
+    """Weights are not loaded for a plan, but a run would find them."""
 
 
 def lacking(error: OpinionSimError) -> None:
-    """Note, while models are loaded to plan with, the error that a run would end with; otherwise raise it."""
+    """Raise an error or, while planning, record it as something that a run lacks."""
     noted = _MISSING.get()
     if noted is None:
         raise error
@@ -108,12 +108,12 @@ def lacking(error: OpinionSimError) -> None:
 
 
 def require_weights(what: str, name: str, revision: str | None, *modules: str, otherwise: str = "") -> None:
-    """Make sure, without loading them, that packages of the extra ``local`` and weights are on this machine.
+    """Check that the packages of the extra ``local`` and weights are on this machine, without loading them.
 
     Raises
     ------
     MeasurementError
-        If a package or the weights are missing; says what installs or downloads them.
+        If a package or the weights are missing; the message tells how to install or download them.
     """
     if any(find_spec(each) is None for each in modules):
         packages(what, "local", *modules, otherwise=otherwise)
@@ -128,11 +128,11 @@ def require_weights(what: str, name: str, revision: str | None, *modules: str, o
 
 
 def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> dict[str, Any]:
-    """The options of a model with its address, its key, and the name that its longest reply has there, made explicit.
+    """The options of a model with explicit address, key and parameter for the maximum length of a reply.
 
     A provider's key goes to the provider's own hosts, or to the address in the provider's environment variable. Any
-    other address in a specification receives a key only through ``api_key_env``, and only a pair of key and host that
-    is known, near or allowed by the user (:func:`opinionsim.llm._keys.check_key`).
+    other address in a specification receives a key only through ``api_key_env``, and only if the pair of key and
+    host is known, local or allowed by the user (:func:`opinionsim.llm._keys.check_key`).
 
     Parameters
     ----------
@@ -141,12 +141,12 @@ def connected(name: str, options: Mapping[str, Any], max_tokens: int | None) -> 
     options : mapping
         As in the specification.
     max_tokens : int or None
-        Longest reply.
+        Maximum length of a reply.
 
     Raises
     ------
     SpecError
-        If an option is set elsewhere, a key is missing, or a key would go to another host.
+        If an option belongs elsewhere, a key is missing, or a key would go to another host.
     """
     provider = name.partition(":")[0]
     _check_options(options, max_tokens)
@@ -266,7 +266,7 @@ def _openai_options(options: Mapping[str, Any], address: str, max_tokens: int | 
 
 
 def lengthened(model: BaseChatModel, max_tokens: int) -> BaseChatModel:
-    """A copy of a model whose replies may be longer; one without a limit that is known by name stays as it is."""
+    """A copy of a model with longer replies. A model without a limit under a known name is unchanged."""
     fields: dict[str, Any] = {name: max_tokens for name in _LENGTHS if isinstance(getattr(model, name, None), int)}
     for extra in ("extra_body", "model_kwargs"):
         given = getattr(model, extra, None)
@@ -278,23 +278,23 @@ def lengthened(model: BaseChatModel, max_tokens: int) -> BaseChatModel:
 def check_request(
     name: str, model: BaseChatModel, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
 ) -> None:
-    """Check a model before any call: LangChain silently drops settings that it thinks a model does not take.
+    """Check the settings of a model before any call, because LangChain may silently drop them.
 
     Parameters
     ----------
     name : str
         ``provider:model``.
     model : BaseChatModel
-        As built.
+        The model.
     temperature, max_tokens : float or int or None
-        As asked for.
+        The requested values.
     options : mapping
-        The options it was built with.
+        The options of the model.
 
     Raises
     ------
     SpecError
-        If the next request would not carry what was asked for.
+        If the next request would lack a setting.
     """
     _check_known(model, options)
     request = request_of(model)
@@ -329,7 +329,7 @@ def _check_known(model: BaseChatModel, options: Mapping[str, Any]) -> None:
 
 
 def request_of(model: BaseChatModel) -> Mapping[str, Any] | None:
-    """The request a model would send, as far as its class shows it; None where it does not."""
+    """The request that a model would send, as far as its class shows it; otherwise None."""
     from langchain_core.messages import HumanMessage
 
     prompt: list[BaseMessage] = [HumanMessage("?")]
@@ -349,7 +349,7 @@ _TRIAL_SEED = 1_234_567
 
 
 def seeding(model: BaseChatModel) -> Literal["call", "copy", "none"]:
-    """How a model is given the seed of a call: with the call, by a copy of it, or not at all."""
+    """How a model gets the seed of a call: with the call, through a copy of the model, or never."""
     if "seed" not in type(model).model_fields:
         return "none"
     request = request_of(model.model_copy(update={"seed": _TRIAL_SEED}))
@@ -363,21 +363,21 @@ def seeding(model: BaseChatModel) -> Literal["call", "copy", "none"]:
 
 
 def prepared(model: BaseChatModel, max_reply_bytes: int) -> BaseChatModel:
-    """A model that leaves retries to the caller, and sends through aiohttp if it is a client of OpenAI's dialect.
+    """A model that leaves retries to the caller, and uses aiohttp if it is an OpenAI-compatible client.
 
-    The model given is left as it is.
+    The given model stays unchanged.
 
     Parameters
     ----------
     model : BaseChatModel
         The model.
     max_reply_bytes : int
-        Longest reply that is read, bytes without compression.
+        Maximum size of a reply in bytes, without compression.
 
     Raises
     ------
     SpecError
-        If it retries by itself and cannot be kept from it.
+        If the model's own retries cannot be switched off.
     """
     client = getattr(model, "root_async_client", None)
     if client is None:
@@ -413,7 +413,7 @@ def provider_of(model: BaseChatModel) -> str:
 
 
 def endpoint_of(model: BaseChatModel) -> str:
-    """Host and port a model sends to, as far as it tells."""
+    """Host and port that a model sends to, if known."""
     client = getattr(model, "root_async_client", None)
     addresses = [getattr(client, "base_url", None)]
     addresses += [getattr(model, name, None) for name in type(model).model_fields if _ADDRESS.search(name)]
@@ -437,15 +437,15 @@ def warnings_for(name: str, options: Mapping[str, Any] | None = None) -> list[st
     Returns
     -------
     list of str
-        A sentence where only an environment variable gives the model's address, and one where its chat template is
-        known to demand that roles alternate and no option says so.
+        A sentence if only an environment variable gives the model's address, and one if its chat template requires
+        alternating roles and no option is set for this.
     """
     given, found = options or {}, []
     home = _HOMES.get(name.partition(":")[0])
     if home is not None and not given.get("base_url") and (moved := _elsewhere(home)):
         found.append(
-            f"model.name: {name!r} is asked at {urlsplit(os.environ[moved]).hostname}, for {moved} is set; give "
-            "base_url in model.options to record it"
+            f"model.name: {name!r} sends calls to {urlsplit(os.environ[moved]).hostname}, because {moved} is set; "
+            "set base_url in model.options to record it"
         )
     if not given.get("roles") and _ALTERNATING.search(name):
         found.append(

@@ -1,4 +1,4 @@
-"""A model's message taken apart into text, reasoning, usage, and what its provider says of it."""
+"""Splits a model's message into text, reasoning, usage and the provider's status."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _kept = lru_cache(maxsize=256)(redacted)
 
 
 class ParsedReply(NamedTuple):
-    """A reply taken apart.
+    """A model's reply, split into its parts.
 
     Attributes
     ----------
     text : str
-        The answer, reasoning split off.
+        The answer without reasoning.
     reasoning : str
         The model's reasoning before the answer.
     status : str
-        What its provider says: ``answered``, ``refused``, ``filtered``, ``empty`` or ``truncated``.
+        The status by its provider: ``answered``, ``refused``, ``filtered``, ``empty`` or ``truncated``.
     finish_reason, model, fingerprint : str
-        As the provider returned them, without credentials; empty when it did not. The fingerprint is that of its
+        As the provider returned them, without credentials; empty if it returned none. The fingerprint identifies its
         configuration.
     input_tokens, output_tokens, cached_tokens, reasoning_tokens : int or None
-        As the provider counted them; None where it does not say, or what it says cannot be.
+        As the provider counted them; None if it returned no number or an impossible one.
     lane : str
         How the reply was bought: ``flex`` if the provider says that its flexible tier answered, and otherwise ``now``.
     """
@@ -64,7 +64,7 @@ class ParsedReply(NamedTuple):
 
 
 def read_reply(message: AIMessage) -> ParsedReply:
-    """Take a model's message apart.
+    """Split a model's message into its parts.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def read_reply(message: AIMessage) -> ParsedReply:
 
     Notes
     -----
-    A reply is *refused* when the provider says that the model refuses, *filtered* when it says that a filter withheld
-    it, *truncated* when it ended at the limit of its length, and *empty* when no text is left. What its words are
-    is for :func:`opinionsim.conduct.look`.
+    A reply is *refused* if the provider reports a refusal of the model, *filtered* if it reports that a filter withheld
+    the reply, *truncated* if the reply ended at its maximum length, and *empty* if no text is left.
+    :func:`opinionsim.conduct.look` examines the words of the reply.
     """
     text, reasoning = _split(message)
     about = message.response_metadata

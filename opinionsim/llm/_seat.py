@@ -1,4 +1,4 @@
-"""A seat: a person in the place of a model, and the time that person has to answer."""
+"""Seats, at which people answer instead of models within a time limit."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _EVIDENCE = ("human", "scripted", "model")
 
 @dataclass(frozen=True)
 class Question:
-    """What a person at a seat is asked.
+    """A question to a person at a seat.
 
     Attributes
     ----------
     run_id : str
         The run.
     turn, step, agent : int
-        The turn that asks, its step, and the seat.
+        The turn of the question, its step, and the seat.
     act, call : str
         The act of the turn, and the name of the question inside it.
     attempt : int
         Number of earlier answers that were rejected.
     text : str
-        What is asked, in words for people; not the prompt of a model.
+        The question in words for people; it is not the prompt of a model.
     messages : tuple of Message
         What the turn reads, in order.
     form : Form
         How to answer.
     reason : str
-        Why the last answer was rejected; empty at first.
+        Why the last answer was rejected; empty for the first attempt.
     asked_at : float
-        Unix time at which it was put on record.
+        Unix time at which the question was recorded.
     timeout_s : float or None
-        Seconds for an answer from then on, announced to the person; None for no end.
+        Seconds for an answer from then on, which the person sees; None for no limit.
     """
 
     run_id: str
@@ -72,16 +72,16 @@ class Question:
 
     @property
     def waited_for(self) -> bool:
-        """Whether the run waits for the answer; a signal is given at once, or not at all."""
+        """Whether the run waits for the answer; it never waits for a signal."""
         return self.form.kind != "signal"
 
     @property
     def deadline(self) -> float | None:
-        """Unix time at which the time is over; None for no end."""
+        """Unix time at which the time limit ends; None for no limit."""
         return None if self.timeout_s is None else self.asked_at + self.timeout_s
 
     def as_json(self) -> dict[str, Any]:
-        """What a page needs beside the turns on record, as JSON values; messages of turns are named by these."""
+        """What a page needs in addition to the stored turns, as JSON values; turns name their messages."""
         return {
             "step": self.step,
             "act": self.act,
@@ -95,7 +95,7 @@ class Question:
 
 
 class Left:
-    """What a person answers that has left for good."""
+    """The answer of a person who has left for good."""
 
 
 #: The answer of whoever has left.
@@ -103,19 +103,19 @@ LEFT = Left()
 
 
 class Person(Protocol):
-    """Shows questions to a person and returns the answers: a page, a terminal, or a double in a test."""
+    """Shows questions to a person and returns the answers; for example a page, a terminal, or a test double."""
 
     evidence: str
-    """What the answers are evidence of: ``human``, or ``scripted`` for a double."""
+    """The evidence of the answers: ``human``, or ``scripted`` for a test double."""
 
     async def answer(self, question: Question) -> str | Left:
-        """The person's answer, as :meth:`opinionsim.foundation.forms.Form.written` spells it; `LEFT` once it has left.
+        """The person's answer, as :meth:`opinionsim.foundation.forms.Form.written` spells it; `LEFT` once they left.
 
-        A question whose form is ``signal`` is answered at once, with nothing where nothing is wanted.
+        For a question with the form ``signal``, the answer comes at once; it is empty if the person wants nothing.
 
         Notes
         -----
-        Cancelled when the run is stopped or the seat's time is over.
+        The call is cancelled if the run stops or the seat's time is over.
         """
         ...
 
@@ -124,25 +124,25 @@ class Person(Protocol):
 class Seat:
     """Answers for a member of the cast that a person plays.
 
-    The wait holds no call slot, no budget and no call time-out. The outcome, a text or a time-out, is a journal entry
-    of source ``person``; a missing answer is not asked for again.
+    Waits use no call slot, no budget and no call time-out. The outcome, a text or a time-out, is a journal entry of
+    source ``person``. The engine does not ask again for a missing answer.
 
     Attributes
     ----------
     person : Person
-        Brings the answers.
+        Returns the answers.
     timeout_s : float or None
-        Longest wait for one answer, seconds, above 0, to be announced to the person beforehand; None waits without
-        end. An answer that comes later is not taken: the message stays empty.
+        Maximum wait for one answer in seconds, above 0, which the person must know beforehand; None for no limit. A
+        later answer is ignored, and the message stays empty.
     words : int or None
-        Most words of a text; None for no limit but that of the act.
+        Maximum number of words of a text; None for the limit of the act.
     min_words : int or None
-        Least words of a text that must be given; None for no limit.
+        Minimum number of words of a required text; None for no limit.
 
     Raises
     ------
     SpecError
-        If `person` has no method `answer` or states no evidence, or the time is not above 0.
+        If `person` has no method `answer` or no valid evidence, or the time is not above 0.
     """
 
     person: Person
@@ -157,7 +157,7 @@ class Seat:
             )
         if self.evidence not in _EVIDENCE:
             raise SpecError(
-                f"a person must state what the answers are evidence of: {type(self.person).__name__}.evidence must be "
+                f"a person must state the evidence of the answers: {type(self.person).__name__}.evidence must be "
                 f"one of {', '.join(_EVIDENCE)}; got {self.evidence!r}"
             )
         number = isinstance(self.timeout_s, int | float) and not isinstance(self.timeout_s, bool)
@@ -166,13 +166,13 @@ class Seat:
 
     @property
     def evidence(self) -> Any:
-        """What the answers are evidence of."""
+        """The evidence of the answers."""
         return getattr(self.person, "evidence", None)
 
     def question(
         self, run_id: str, turn: Any, call: str, attempt: int, prompt: Prompt, reading: Parsing, reason: str = ""
     ) -> Question:
-        """What the person is asked now."""
+        """The current question to the person."""
         form = reading.form.limited(self.words, self.min_words, turn.place)
         text = "\n\n".join(message.content for message in prompt if message.role != "system")
         timeout_s = None if form.kind == "signal" else self.timeout_s
@@ -180,7 +180,7 @@ class Seat:
         return Question(run_id, *place, text, reading.received, form, reason, time.time(), timeout_s)
 
     async def answer(self, question: Question) -> ParsedReply:
-        """The answer as it arrives; empty, with the finish reason ``timeout``, when the time is over."""
+        """The answer; empty, with the finish reason ``timeout``, if the time is over."""
         try:
             async with asyncio.timeout(question.timeout_s) as limit:
                 text = await self.person.answer(question)
@@ -212,12 +212,12 @@ def _misfit(form: Form, text: str, longest: float) -> str:
 
 
 class People:
-    """The questions of a run to its seats, each vacated after two time-outs running.
+    """Asks the questions of a run at its seats, and vacates a seat after two consecutive time-outs.
 
     Parameters
     ----------
     journal : Journal
-        Keeps the waits for answers.
+        Records the waits for answers.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -226,7 +226,7 @@ class People:
         self._running: Counter[int] = Counter()
 
     def note(self, agent: int, finish_reason: str, form: Form) -> None:
-        """Take note of an entry of a seat; signals tell nothing of whether a person is there."""
+        """Note an entry of a seat. Signals do not tell whether the person is present."""
         if form.kind != "signal" and self._running[agent] < _GONE_AFTER:
             self._running[agent] = self._running[agent] + 1 if finish_reason == TIMED_OUT else 0
 
@@ -238,29 +238,29 @@ class People:
         longest: float,
         stoppable: Callable[[asyncio.Future[Any]], Awaitable[None]],
     ) -> tuple[ParsedReply, float, str]:
-        """Ask a person, without slot, budget and call time-out.
+        """Ask a person, without slot, budget or call time-out.
 
         Parameters
         ----------
         seat : Seat
-            Whose person is asked, unless it is vacated.
+            The seat of the person, unless it is vacated.
         question : Question
-            What is asked.
+            The question.
         rejected : int
-            Number of answers to it that were rejected.
+            Number of rejected answers to it.
         longest : float
-            Most characters of an answer.
+            Maximum number of characters of an answer.
         stoppable : callable
-            Awaits a future until the run is stopped.
+            Awaits a future until the run stops.
 
         Returns
         -------
         reply : ParsedReply
-            The answer; empty, with a finish reason, where there is none.
+            The answer; empty, with a finish reason, if there is none.
         latency_s : float
-            Seconds that it took.
+            Seconds until the answer.
         unfit : str
-            Why it does not fit its form, in words; empty where it does.
+            Why it does not fit its form, in words; empty if it fits.
         """
         gone = self._running[question.agent] >= _GONE_AFTER
         if gone or rejected >= _MOST_REJECTED:

@@ -1,4 +1,4 @@
-"""One pool of call slots shared by all runs of a sweep, and the slots of each rate-limit account."""
+"""A pool of call slots for all runs of a sweep, with the slots of each rate-limit account."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _SATURATED = 80
 
 
 class SlotPool:
-    """Limits calls in flight over all runs; calls that wait are served by priority.
+    """Limits calls in flight over all runs, and serves waiting calls by priority.
 
     Parameters
     ----------
     limit : int
-        Calls in flight at most, >= 1, over all accounts.
+        Maximum number of calls in flight over all accounts, >= 1.
 
     Attributes
     ----------
     in_flight : int
-        Slots taken, over all accounts.
+        Number of slots in use over all accounts.
 
     Notes
     -----
-    A slot is held only while an attempt is in flight, never during back-off. Used from one event loop, whose clock
-    is the only one. No slot stays free while a call waits that may have it.
+    An attempt uses a slot only while it is in flight, never during back-off. Use the pool from one event loop, whose
+    clock it reads. No slot stays free while a call waits that may use it.
     """
 
     def __init__(self, limit: int) -> None:
@@ -60,16 +60,16 @@ class SlotPool:
         self._until_refused: dict[int, set[asyncio.Future[Any]]] = {}
 
     def account(self, name: str, *, adaptive: bool = False, most: int | None = None) -> AccountSlots:
-        """The slots of a rate-limit account; the same name gives the same slots.
+        """The slots of a rate-limit account; a name always returns the same slots.
 
         Parameters
         ----------
         name : str
             The account, such as provider and address.
         adaptive : bool
-            Whether the account seeks its own limit below that of the pool. Counts when the account is first asked for.
+            Whether the account finds a limit below that of the pool. Only the first call for an account uses this value.
         most : int, optional
-            Its limit, where that is known and lower.
+            Limit of the account, if known and lower.
         """
         account = self._accounts.get(name)
         if account is None:
@@ -86,14 +86,14 @@ class SlotPool:
         return {name: seconds for name, seconds in sorted(left.items()) if seconds > 0}
 
     def refuse(self, client: object, reason: str) -> None:
-        """Send nothing more through a client, since every request would meet the same error.
+        """Send nothing more through a client, because every request would fail with the same error.
 
         Parameters
         ----------
         client : object
             The client, for all runs that share this pool.
         reason : str
-            The error; the first one given stays.
+            The error; later errors do not replace the first one.
         """
         self._refusals.setdefault(id(client), (client, reason))
         for waiter in self._until_refused.pop(id(client), ()):
@@ -105,12 +105,12 @@ class SlotPool:
         return id(client) in self._refusals
 
     def check(self, client: object) -> None:
-        """Raise ModelCallError with the reason where nothing more is sent through a client."""
+        """Raise ModelCallError with the reason if nothing more is sent through a client."""
         if id(client) in self._refusals:
             raise self._refusal(client)
 
     def until_refused(self, client: object, waiter: asyncio.Future[Any]) -> None:
-        """End a wait with the error of :meth:`check` as soon as its client is refused."""
+        """Wait, but raise the error of :meth:`check` as soon as the client is refused."""
         waiters = self._until_refused.setdefault(id(client), set())
         waiters.add(waiter)
         waiter.add_done_callback(waiters.discard)
@@ -136,16 +136,16 @@ class SlotPool:
 
 
 class AccountSlots:
-    """The slots of one rate-limit account inside a :class:`SlotPool`, which makes it; has the limit of the pool.
+    """The slots of one rate-limit account inside a :class:`SlotPool`, with the limit of the pool.
 
     Attributes
     ----------
     name : str
         The account.
     limit : int
-        Calls of this account in flight at most, at present.
+        Current maximum number of calls in flight for this account.
     in_flight : int
-        Slots taken.
+        Number of slots in use.
     """
 
     def __init__(self, pool: SlotPool, name: str) -> None:
@@ -158,11 +158,11 @@ class AccountSlots:
 
     @property
     def waits_s(self) -> float:
-        """Seconds until the end of a pause; 0 where there is none."""
+        """Seconds until the end of a pause; 0 if there is none."""
         return 0.0
 
     def take(self) -> bool:
-        """Take a slot if one is free for this account; returns whether it was taken."""
+        """Take a slot if one is free for this account; returns whether it did."""
         pool = self._pool
         if self._paused or self.in_flight >= self.limit or pool.in_flight >= pool.limit:
             return False
@@ -171,11 +171,11 @@ class AccountSlots:
         return True
 
     def enqueue(self, priority: float) -> asyncio.Future[None]:
-        """A future that is done when a slot has been taken on its behalf; larger `priority` goes first.
+        """A future that is done once it has a slot; larger `priority` goes first.
 
-        Called after :meth:`take` returned False. Equal priorities are served in order of arrival, over all accounts that
-        may send. Cancelling the future gives up the place in the queue; a slot handed over in the same moment must be
-        released.
+        Call this after :meth:`take` returned False. Equal priorities are served in order of arrival, over all accounts
+        that may send. If you cancel the future, it leaves the queue; release the slot if it received one at the same
+        moment.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         pool = self._pool
@@ -185,14 +185,14 @@ class AccountSlots:
         return waiter
 
     def release(self, ending: Ending = "ok", *, retry_after_s: float | None = None) -> None:
-        """Give a slot back: to the first in the queues, if anybody waits.
+        """Return a slot, which then goes to the first waiting call.
 
         Parameters
         ----------
         ending : {"ok", "failed", "rate-limited"}
-            What became of the attempt. ``failed`` teaches an adaptive account nothing: also for a slot that was not used.
+            Outcome of the attempt. An adaptive account ignores ``failed``; use it also for a slot that was not used.
         retry_after_s : float, optional
-            Seconds the provider asked to wait, with ``rate-limited``.
+            With ``rate-limited``, the wait in seconds that the provider requested.
         """
         self.in_flight -= 1
         pool = self._pool
@@ -237,11 +237,11 @@ class _AdaptiveSlots(AccountSlots):
 
     @property
     def waits_s(self) -> float:
-        """Seconds until the end of a pause; 0 where there is none."""
+        """Seconds until the end of a pause; 0 if there is none."""
         return max(0.0, self._resume_at - self._clock()) if self._paused else 0.0
 
     def release(self, ending: Ending = "ok", *, retry_after_s: float | None = None) -> None:
-        """Give a slot back, and learn from what became of the attempt; see :meth:`AccountSlots.release`."""
+        """Return a slot, and learn from the outcome of the attempt; see :meth:`AccountSlots.release`."""
         self._learn(ending, retry_after_s)
         super().release(ending)
 

@@ -42,7 +42,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class ReplyTooLong(Exception):
-    """A reply that is longer than the bound of its model; the class decides what kind of failure this is."""
+    """A reply that is longer than the bound of its model; the base class determines the kind of failure."""
 
     def __init__(self, most: int) -> None:
         super().__init__(
@@ -67,8 +67,8 @@ async def _unpacked(pieces: AsyncIterator[bytes], encoding: str, most: int) -> A
 def fast_client(max_reply_bytes: int) -> Any:
     """An ``http_async_client`` for OpenAI clients, shared by all models and usable on any event loop.
 
-    It handles twice as many calls per second as the default transport. Connections are opened when a loop first sends
-    a request, and closed when the loop or the process ends in order.
+    It handles twice as many calls per second as the default transport. It opens connections when a loop first sends a
+    request, and closes them when the loop or the process ends normally.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The sentences of the scripted chat model, which stand in ``phrases.toml``, and how they are read back.
+"""Reads the sentences of the scripted chat model, which are in ``phrases.toml``.
 
 A stance sentence states one of five intensities, -2 to 2, towards the subject ``{x}``: strongly negative,
 slightly negative, neutral, slightly positive, strongly positive. All other sentences carry no stance.
@@ -49,7 +49,7 @@ MODERATION, INSTRUCTIONS = _said("moderation"), _said("instructions")
 
 
 def pick_one(n: int) -> str:
-    """The request to name one of n numbered texts, with which a judge's question ends."""
+    """The request to name one of n numbered texts, at the end of a judge's question."""
     return f"Answer with one number from 1 to {n} and nothing else."
 
 
@@ -108,7 +108,7 @@ def stated(text: str) -> int | None:
     Returns
     -------
     int or None
-        -2 to 2 by exact lookup of each sentence; None when no sentence is known.
+        -2 to 2 by exact lookup of each sentence; None if no sentence is known.
     """
     for line in reversed(text.split("\n")):
         level = _stated_in(line)
@@ -142,14 +142,14 @@ def _n_words_in(line: str) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def stance(text: str) -> int | None:
-    """The level a reader takes from somebody's post.
+    """The level that a reader takes from somebody's post.
 
-    Posts by the scripted model are read exactly (:func:`stated`). Any other post is read roughly. Only
-    sentences count that name "Theory XYZ" or "this", "that" or "the" before "theory" or "claim". A word of
-    rejection ("false", "doubt") puts such a sentence on the negative side, else a word of support ("true",
-    "agree") on the positive one; an odd number of negations turns it round; words such as "whether" and
-    "undecided" void it. The last sentence that takes a side gives the level: 2 when it holds a word such as
-    "completely" and no negation, else 1.
+    The function reads posts by the scripted model exactly (:func:`stated`) and others roughly. For these, it uses only
+    sentences with "Theory XYZ", or with "this", "that" or "the" before "theory" or "claim". Such a sentence is negative
+    if it contains a word of rejection ("false", "doubt"), and otherwise positive if it contains a word of support
+    ("true", "agree"). An odd number of negations reverses the side, and words such as "whether" and "undecided" cancel
+    it. The last sentence that takes a side gives the level: 2 if it contains a word such as "completely" and no
+    negation, else 1.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def stance(text: str) -> int | None:
     Returns
     -------
     int or None
-        -2 to 2, or None for a post that names no subject or takes no side, which influences nobody.
+        -2 to 2, or None for a post that names no subject or takes no side. Such a post influences nobody.
     """
     level = stated(text)
     if level is not None:

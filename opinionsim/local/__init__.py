@@ -1,6 +1,6 @@
 """Chat models whose weights are loaded into this process.
 
-Each is a module that the folder's ``parts.toml`` names by the beginning of a model's name, ``hf:`` or ``gguf:``. It has
-``load(name, *, temperature, max_tokens, **options)``, which gives a LangChain chat model, and ``weights(name)``, the
-file or folder that holds its weights.
+The folder's ``parts.toml`` lists one module for each prefix of a model's name, ``hf:`` or ``gguf:``. A module has the
+function ``load(name, *, temperature, max_tokens, **options)``, which returns a LangChain chat model, and
+``weights(name)``, which returns the file or folder with its weights.
 """

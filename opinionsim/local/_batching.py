@@ -1,4 +1,4 @@
-"""Questions that are ready at the same time, answered together by one thread."""
+"""A thread that answers simultaneous questions together."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Call(Generic[Q, A]):
 
 
 class Batcher(Generic[Q, A]):
-    """Gathers questions into batches and hands them, one after the other, to `work` on a thread of its own.
+    """Gathers questions into batches and passes them, one after the other, to `work` on a separate thread.
 
-    Answers are delivered through futures that belong to no event loop, so several loops and threads may ask.
-    Cancelling a future drops its question. A batch that fails as a whole is halved until the failure is that of
-    one question, which alone receives the error; a batch too large for memory is served in parts this way.
+    Answers arrive through futures that belong to no event loop, so several loops and threads can ask. If you cancel a
+    future, its question is dropped. The batcher halves a batch that fails as a whole until one question causes the
+    failure; only this question receives the error. In this way, a batch too large for memory is answered in parts.
 
     Parameters
     ----------
     work : callable
         Answers a batch.
     size : int
-        Questions in one batch at most, >= 1.
+        Maximum number of questions in one batch, >= 1.
     quiet_s : float
-        A batch that is not full begins when nothing has arrived for this long, seconds.
+        A batch that is not full begins if nothing arrives for this time, in seconds.
     """
 
     def __init__(self, work: Work[Q, A], size: int, quiet_s: float = 0.005) -> None:
@@ -63,7 +63,7 @@ class Batcher(Generic[Q, A]):
         return self._queue.put(Call(question, length))
 
     def close(self) -> None:
-        """Answer no further question; those still waiting receive an error."""
+        """Stop; waiting questions receive an error."""
         self._end()
 
 
@@ -160,6 +160,6 @@ def _settle(call: Call[Q, A], answer: A | BaseException) -> None:
 
 
 def alike(calls: list[Call[Q, A]], size: int) -> list[Call[Q, A]]:
-    """The oldest call and those nearest to it in length, shortest first: no call starves, and padding is small."""
+    """The oldest call and those nearest to it in length, shortest first. No call starves, and padding is small."""
     nearest = sorted(calls, key=lambda call: abs(call.length - calls[0].length))[:size]
     return sorted(nearest, key=lambda call: call.length)

@@ -1,4 +1,4 @@
-"""What chat models in this process have in common."""
+"""The common base of chat models in this process."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class LocalOptions(DocumentModel):
     """Options of every chat model in this process."""
 
     top_p: float | None = Field(None, gt=0, le=1)
-    """Choose among the likeliest tokens with this total probability."""
+    """Choose among the most likely tokens with this total probability."""
     top_k: int | None = Field(None, ge=1)
-    """Choose among this many likeliest tokens."""
+    """Choose among this number of most likely tokens."""
     enable_thinking: bool | None = None
     """Value of the chat template's variable of this name."""
     template_options: dict[str, Any] = Field(default_factory=dict)
@@ -41,11 +41,11 @@ class LocalChatModel(BaseChatModel):
     Attributes
     ----------
     model : str
-        Name as given and identity of the contents, ``KIND:NAME@FINGERPRINT``; returned with every reply.
+        Given name and identity of the contents, ``KIND:NAME@FINGERPRINT``; returned with every reply.
     settings : dict
-        What shapes its replies, beside the messages.
+        Settings that affect its replies.
     seed : int or None
-        Seed of calls that bring none; None draws one for each such call.
+        Seed of calls without a seed; None draws one for each such call.
     """
 
     model: str
@@ -62,7 +62,7 @@ class LocalChatModel(BaseChatModel):
 
     @abstractmethod
     def close(self) -> None:
-        """Take no further call; those that wait fail or are cancelled."""
+        """Stop; waiting calls fail or are cancelled."""
 
     @abstractmethod
     def _ask(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> Future[Any]:

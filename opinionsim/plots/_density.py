@@ -44,7 +44,7 @@ class DensityData(FigureNumbers):
     Attributes
     ----------
     frame : DataFrame
-        One row a condition, moment and interval of opinions: ``cell, step, low, high, opinion, share, n_runs,
+        One row per condition, moment and interval of opinions: ``cell, step, low, high, opinion, share, n_runs,
         evidence``. ``share`` is the share of the agents that have an opinion, averaged over the ``n_runs`` runs with
         such agents; NaN where there are none. ``opinion`` is the point of the scale, or the middle of the interval.
     scale : OpinionScale or None
@@ -72,20 +72,20 @@ def density_data(
     bins: int = 40,
     wording: str | None = None,
 ) -> DensityData:
-    """The numbers of a figure of the distribution over time.
+    """Return the data of a figure of the distribution over time.
 
     Parameters
     ----------
     source, kind, where, by, wording
         As for :func:`opinionsim.plots.ribbon_data`.
     bins : int
-        Number of equal-width intervals over the range of opinions. Opinions at points of a scale are counted at the
-        points instead.
+        Number of intervals of equal width over the range of opinions. If all opinions are points of a scale, they
+        are counted at these points instead.
 
     Returns
     -------
     DensityData
-        Shares; those of one condition and moment sum to 1.
+        Shares, which sum to 1 for each condition and moment.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def _histogram(values: np.ndarray, bins: Bins) -> np.ndarray:
 
 
 def draw_density(rows: pd.DataFrame, ax: Axes, most: float) -> Any:
-    """Draw the shares of one condition, `most` being the darkest, and return the mesh for a colour bar."""
+    """Draw the shares of one condition, with `most` the darkest, and return the mesh for a colour bar."""
     times = rows["step"].unique().astype(float)
     lows = rows["low"].unique()
     edges = np.append(lows, rows["high"].max())
@@ -162,7 +162,7 @@ def draw_density(rows: pd.DataFrame, ax: Axes, most: float) -> Any:
 @part("figure", name="density", numbers=density_data)
 @drawn_from(density_data)
 def density(data: DensityData) -> Figure:
-    """Draw the distribution of opinions over time, one panel a condition, averaged over its runs.
+    """Draw the distribution of opinions over time, one panel per condition, averaged over its runs.
 
     Parameters
     ----------
@@ -172,9 +172,8 @@ def density(data: DensityData) -> Figure:
     Returns
     -------
     Figure
-        Conditions of two factors are rows and columns. Dark where many agents are. All panels share one colour
-        scale, which is finer at small shares. Moments at
-        which no agent has an opinion are grey.
+        Conditions of two factors are rows and columns. Dark places have many agents. All panels share one colour
+        scale, which is finer at small shares. Moments at which no agent has an opinion are grey.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A figure drawn from results, whoever has declared it."""
+"""Draw a declared figure from results, built in or your own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opinionsim.store import Results
 
 
 def source_of(figure: Part, results: Results) -> Results | pd.DataFrame:
-    """What a figure is drawn from: results, or of a classic sweep the frame of its runs.
+    """Return what a figure is drawn from: results, or the frame of runs for a classic sweep.
 
     Raises
     ------
@@ -31,21 +31,21 @@ def source_of(figure: Part, results: Results) -> Results | pd.DataFrame:
 
 
 def drawn(figure: Part, results: Results, settings: Mapping[str, Any]) -> Figure:
-    """Draw a figure of results: the whole of it.
+    """Draw a figure of results and return the whole figure.
 
     Parameters
     ----------
     figure : Part
         The figure.
     results : Results
-        What it is of.
+        The results to draw.
     settings : mapping
-        Arguments of its function beside the results.
+        Arguments of its function in addition to the results.
 
     Raises
     ------
     SpecError
-        If the figure is not of such results; if one of the user's own fails, or returns something else.
+        If the figure does not fit these results, or if your own figure fails or returns something else.
     """
     found = figure.build(source_of(figure, results), options=settings)
     whole = found.get_figure(root=True) if isinstance(found, Artist) else None

@@ -33,12 +33,12 @@ class FinalData:
     counts : ndarray (k,)
         Number of agents at each point of `scale`.
     bias, diversity : float
-        Mean and standard deviation of the final opinions; NaN where there are none, or too few
+        Mean and standard deviation of the final opinions; NaN if there are none or too few
         (:func:`opinionsim.metrics.run_metrics`).
     ddof : int
         Correction of the standard deviation.
     n_agents, n_never : int
-        Numbers of all agents, and of agents never measured, which are in no bin.
+        Number of all agents, and of agents that were never measured, which are in no bin.
     scale : OpinionScale
         The opinion scale, k points.
     title : str
@@ -69,7 +69,7 @@ def _printed(value: float) -> str:
 
 
 def from_trajectories(data: TrajectoryData, ddof: int = 0) -> FinalData:
-    """The final distribution of a trajectory plot."""
+    """Return the final distribution of a trajectory plot."""
     final = data.values[:, -1]
     found = metrics.distribution(final, data.scale)
     return FinalData(
@@ -92,7 +92,7 @@ def final_data(
     ddof: int = 0,
     scale: OpinionScale | None = None,
 ) -> FinalData:
-    """The numbers of a histogram of final opinions.
+    """Return the data of a histogram of final opinions.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def final_distribution(
     Returns
     -------
     Axes
-        A dashed line marks the mean opinion; its label gives it and the diversity.
+        A dashed line marks the mean opinion, and its label states the mean and the diversity.
 
     Raises
     ------

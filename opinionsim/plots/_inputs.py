@@ -20,7 +20,7 @@ Drawn = TypeVar("Drawn")
 
 
 def drawn_from(count: Callable[P, Counted]) -> Callable[[Callable[[Counted], Drawn]], Callable[P, Drawn]]:
-    """Make a draw step a figure: it then takes the arguments of its data step `count`, whose result it draws."""
+    """Turn a draw step into a figure that takes the arguments of its data step `count` and draws the result."""
 
     def of(draw: Callable[[Counted], Drawn]) -> Callable[P, Drawn]:
         def figure(*args: P.args, **kwargs: P.kwargs) -> Drawn:
@@ -38,7 +38,7 @@ def drawn_from(count: Callable[P, Counted]) -> Callable[[Callable[[Counted], Dra
 
 @dataclass(frozen=True, eq=False)
 class FigureNumbers:
-    """What a figure is drawn from, and what is said above it.
+    """Numbers that a figure is drawn from, and the notes above it.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class FigureNumbers:
     evidence : str
         Kind of evidence the runs are, in words.
     notes : tuple of str
-        What all runs share, and what is known of them and of how they were measured.
+        Settings that all runs share, and notes on the runs and on how they were measured.
     """
 
     frame: pd.DataFrame
@@ -56,39 +56,39 @@ class FigureNumbers:
 
 
 class HasFrames(Protocol):
-    """Anything with the tidy frames of a store, as :class:`opinionsim.Results`."""
+    """Any object with the tidy frames of a store, such as :class:`opinionsim.Results`."""
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row a run and cell."""
+        """One row per run and cell."""
 
     @property
     def agents(self) -> pd.DataFrame:
-        """One row a run and agent."""
+        """One row per run and agent."""
 
     @property
     def opinions(self) -> pd.DataFrame:
-        """One row a coded text and instrument."""
+        """One row per coded text and instrument."""
 
 
 def has_frames(source: object) -> TypeGuard[HasFrames]:
-    """Whether an object holds the frames of a store."""
+    """Whether an object has the frames of a store."""
     return hasattr(source, "runs")
 
 
 class Frames(NamedTuple):
-    """Frames on their own, for drawing without a store."""
+    """Frames to draw without a store."""
 
     runs: pd.DataFrame
-    """One row a run and cell."""
+    """One row per run and cell."""
     agents: pd.DataFrame
-    """One row a run and agent."""
+    """One row per run and agent."""
     opinions: pd.DataFrame
-    """One row a coded text and instrument; figures rest on the stance of participants."""
+    """One row per coded text and instrument; figures use the stance of participants."""
     edges: pd.DataFrame | None = None
-    """One row a connection of a run's network; only :func:`opinionsim.plots.network_snapshots` needs it."""
+    """One row per connection of a run's network; only :func:`opinionsim.plots.network_snapshots` needs it."""
     turns: pd.DataFrame | None = None
-    """One row a turn; only :func:`opinionsim.plots.before_after` needs it."""
+    """One row per turn; only :func:`opinionsim.plots.before_after` needs it."""
 
 
 def pick_run(results: HasFrames, run: str | int | None) -> Frames:
@@ -132,7 +132,7 @@ def pick_run(results: HasFrames, run: str | int | None) -> Frames:
 
 
 def pick_kind(kind: str | None, kinds: Iterable[str], runs: pd.DataFrame) -> str:
-    """The kind of text to draw, as :func:`opinionsim.metrics.chosen_kind` has it."""
+    """The kind of text to draw, as :func:`opinionsim.metrics.chosen_kind` chooses it."""
     return chosen_kind(kind, kinds, runs, "no stance was measured, so there is nothing to draw")
 
 
@@ -142,7 +142,7 @@ def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame,
     Raises
     ------
     SpecError
-        If there are complete runs, and none of a cell with an instrument of stance.
+        If there are complete runs, but none belongs to a cell with an instrument of stance.
     """
     read = runs["instrument_id"].notna()
     complete = runs["status"] == "complete"
@@ -156,8 +156,8 @@ def read_for_stance(runs: pd.DataFrame, kind: str | None) -> tuple[pd.DataFrame,
 def of_one_wording(results: HasFrames, where: Mapping[str, Any], wording: str | None) -> tuple[pd.DataFrame, str]:
     """Runs of one wording of the prompts (:func:`opinionsim.metrics.one_wording`), and a note on runs left out.
 
-    The wording is chosen among all runs, so that figures of parts of an experiment show the same one. The note counts
-    the runs left out that have the values in `where`.
+    The choice considers all runs, so figures of different parts of an experiment show the same wording. The note
+    counts the runs with the values in `where` that were left out.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def of_one_wording(results: HasFrames, where: Mapping[str, Any], wording: str | 
 
 
 def having(runs: pd.DataFrame, where: Mapping[str, Any], of: str = "") -> pd.DataFrame:
-    """Those of the given complete runs that have the values in `where`; `of` names their replicate in errors.
+    """Return the given complete runs that have the values in `where`; `of` names their replicate in errors.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Levels of a swept parameter along an axis: where they stand, where their places end, and how they are named."""
+"""Levels of a swept parameter along an axis: their places, edges and names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DECADES = 2.5
 
 
 def parameter_name(column: str) -> str:
-    """Name of a parameter or measure in words: its column, with the network or model it belongs to."""
+    """Name of a parameter or measure in words: its column, with its network or model."""
     name, _, step = column.partition("@")
     words = _NAMES.get(name) or (
         name.replace(".", " ").replace("_", " ") if "network" in name else metrics.axis_name(name)
@@ -35,14 +35,14 @@ def parameter_name(column: str) -> str:
 
 
 def number_text(value: float, digits: int = 4) -> str:
-    """A number as written at an axis, without formulas."""
+    """A number as an axis shows it, without formulas."""
     text = f"{value:,.0f}" if value == round(value) and abs(value) < 1e6 else f"{value:.{digits}g}"
     mantissa, _, power = text.partition("e")
     return (f"{mantissa}e{int(power)}" if power else mantissa).replace("-", "\N{MINUS SIGN}")
 
 
 def level_text(level: Any, digits: int = 4) -> str:
-    """Name of a level, cut where it is long."""
+    """Name of a level, shortened if it is long."""
     if _is_number(level):
         return number_text(level, digits)
     text = str(level)
@@ -64,11 +64,11 @@ class Levels:
     levels : list
         K distinct levels.
     numeric : bool
-        Whether all are finite numbers, which stand at their value; others stand at 0 to K - 1.
+        Whether all are finite numbers. Numbers are placed at their values, other levels at 0 to K - 1.
     log : bool
         Whether their axis is logarithmic.
     titles : dict of str to str
-        Names of levels that have another one than themselves.
+        Names of levels that are not shown as they are.
     """
 
     column: str
@@ -79,12 +79,12 @@ class Levels:
 
     @property
     def places(self) -> np.ndarray:
-        """Where the levels stand, (K,)."""
+        """Places of the levels, (K,)."""
         return np.array(self.levels if self.numeric else range(len(self.levels)), dtype=float)
 
     @property
     def edges(self) -> np.ndarray:
-        """Where the places of the levels end, (K + 1,): halfway to the next level, on a log axis in its ratio.
+        """Edges of the places, (K + 1,): halfway to the next level, on a log axis in terms of ratios.
 
         The outer ends are half the least step away, so that no axis reaches far beyond its levels.
         """
@@ -99,7 +99,7 @@ class Levels:
 
     @property
     def texts(self) -> list[str]:
-        """Names of the levels, with as many digits as tell them apart."""
+        """Names of the levels, with enough digits to distinguish them."""
         named = [self.titles.get(level, level) if isinstance(level, str) else level for level in self.levels]
         for digits in (4, 7, 17):
             texts = [level_text(level, digits) for level in named]
@@ -114,12 +114,12 @@ class Levels:
 
 
 def check_scale(scale: Mapping[str, str] | None, known: Iterable[str]) -> dict[str, str]:
-    """The scales asked for by column.
+    """Check the scales that were requested, by column.
 
     Raises
     ------
     SpecError
-        If a column is none of `known`, or a scale is not "linear" or "log".
+        If a column is not in `known`, or a scale is not "linear" or "log".
     """
     names = list(known)
     if scale is not None and not isinstance(scale, Mapping):
@@ -140,7 +140,7 @@ def levels_of(
     Raises
     ------
     SpecError
-        If a logarithmic axis is asked for, and a level is no number above 0.
+        If a logarithmic axis is requested and a level is not a number above 0.
     """
     levels = metrics.order_levels(values)
     numeric, log = all(map(_is_number, levels)), scale.get(column) == "log"

@@ -44,7 +44,7 @@ def line_data(
     run: str | int | None = None,
     most: int = _MOST_LINES,
 ) -> LineData:
-    """The numbers of the lines of agents of one run.
+    """Return the data of the lines of agents of one run.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ def line_data(
     run : int, optional
         The replicate; default 0.
     most : int
-        Most agents drawn; if there are more, agents at equal steps in the order of initial opinions are chosen.
+        Maximum number of agents drawn. If there are more, agents are chosen at equal steps in the order of initial
+        opinions.
 
     Returns
     -------
@@ -63,7 +64,7 @@ def line_data(
     Raises
     ------
     SpecError
-        If there is no such replicate, several simulations are given, or `most` is no whole number from 1.
+        If there is no such replicate, several simulations are given, or `most` is not a whole number >= 1.
     """
     whole_number("most", most, 1)
     trajectory, drawn = one_trajectory(source, run, None)
@@ -87,7 +88,7 @@ def line_data(
 
 
 def draw_lines(data: LineData, ax: Axes) -> LineCollection:
-    """Draw a line for each agent, coloured by its initial opinion, and return them; many are thinner."""
+    """Draw a line for each agent, coloured by its initial opinion, and return the lines; many are thinner."""
     times = data.frame["step"].unique().astype(float)
     values = data.frame["value"].to_numpy(float).reshape(-1, len(times))
     low, high = data.span

@@ -1,4 +1,4 @@
-"""What a study asks: its primary outcome by condition, its contrasts, and how agents changed."""
+"""The primary outcome of a study by condition, its contrasts, and how agents changed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _Panel:
 
     @property
     def stamp(self) -> str:
-        """What says inside the frame that authors are or may be scripted; empty where none is."""
+        """The note inside the frame that authors are or may be scripted; empty if none is."""
         if {*self.evidence} == {"scripted"}:
             return "SCRIPTED STAND-IN"
         partly = "PARTLY SCRIPTED" if "scripted" in self.evidence else "MAYBE SCRIPTED"
@@ -104,7 +104,7 @@ class _Panel:
         return _ABOUT + line_height(0.9 * (self.rows.height + _STAMP * bool(self.stamp)))
 
     def finish(self, ax: Axes, width: float) -> None:
-        """Draw, name rows and axis, and write what is known of each row at the right."""
+        """Draw, name rows and axis, and write the notes on each row at the right."""
         self.draw(ax)
         ax.set_ylim(self.rows.height, -_STAMP * bool(self.stamp))
         texts: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": pt(7)}
@@ -154,7 +154,7 @@ def draw_contrasts(frame: pd.DataFrame, rows: _Rows, ax: Axes) -> None:
 
 
 def draw_change(frame: pd.DataFrame, rows: _Rows, ax: Axes) -> None:
-    """Draw the change of agents with an opinion at both ends, on a bar that says what it could be for all agents."""
+    """Draw the change of agents with an opinion at both ends, on a bar that shows what it could be for all agents."""
     lacking = (frame["n_not_both"] > 0).to_numpy()
     ax.plot(frame.loc[lacking, ["change_low", "change_high"]].T, np.tile(rows.at[lacking], (2, 1)), **_BOUNDS)
     ax.axvline(0, color=INK, linestyle="--", linewidth=0.9)
@@ -244,11 +244,11 @@ def outcome(data: Outcome) -> Figure:
     Returns
     -------
     Figure
-        One row a condition, in the order of the specification: its mean with an interval over independent units, and
-        single units as faint dots. One row a contrast: the difference with its interval, on a band as wide as the
-        smallest effect of interest, and at the right what was found, which scripted runs do not have. One row a
-        condition for the change of agents with an opinion at both ends: how many of all these are, and what the change
-        could be for all. A panel with scripted runs says so inside its frame.
+        One row per condition, in the order of the specification: its mean with an interval over independent units, and
+        single units as faint dots. One row per contrast: the difference with its interval, on a band as wide as the
+        smallest effect of interest, and the finding at the right, which scripted runs do not have. One row a
+        condition for the change of agents with an opinion at both ends: the number of these agents among all, and what
+        the change could be for all agents. A panel with scripted runs says so inside its frame.
 
     Raises
     ------

@@ -50,17 +50,17 @@ class Trajectory:
     values : ndarray (K, N)
         Opinions, NaN for an agent that has none yet.
     measured : ndarray (K, N) of bool
-        Where the opinion is of this moment; elsewhere it is carried forward.
+        True where the opinion was measured at this moment; elsewhere it is carried forward.
     evidence : str
         Kind of evidence the run is.
     block : str
-        The block it belongs to: runs of one share their random draws.
+        The block of the run; runs of one block share their random draws.
     network : Network or None
         Who hears whom, of a classic model.
     events : tuple of Mark
         Steps at which events of the run begin, and their names.
     assigned : ndarray (N,) or None
-        Opinion each agent was told to hold at the start, NaN for none; None for a classic model.
+        Opinion that each agent was assigned at the start, NaN for none; None for a classic model.
     """
 
     run_id: str
@@ -86,13 +86,14 @@ class TrajectorySet:
     span : (float, float)
         Range of opinions.
     scale : OpinionScale or None
-        The scale of the instruments of stance; None for a model whose opinions are numbers of its own.
+        The scale of the instruments of stance; None for a model whose opinions are plain numbers.
     evidence : str
         Kind of evidence the runs are, in words.
     notes : tuple of str
         Settings that all runs share, and the validation of the instruments.
     factors : DataFrame
-        One row a condition, whose name is the index, with its level of each factor in words; of classic models empty.
+        One row per condition, whose name is the index, with its level of each factor in words; empty for classic
+        models.
     """
 
     cells: dict[str, list[Trajectory]]
@@ -124,18 +125,18 @@ def trajectories_of(
     Parameters
     ----------
     source : Results, Frames, Trajectories, sequence or mapping of Trajectories
-        Frames of a store, of which complete runs and their participants count; or simulations of classic models. Each
-        simulation is a condition, named by its model and the settings it differs in, or by its key in a mapping.
+        Frames of a store, of which only complete runs and their participants count; or simulations of classic models.
+        Each simulation is a condition, named by its model and the settings that differ, or by its key in a mapping.
     kind : str, optional
         Kind of text the opinions were coded from; default the first that was measured, in the order of the column
-        `texts` of runs. Only for a store, as are the next three.
+        `texts` of runs. Only for a store, like the next three.
     where : mapping, optional
         Column of ``runs`` to the value it must have.
     by : str or sequence of str, optional
         Columns of ``runs`` that define a condition; topics may differ within one. Default: each cell is a condition.
     wording : str, optional
         Wording of the prompts whose runs are drawn, as for :func:`opinionsim.metrics.one_wording`; default that of
-        the run begun last. Notes say how many runs of other wordings are left out.
+        the run that began last. Notes say how many runs of other wordings are left out.
 
     Raises
     ------
@@ -160,7 +161,7 @@ def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
     Raises
     ------
     SpecError
-        If there are none, or a column does not exist; the message names what is valid.
+        If there are none, or a column does not exist; the message lists the valid values.
     """
     chosen = runs[runs["status"] == "complete"] if "status" in runs else runs
     if chosen.empty:
@@ -196,7 +197,7 @@ def of_runs(
     """Opinions of the participants of the given runs over time.
 
     Column ``condition`` holds the name of each run's condition. Runs of a condition keep their order. A note on a
-    single run has its level of all that varies `among` some runs.
+    single run states its levels of everything that varies `among` some runs.
     """
     keys = ["run_id", "cell", "instrument_id"]
     opinions = metrics.stance_rows(runs, results.opinions).merge(runs[keys], on=keys)
@@ -233,7 +234,7 @@ def of_runs(
 
 
 def one_trajectory(source: Source, run: str | int | None, kind: str | None) -> tuple[Trajectory, TrajectorySet]:
-    """One run, and the set it is from, with notes on the run.
+    """Return one run and the set it belongs to, with notes on the run.
 
     Parameters
     ----------
@@ -301,7 +302,7 @@ def _of_models(source: Any) -> TrajectorySet:
                 "dataclasses.replace(found, opinions=found.opinions[..., 0])"
             )
     if len({each.scheme.get("order") == "given" for each in simulations}) > 1:
-        raise SpecError("some simulations take steps of one given pair, others one update per agent; draw them apart")
+        raise SpecError("a step is one pair in some simulations and one update per agent in others; draw them apart")
     names = [str(key) for key in source] if keyed else _names(simulations)
     cells = {name: _replicates(each, name) for name, each in zip(names[:_MOST_CELLS], simulations, strict=False)}
     notes = _describe_models(simulations)
@@ -404,7 +405,7 @@ class Bins:
 
     @property
     def names(self) -> list[str]:
-        """Each interval in few characters."""
+        """Short name of each interval."""
         if self.discrete:
             return [point_name(int(point)) for point in self.centres]
         minus = "\N{MINUS SIGN}"
@@ -415,12 +416,12 @@ class Bins:
 
 
 def bins_of(runs: Sequence[Trajectory], drawn: TrajectorySet, n: int) -> Bins:
-    """Points of the scale if all opinions of the runs are on it, else `n` intervals of equal width.
+    """Points of the scale if all opinions of the runs are on it, otherwise `n` intervals of equal width.
 
     Raises
     ------
     SpecError
-        If n is no whole number of at least 2.
+        If `n` is not a whole number >= 2.
     """
     whole_number("bins", n, 2)
     points = _points(runs, drawn)
@@ -455,7 +456,7 @@ def _points(runs: Sequence[Trajectory], drawn: TrajectorySet) -> np.ndarray | No
 
 
 def stacked(runs: Sequence[Trajectory], values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """All moments of several runs, (K,), and the runs' values then, (R, K, ...); NaN where a run has no such moment.
+    """All moments of several runs, (K,), and the values of the runs at them, (R, K, ...); NaN if a run lacks a moment.
 
     `values` has one array (K_r, ...) a run.
     """

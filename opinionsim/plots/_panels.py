@@ -1,4 +1,4 @@
-"""A grid of conditions: trajectories beside final distributions, with controls below."""
+"""A grid of conditions: trajectories next to final distributions, with controls below."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Panel:
     row, column : int
         Place in the grid, from 0 at the top left.
     title : str
-        Condition of this panel; empty where row and column headings state it.
+        Condition of this panel; empty if row and column headings state it.
     run_id : str
         The run drawn.
     trajectory : TrajectoryData
@@ -75,11 +75,11 @@ class PanelsData:
     Attributes
     ----------
     panels : tuple of Panel
-        One run a panel; places without a complete run are left out.
+        One run per panel; places without a complete run are left out.
     n_rows, n_columns : int
         Size of the grid with the rows of controls.
     row_titles, column_titles : tuple of str
-        Headings of the grid of conditions; empty where each panel has a title of its own.
+        Headings of the grid of conditions; empty if each panel has its own title.
     title : str
         Settings that all conditions share.
     note : str
@@ -108,7 +108,7 @@ def panels_data(
     ddof: int = 0,
     wording: str | None = None,
 ) -> PanelsData:
-    """The numbers of a grid of panels.
+    """Return the data of a grid of panels.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ def panels_data(
     Returns
     -------
     PanelsData
-        Conditions that vary beyond rows and columns are held, one after the other, at the first level that is
-        left, which the note states. Where the conditions form no grid, as in a union of sweeps, and neither rows
+        Conditions that vary in addition to rows and columns are held, one after the other, at the first level that
+        is left, which the note states. If the conditions form no grid, as in a union of sweeps, and neither rows
         nor columns are given, each cell has a panel, titled by its condition; at most 12 are drawn, and the note counts
         the others.
 
@@ -234,7 +234,7 @@ def panels(
 ) -> Figure:
     """Draw the conditions of an experiment side by side.
 
-    Each condition has the trajectories of one run and beside them its final distribution on the same axis of
+    Each condition has the trajectories of one run and next to them its final distribution on the same axis of
     opinions, with a dashed line at the mean. Controls without interaction follow below as line panels.
 
     Parameters

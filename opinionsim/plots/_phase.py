@@ -87,22 +87,23 @@ def phase_diagram(
         Means at which a map has a contour, whether the mean or the spread is shown.
     theory : mapping of str to callable or (x, y), optional
         Curves on top, by the label they have in the legend: functions of `x`, or two arrays. On lines, `y` is a value
-        of the one measure; on a map, a value of the parameter `y`. They widen the axis a little, not to their whole.
+        of the one measure; on a map, a value of the parameter `y`. They widen the axis only a little.
 
     Returns
     -------
     Axes
         The first panel. A map has a place for each crossing of levels, which reaches halfway to the next level and is
-        hatched grey where there is no value. Over one parameter there is a line, with a band for means; beyond 10
-        lines colours are those of a scale and bands are left out. Levels that are no numbers are spaced evenly. The
-        title states the evidence, the number of runs, and how many of them had not stopped at their limit.
+        hatched grey if there is no value. Over one parameter there is a line, with a band for means; with
+        more than 10 lines, a colour scale replaces distinct colours, and bands are left out. Levels that are not
+        numbers are spaced evenly. The
+        title states the evidence, the number of runs, and how many of them had not stopped at the limit of steps.
 
     Raises
     ------
     SpecError, MeasurementError
         As for :func:`phase_data`; or if an argument does not fit the data: a logarithmic axis of numbers that are not
-        above 0, contours without a grid of numbers or beyond the means, a curve over levels that are no numbers, a
-        spread without two runs at any point, several panels for one `ax`.
+        above 0, contours without a grid of numbers or beyond the means, a curve over levels that are not numbers,
+        a spread without two runs at any point, several panels for one `ax`.
     """
     if show not in _QUANTITIES:
         raise SpecError(f"show must be 'mean', 'spread' or 'both'; got {show!r}")
@@ -147,7 +148,7 @@ class _Drawing:
         line_colours(self.lines)
         if self.y is None:
             if len(list(contours)):
-                raise SpecError("contours belong to a map: give y")
+                raise SpecError("contours are drawn on a map; set y as well")
             if theory and len(data.labels) > 1:
                 raise SpecError(f"theory is a curve of one measure; got {', '.join(data.labels)}")
             self.contours = []
@@ -155,14 +156,14 @@ class _Drawing:
             self.contours = check_contours(data, list(contours), self.x, self.y)
         uneven = [each.column for each in (self.x, self.y) if each is not None and not each.numeric]
         if theory and uneven:
-            raise SpecError(f"theory needs axes of numbers; levels of {' and '.join(uneven)} are none")
+            raise SpecError(f"theory needs axes of numbers; levels of {' and '.join(uneven)} are not")
         edges = self.x.edges if self.y is not None or len(self.x.levels) == 1 else self.x.places
         up = None if self.y is None else (float(self.y.edges[0]), float(self.y.edges[-1]))
         self.theory = curves(theory, (float(edges[0]), float(edges[-1])), up, log=self.x.log)
 
     @property
     def band(self) -> str:
-        """What the bands of the lines are, in words."""
+        """Meaning of the bands of the lines, in words."""
         if self.y is not None or not self.data.band:
             return ""
         many = self.lines is not None and len(self.lines.levels) > MOST_LINES

@@ -34,19 +34,19 @@ class PhaseData(FigureNumbers):
     Attributes
     ----------
     frame : DataFrame
-        One row a measure and crossing of levels: ``measure``, the columns `x`, and `y` or `lines` where given, ``mean,
-        low, high, spread, n_runs, n_censored, evidence``. ``spread`` is the standard deviation over runs; it, ``low``
-        and ``high`` are NaN for fewer than two runs. Runs without a finite value are not counted in ``n_runs``.
-        ``n_censored`` of the runs had not stopped at their limit of steps; measures of clusters that tell those at rest
-    apart by another gap are of those at rest alone, where there are any.
+        One row per measure and crossing of levels: ``measure``, the columns `x`, and `y` or `lines` where given,
+        ``mean, low, high, spread, n_runs, n_censored, evidence``. ``spread`` is the standard deviation over runs; it,
+        ``low`` and ``high`` are NaN for fewer than two runs. Runs without a finite value are not counted in ``n_runs``.
+        ``n_censored`` of the runs had not stopped at their limit of steps. If a measure of clusters uses a different
+    gap for runs at rest, it covers only the runs at rest, if there are any.
     x, y, lines : str, and str or None
         The swept parameters: across, up, and one line each.
     labels : dict of str to str
-        Measures in words by their name, in the order asked for.
+        Measures in words by name, in the requested order.
     band : str
         Meaning of ``low`` and ``high``, in words; empty where no crossing has two runs.
     runs : DataFrame
-        The runs of crossings that have two to seven, which are drawn themselves: ``measure, value`` and the levels.
+        The runs of crossings with two to seven runs, which are drawn one by one: ``measure, value`` and the levels.
     evidence : str
         Kind of evidence the runs are, in words.
     notes : tuple of str
@@ -70,7 +70,7 @@ class PhaseData(FigureNumbers):
 
 @dataclass(frozen=True, eq=False)
 class PhasePanel:
-    """A panel of a phase diagram: what it shows of a measure, its levels across and its curves, and where it is drawn.
+    """A panel of a phase diagram: the quantity of a measure, the levels across, the curves and the axes.
 
     `size` is in inches; `log` says whether its numbers have a logarithmic scale.
     """
@@ -96,7 +96,7 @@ class PhasePanel:
 
     @property
     def marked(self) -> bool:
-        """Whether places are marked at which some runs had not stopped: it makes another mean of the measure."""
+        """Whether to mark places at which some runs had not stopped, because they change the mean of the measure."""
         return self.quantity == "mean" and (self.measure == "time" or _of_clusters(self.measure))
 
     @property
@@ -127,15 +127,15 @@ def phase_data(
     *,
     lines: str | None = None,
 ) -> PhaseData:
-    """The numbers of a phase diagram.
+    """Return the data of a phase diagram.
 
     Parameters
     ----------
     source : Results, Frames or DataFrame
-        Complete runs of a store; or a frame with one row a run, as :func:`opinionsim.classic.sweep` gives it: swept
-        parameters, measures, ``evidence``, and ``replicate`` where there are several. What its attributes say of
-        model, size, steps, ``until`` and parameters is stated in the title. Of results that hold a sweep of a classic
-        model, this frame is taken.
+        Complete runs of a store; or a frame with one row per run, as :func:`opinionsim.classic.sweep` gives it: swept
+        parameters, measures, ``evidence``, and ``replicate`` where there are several. The title states the
+        model, size, steps, ``until`` and parameters from its attributes. For results of a classic sweep, this frame
+        is used.
     x, y, lines : str
         Columns of ``runs`` or of the frame that were swept. With `y` the diagram is a map; without, lines over `x`,
         one for each level of `lines`.
@@ -161,8 +161,9 @@ def phase_data(
     Raises
     ------
     SpecError
-        If a column or wording does not exist, a column holds no numbers, no run is left, or runs differ in something
-        other than `x` and `y` or `lines`: choose one level by `where`. Topics and replicates of a store may differ.
+        If a column or wording does not exist, a column does not contain numbers, no run is left, or runs differ in
+        something other than `x` and `y` or `lines`: choose one level by `where`. Topics and replicates of a store may
+        differ.
     MeasurementError
         If there is no such metric, or it cannot be computed.
     """
@@ -171,7 +172,7 @@ def phase_data(
     swept = _sweep_of(source)
     if swept is not None:
         if kind is not None or wording is not None:
-            raise SpecError("kind and wording choose runs of a store; a frame with one row a run is drawn whole")
+            raise SpecError("kind and wording choose runs of a store; a frame with one row per run is drawn whole")
         table, notes = _of_frame(swept, axes, values, where or {})
         labels = {name: parameter_name(name) for name in values}
     else:
@@ -224,7 +225,7 @@ def _of_clusters(measure: str) -> bool:
 
 
 def _sweep_of(source: HasFrames | pd.DataFrame) -> pd.DataFrame | None:
-    """The frame with one row a run that is given, or that results of a sweep hold."""
+    """The frame with one row per run that is given, or that results of a sweep hold."""
     if isinstance(source, pd.DataFrame):
         return source
     points = getattr(source, "points", None)
@@ -242,7 +243,7 @@ def _asked(x: str, y: str | None, lines: str | None, value: str | Sequence[str])
     if not values or len(set(values)) < len(values):
         raise SpecError(f"value must name one measure or several different ones; got {value!r}")
     if set(values) & {*axes, "measure"}:
-        raise SpecError(f"a measure cannot be a swept column too; got {', '.join({*values} & {*axes, 'measure'})}")
+        raise SpecError(f"a measure cannot also be a swept column; got {', '.join({*values} & {*axes, 'measure'})}")
     return axes, values
 
 
@@ -270,8 +271,8 @@ def _counted(frame: pd.DataFrame, what: str) -> str:
     counts = frame.loc[frame["n_runs"] > 0, "n_runs"]
     low, high = int(counts.min()), int(counts.max())
     if high == 1:
-        return f"one {what[:-1]} a point"
-    return f"mean of {high:,} {what} a point" if low == high else f"mean of {low:,} to {high:,} {what} a point"
+        return f"one {what[:-1]} per point"
+    return f"mean of {high:,} {what} per point" if low == high else f"mean of {low:,} to {high:,} {what} per point"
 
 
 def _without(n: int, of: int, axes: Iterable[str]) -> str:
@@ -352,7 +353,7 @@ def _of_frame(
     for column in values:
         # Where some runs have no value, pandas holds numbers and truth values as objects.
         if not chosen[column].dropna().map(lambda each: isinstance(each, int | float | np.number | np.bool_)).all():
-            raise SpecError(f"column {column!r} must hold numbers; it holds {frame[column].dtype}")
+            raise SpecError(f"column {column!r} must contain numbers; its type is {frame[column].dtype}")
         table[column] = chosen[column].astype(float)
     _check_alike(chosen, axes)
     held = ", ".join(f"{parameter_name(column)}: {level_text(level)}" for column, level in where.items())
@@ -415,7 +416,7 @@ def _of_store(
     notes = [*drawn.notes, *filter(None, [unread, others])]
     pooled = known.groupby(list(axes))["topic"].nunique().max()
     if pooled > 1:
-        notes.append(f"up to {pooled} topics a point")
+        notes.append(f"up to {pooled} topics per point")
     if len(known) < len(runs):
         notes.append(f"{_without(len(runs) - len(known), len(runs), axes)} left out")
     table = known[[*axes, "evidence", "block"]].assign(**{_CENSORED: False})

@@ -31,7 +31,7 @@ def line_colours(lines: Levels | None) -> list[str]:
     Raises
     ------
     SpecError
-        If there are too many levels that are no numbers.
+        If there are too many levels that are not numbers.
     """
     if lines is None:
         return [INK]
@@ -39,7 +39,7 @@ def line_colours(lines: Levels | None) -> list[str]:
     if not lines.numeric:
         if n > MOST_LINES:
             raise SpecError(
-                f"{lines.column} has {n} levels that are no numbers; at most {MOST_LINES} lines can be told apart: "
+                f"{lines.column} has {n} levels that are not numbers; at most {MOST_LINES} lines can be told apart: "
                 f"draw a map with y={lines.column!r}, or a frame with fewer levels"
             )
         return list(model_colours(lines.texts).values()) if n < 7 else _spread(np.linspace(0, 1, n))
@@ -60,8 +60,8 @@ def _norm(lines: Levels) -> Normalize:
 def draw_phase_lines(panel: PhasePanel, lines: Levels | None) -> list[Line2D]:
     """Draw a measure over one parameter into a panel, and return the entries of its legend.
 
-    Levels stand at their values; those that are no numbers stand side by side and are not joined. Hollow marks are
-    points with runs that had not stopped, for ``time`` and measures of clusters.
+    Levels are placed at their values; levels that are not numbers are placed side by side and not joined. Hollow marks
+    are points with runs that had not stopped, for ``time`` and measures of clusters.
     """
     colours, rows, x = line_colours(lines), panel.rows, panel.x
     if panel.log and (rows["mean"] <= 0).any():

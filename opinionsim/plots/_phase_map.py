@@ -29,7 +29,7 @@ _DOT: Mapping[str, Any] = {"marker": "o", "color": "white", "markeredgecolor": "
 
 
 def table_of(panel: PhasePanel, column: str, y: Levels) -> np.ndarray:
-    """A column of the data of a measure as a table, (levels of `y`, levels of `x`), NaN where there is no run."""
+    """Arrange a column of a measure's data as a table, shape (levels of `y`, levels of `x`), NaN without a run."""
     rows, x = panel.rows, panel.x
     table = np.full((len(y.levels), len(x.levels)), np.nan)
     table[y.index(rows[y.column]), x.index(rows[x.column])] = rows[column]
@@ -121,8 +121,7 @@ def check_contours(data: PhaseData, contours: Sequence[float], x: Levels, y: Lev
     Raises
     ------
     SpecError
-        If they are no finite numbers, there is no grid of numbers to draw them on, or a level is one that no measure
-        passes.
+        If they are not finite numbers, there is no grid of numbers to draw them on, or no measure crosses a level.
     """
     wrong = [each for each in contours if isinstance(each, bool) or not isinstance(each, int | float | np.number)]
     levels = [] if wrong else [float(each) for each in contours]

@@ -50,11 +50,11 @@ class RibbonData(FigureNumbers):
     Attributes
     ----------
     frame : DataFrame
-        One row a condition and moment: ``cell, step, mean, low, high, n_runs, evidence``. ``n_runs`` runs have a
-        value then, those of one block counted once for an interval of the mean; ``low`` and ``high`` are NaN for fewer
-        than eight.
+        One row per condition and moment: ``cell, step, mean, low, high, n_runs, evidence``. ``n_runs`` runs have a
+        value at this moment; for an interval of the mean, runs of one block count once. ``low`` and ``high`` are NaN
+        for fewer than eight runs.
     runs : DataFrame
-        The runs of conditions that have from two to seven, which are drawn themselves: ``cell, run_id, step, value``.
+        The runs of conditions with two to seven runs, which are drawn one by one: ``cell, run_id, step, value``.
     metric : str
         Name of the metric.
     band : str
@@ -89,13 +89,13 @@ def ribbon_data(
     columns: str | None = None,
     **options: Any,
 ) -> RibbonData:
-    """The numbers of a figure of ribbons.
+    """Return the data of a figure of ribbons.
 
     Parameters
     ----------
     source : Results, Frames, Trajectories, sequence or mapping of Trajectories
         Complete runs of a store, each cell a condition; or simulations of classic models, each a condition named
-        by its model and the settings it differs in, or by its key in a mapping.
+        by its model and the settings that differ, or by its key in a mapping.
     metric : str
         Key of :data:`opinionsim.metrics.METRICS`, computed from the agents that have an opinion.
     kind : str, optional
@@ -111,19 +111,19 @@ def ribbon_data(
     level : float
         Share of the runs in the band, or confidence level.
     wording : str, optional
-        Wording of the prompts whose runs are drawn, by its hash or a start of it; default that of the run begun last
-        (:func:`opinionsim.metrics.one_wording`). Notes say how many runs of other wordings are left out.
+        Wording of the prompts whose runs are drawn, by its hash or a start of it; default that of the run that began
+        last (:func:`opinionsim.metrics.one_wording`). Notes say how many runs of other wordings are left out.
     rows, columns : str, optional
-        Columns of ``runs`` that vary down and across panels. Default: one panel for conditions of a single factor; of
-        two factors one is across, and each level of the other a line; of more, two make a grid.
+        Columns of ``runs`` that vary down and across panels. Default: one panel if one factor varies. If two
+        vary, one varies across panels and each level of the other is a line. If more vary, two form a grid.
     **options
         Options of the metric.
 
     Returns
     -------
     RibbonData
-        Each run counts once. A line begins where most agents of each run of the condition have an opinion, since the
-        metric of a few says little of all; a note says where, if that is after the start. Runs in which most agents
+        Each run counts once. A line begins where most agents of each run of the condition have an opinion, because
+        a few agents say little about all; if that is after the start, a note says where. Runs in which most agents
         never have one set no limit. The mean leaves out runs that have ended and runs with an undefined metric.
 
     Raises
@@ -187,7 +187,7 @@ def _measured(run: Trajectory, drawn: TrajectorySet, metric: str, options: Mappi
 
 
 def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: Mapping[str, str]) -> None:
-    """Draw a line for each condition, under its name and in the colour of that, and a band, or its few runs."""
+    """Draw a line for each condition in the colour of its name, and a band, or its few runs."""
     for name, line in data.frame.groupby("cell", sort=False):
         label, step = names[str(name)], line["step"].to_numpy(float)
         look: dict[str, Any] = {"color": colours[label], "linestyle": line_style(list(colours).index(label))}
@@ -226,15 +226,15 @@ def ribbons(
     columns: str | None = None,
     **options: Any,
 ) -> Axes:
-    """Draw a metric of the opinions against time: the mean over runs, with a band, one line a condition.
+    """Draw a metric of the opinions against time: the mean over runs, with a band, one line per condition.
 
     Parameters
     ----------
     source, metric, kind, where, by, band, level, wording, rows, columns, **options
         As for :func:`ribbon_data`.
     ax : Axes, optional
-        Where to draw all lines; default a new figure (``ax.figure``), of several panels where the conditions have
-        several factors.
+        Where to draw all lines; default a new figure (``ax.figure``), with several panels if several factors
+        vary.
     legend : bool
         Name the lines, the band and the lines of single runs, to the right of a single panel or below several.
 

@@ -57,7 +57,7 @@ def has_discrete_opinions(source: Source) -> bool:
 
 
 def share_data(source: Source, run: str | int | None = None, most: int = _MOST_OPINIONS) -> ShareData:
-    """The numbers of the areas of one run of a classic model with discrete opinions.
+    """Return the data of the areas of one run of a classic model with discrete opinions.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
     run : int, optional
         The replicate; default 0.
     most : int
-        Most opinions with an area of their own: the commonest over all records, the lower of equally common ones. The
-        others are counted together.
+        Maximum number of opinions with a separate area: the most common over all records, and the lower of equally
+        common ones. The others are counted together.
 
     Returns
     -------
@@ -78,14 +78,12 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
     ------
     SpecError
         If there is no such replicate, several simulations or a store are given, the model has continuous opinions, or
-        `most` is no whole number from 1.
+        `most` is not a whole number >= 1.
     """
     whole_number("most", most, 1)
     trajectory, drawn = one_trajectory(source, run, None)
     if not has_discrete_opinions(source):
-        raise SpecError(
-            "shares of opinions are those of classic models with discrete opinions; density_data counts others"
-        )
+        raise SpecError("share_data takes classic models with discrete opinions; for others, use density_data")
     found, where = np.unique(trajectory.values, return_inverse=True)
     common = np.argsort(-np.bincount(where.ravel()), kind="stable")[:most]
     kept = np.sort(common)

@@ -1,4 +1,4 @@
-"""Figures in a report: those that fit an experiment, and how."""
+"""Figures in a report: which ones fit an experiment, and how they are shown."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Shown(NamedTuple):
     name: str
     """File name without suffix."""
     caption: str = ""
-    """A sentence before the caption of the figure; empty where that says what the figure shows."""
+    """A sentence before the caption of the figure; empty if the caption already says what the figure shows."""
     settings: Mapping[str, Any] = MappingProxyType({})
     """Arguments of its function beside the results."""
 
 
 def conditions(results: Results) -> list[str] | None:
-    """Columns of the runs that make conditions; as in tables, topics make none where anything else varies."""
+    """Columns of the runs that define conditions. As in tables, topics define none if anything else varies."""
     return [axis for axis in condition_axes(results.runs) if axis != "topic"] or None
 
 
 def over_time(results: Results) -> bool:
-    """Whether opinions were measured at steps enough to be drawn over time."""
+    """Whether opinions were measured at enough steps to draw them over time."""
     return bool(results.opinions["step"].nunique() > _STEPS)

@@ -43,11 +43,11 @@ class SnapshotData(FigureNumbers):
     Attributes
     ----------
     frame : DataFrame
-        One row a moment and agent: ``step, agent, x, y, value, assigned, evidence``; ``value`` is NaN for an agent that
-        was not measured yet, ``assigned`` the opinion it was told to hold at the start. Places are the same at all
-        moments.
+        One row per moment and agent: ``step, agent, x, y, value, assigned, evidence``; ``value`` is NaN for an agent
+        that was not measured yet; ``assigned`` is the opinion that it was assigned at the start. Places are the same at
+        all moments.
     ties : DataFrame
-        One row a moment and tie that exists then: ``step, source, target, weight``; where ties are directed, the
+        One row per moment and tie that exists then: ``step, source, target, weight``; where ties are directed, the
         source speaks and the target hears.
     directed : bool
         Whether ties have one direction.
@@ -75,14 +75,14 @@ def snapshot_data(
     seed: int = 0,
     directed: bool | None = None,
 ) -> SnapshotData:
-    """The numbers of snapshots of a network.
+    """Return the data of snapshots of a network.
 
     Parameters
     ----------
     source : Results, Frames with edges, or Trajectories
-        Where the run is from.
+        Source of the run.
     steps : sequence of int, optional
-        Moments to show, at most 12, each one at which opinions are known; default four, from the first to the last.
+        Moments to show, at most 12; opinions must be known at each. Default: four, from the first to the last.
     run : str or int, optional
         Identity of a store's run or its position in ``runs``, default the first complete one of the lowest
         replicate; for a classic model the replicate, default 0.
@@ -92,8 +92,8 @@ def snapshot_data(
     seed : int
         Seed of the places of the agents.
     directed : bool, optional
-        Whether the ties of a store's run have one direction. By default they have if any tie leads from a larger
-        number to a smaller one, since undirected ties are stored with the smaller number first.
+        Whether the ties of a store's run have one direction. By default, ties are directed if any of them leads
+        from a larger number to a smaller one, because undirected ties are stored with the smaller number first.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def snapshot_data(
     if n > _MOST_AGENTS:
         raise SpecError(
             f"snapshots of a network show at most {_MOST_AGENTS} agents; got {n:,}. "
-            "density shows the opinions of any number"
+            "Use density, which has no such limit"
         )
     moments = _moments(trajectory, steps)
     lasting, one_way, complete = _ties(source, run, trajectory, directed)
@@ -131,7 +131,7 @@ def snapshot_data(
         }
     )
     hidden = complete and n > _MOST_COMPLETE
-    notes = (*drawn.notes, "everybody hears everybody: ties not drawn") if hidden else drawn.notes
+    notes = (*drawn.notes, "everybody hears everybody; ties are not drawn") if hidden else drawn.notes
     columns = ["step", "source", "target", "weight"]
     return SnapshotData(
         nodes,
@@ -223,7 +223,8 @@ def draw_snapshot(
 ) -> None:
     """Draw the agents and ties of one moment; colours run over `span`.
 
-    Agents that were not measured yet are hollow: rings of the colour of their assigned opinion, grey ones without any.
+    Agents that were not measured yet are hollow: rings in the colour of their assigned opinion, or grey if they have
+    none.
     """
     places = nodes[["x", "y"]].to_numpy(float)
     n = len(places)
@@ -281,8 +282,8 @@ def network_snapshots(data: SnapshotData) -> Figure:
     Returns
     -------
     Figure
-        One panel a moment, agents in the same places in all. Red below the middle of the range, grey at it, blue
-        above; agents that were not measured yet are hollow, with a ring of the colour of the opinion assigned to them.
+        One panel per moment, agents in the same places in all. Red below the middle of the range, grey at it, blue
+        above; agents that were not measured yet are hollow, with a ring in the colour of their assigned opinion.
         Arrows lead from speaker to listener; ties of negative weight are orange.
 
     Raises

@@ -36,7 +36,7 @@ def draw_curve(choices: pd.DataFrame, ax: Axes) -> None:
 
 
 def draw_choices(choices: pd.DataFrame, ways: Mapping[str, Sequence[Any]], ax: Axes) -> None:
-    """Draw a dot for each choice that a combination has: a row a level, the levels of a choice together."""
+    """Draw a dot for each choice in a combination, with one row per level, grouped by choice."""
     rows = [(way, level) for way, levels in ways.items() for level in levels]
     for row, (way, level) in enumerate(rows):
         if list(ways).index(way) % 2 == 0:
@@ -54,7 +54,7 @@ def _worded(level: Any) -> str:
 
 
 def draw_variants(variants: pd.DataFrame, names: Sequence[str], smallest: float | None, ax: Axes) -> None:
-    """Draw the change that each variant makes, by name, with its interval and, at the right, what was found."""
+    """Draw the change that each variant makes, by name, with its interval and, at the right, its finding."""
     rows, change = np.arange(len(variants)), variants["shift"]
     ends = np.abs(variants[["shift_ci_low", "shift_ci_high"]].sub(change, axis=0).to_numpy().T)
     if smallest:
@@ -94,8 +94,8 @@ def specification_curve(
     -------
     Figure
         Differences from the smallest to the largest with their intervals; under each, a dot for every choice it has.
-        Below, one row a variant: its difference less that of the specification, the smallest effect of interest
-        shaded, and the finding at the right, which scripted runs do not have. The text at the foot says what was not
+        Below, one row per variant: its difference minus that of the specification, the smallest effect of interest
+        shaded, and the finding at the right, which scripted runs do not have. The text at the bottom says what was not
         varied. The title states the evidence.
 
     Raises

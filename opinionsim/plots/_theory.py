@@ -1,4 +1,4 @@
-"""Curves of the user's own over a figure."""
+"""Draw your own curves over a figure."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def read_theory(path: str | Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     Returns
     -------
     dict of str to (ndarray, ndarray)
-        The curve, x and y (K,), by its label: the name of the second column, or that of the file without its suffix.
+        The curve, x and y (K,), by its label: the name of the second column, or the file name without its suffix.
 
     Raises
     ------
     SpecError
-        If the file cannot be read, a line has not two finite numbers, or there are fewer than two lines of them.
+        If the file cannot be read, a line does not have two finite numbers, or fewer than two lines have them.
     """
     source = Path(path)
     try:
@@ -70,7 +70,7 @@ def curves(
     Raises
     ------
     SpecError
-        If `theory` is no mapping of labels to functions or pairs of arrays, or no point of a curve lies
+        If `theory` is not a mapping of labels to functions or pairs of arrays, or no point of a curve lies
         between the ends of x, and of y where `up` gives them.
     """
     if theory is None:

@@ -74,12 +74,12 @@ class TrajectoryData:
     measured : ndarray (N, T + 1)
         True where an opinion was measured at this step.
     assigned : ndarray (N,)
-        Opinion each agent was told to hold at the start; NaN for none.
+        Opinion that each agent was assigned at the start; NaN for none.
     models : tuple of str, length N
         Name of the chat model that plays each agent.
     offsets : ndarray (N,)
-        Displacement of each agent's line, which sets equal ratings apart; sums to 0. All 0 where opinions are exact
-        or lie between the points of the scale: their lines are at their values.
+        Displacement of each agent's line, which separates equal ratings; sums to 0. All 0 if opinions are exact or lie
+        between the points of the scale, because their lines are at their values.
     scale : OpinionScale
         The opinion scale.
     title : str
@@ -87,16 +87,16 @@ class TrajectoryData:
     instrument : str
         Kind of text the opinions were coded from, and the classifier.
     validation : str
-        Validation of the instrument on these texts, in words; empty where there is nothing to say.
+        Validation of the instrument on these texts, in words; empty if there is none.
     evidence : str
         Kind of evidence the run is, in words.
     lost : DataFrame
-        One row a turn that was refused, empty, cut off or skipped: ``step, agent, status``. Skipped ones are known
+        One row per turn that was refused, empty, cut off or skipped: ``step, agent, status``. Skipped ones are known
         where there is a turns frame.
     events : tuple of Mark
         Steps at which events of the run begin, and their names.
     withheld : bool
-        Whether too few agents were measured at the end for a number of all (:func:`opinionsim.metrics.run_metrics`).
+        Whether too few agents were measured at the end for a number for all (:func:`opinionsim.metrics.run_metrics`).
     """
 
     steps: np.ndarray
@@ -116,7 +116,7 @@ class TrajectoryData:
 
     @property
     def drawn(self) -> np.ndarray:
-        """Agents that have a line: all, or a sample at equal steps where there are many."""
+        """Agents that have a line: all, or a sample at equal steps if there are many."""
         n = len(self.values)
         return np.arange(n) if n <= _MOST_LINES else np.linspace(0, n - 1, _SAMPLE).round().astype(int)
 
@@ -137,7 +137,7 @@ def _offsets(values: np.ndarray, assigned: np.ndarray, scale: OpinionScale, clas
 def trajectory_data(
     results: HasFrames, run: str | int | None = None, kind: str | None = None, scale: OpinionScale | None = None
 ) -> TrajectoryData:
-    """The numbers of a trajectory plot.
+    """Return the data of a trajectory plot.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def trajectory_data(
         Kind of text the opinions were coded from; default the first that was measured, in the order of the column
         `texts` of runs.
     scale : OpinionScale, optional
-        Default read from the columns of the opinions.
+        Default: read from the columns of the opinions.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def _lost(own: Frames, turns: pd.DataFrame | None, kind: str) -> pd.DataFrame:
 
 
 def colours_of(models: Iterable[str], color_by: str) -> dict[str, str] | None:
-    """Colours of the models where these colour the lines; None where opinions do.
+    """Colours of the models if models colour the lines; None if opinions do.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def colours_of(models: Iterable[str], color_by: str) -> dict[str, str] | None:
         raise SpecError(f"color_by must be 'opinion' or 'model'; got {color_by!r}")
     found = model_colours(models)
     if color_by == "model" and len(found) == 1:
-        raise SpecError(f"color_by must be 'opinion' here, since {next(iter(found))} plays all agents; got 'model'")
+        raise SpecError(f"color_by must be 'opinion' here, because {next(iter(found))} plays all agents; got 'model'")
     return found if color_by == "model" else None
 
 
@@ -238,7 +238,7 @@ def draw_trajectories(
 ) -> None:
     """Draw the lines of all agents, coloured by assigned opinion or, given the colours `of_models`, by model.
 
-    With `words`, ticks have verbal anchors. Of many agents a sample is drawn, on bands of the quantiles of all.
+    With `words`, ticks have verbal anchors. If agents are many, a sample is drawn on bands of the quantiles of all.
     """
     if len(data.drawn) < len(data.values):
         bands = pd.DataFrame(data.values).quantile(list(_BANDS), interpolation="nearest")
@@ -293,7 +293,7 @@ def handles_of(drawn: Sequence[TrajectoryData], of_models: Mapping[str, str] | N
 
 
 def drawn_as(of_models: Mapping[str, str] | None) -> str:
-    """What lines, dots and rings are, in words."""
+    """Meaning of lines, dots and rings, in words."""
     by = "opinion that the agent was assigned at the start" if of_models is None else "model that plays the agent"
     return (
         f"Each line is an agent, and its colour shows the {by}. Dots are measurements. Before the first measurement, a "
@@ -322,10 +322,10 @@ def trajectories(
     """Draw the opinions of all agents of one run over time.
 
     A line of a store's run starts where its agent was first measured; a ring and a dotted line show the opinion
-    assigned to it until then. Ratings, which are points of the scale, are set apart vertically where they are equal;
+    assigned to it until then. Ratings, which are points of the scale, are separated vertically if they are equal;
     opinions of equations are at their values. A line of a classic model has the colour of the agent's initial opinion:
-    red below the middle of the range, grey at it, blue above. Lines of discrete opinions would hide each other: a
-    classic model that has these is drawn as areas, the share of agents at each opinion (:func:`share_data`).
+    red below the middle of the range, grey at it, blue above. Lines of discrete opinions would hide each other, so
+    a classic model with discrete opinions is drawn as areas: the share of agents at each opinion (:func:`share_data`).
 
     Parameters
     ----------
@@ -348,8 +348,8 @@ def trajectories(
     Returns
     -------
     Axes
-        The caption states run, instrument and its validation. Of a classic model with more than 100 agents a sample is
-        drawn, which the caption states.
+        The caption states run, instrument and its validation. For a classic model with more than 100 agents, a sample
+        is drawn, and the caption says so.
 
     Raises
     ------

@@ -31,7 +31,7 @@ class TransitionData(FigureNumbers):
     Attributes
     ----------
     frame : DataFrame
-        One row a condition, opinion before and opinion after: ``cell, before, after, count, share, n_before,
+        One row per condition, opinion before and opinion after: ``cell, before, after, count, share, n_before,
         evidence``. ``share`` is ``count`` over the ``n_before`` transitions that start at ``before``; NaN if there
         are none. Opinions are points of the scale, or middles of intervals.
     names : dict of str to list of str
@@ -41,7 +41,7 @@ class TransitionData(FigureNumbers):
     notes : tuple of str
         Settings that all runs share, the meaning of a transition, and the validation of the instruments.
     facets : Facets or None
-        Places of the conditions in a grid of two factors; None where they form none.
+        Places of the conditions in a grid of two factors; None if they form no grid.
     """
 
     names: dict[str, list[str]]
@@ -56,14 +56,14 @@ def transition_data(
     bins: int = 8,
     wording: str | None = None,
 ) -> TransitionData:
-    """The numbers of a figure of transitions.
+    """Return the data of a figure of transitions.
 
     Parameters
     ----------
     source, kind, where, by, wording
         As for :func:`opinionsim.plots.ribbon_data`.
     bins : int
-        Number of equal-width intervals over the range of opinions, where opinions are not points of a scale.
+        Number of intervals of equal width over the range of opinions, if opinions are not points of a scale.
 
     Returns
     -------
@@ -92,10 +92,10 @@ def _what(drawn: TrajectorySet) -> str:
         return "from one measured opinion of an agent to its next"
     gaps = {int(gap) for runs in drawn.cells.values() for gap in np.unique(np.diff(runs[0].times))}
     if len(gaps) != 1:
-        return "from one record to the next, agents without an update included"
+        return "from one record to the next, including agents without an update"
     gap = gaps.pop()
     after = f"{gap} steps" if gap > 1 else "one step"
-    return f"from one record to the next, {after} later, agents without an update included"
+    return f"from one record to the next, {after} later, including agents without an update"
 
 
 def _counts(name: str, runs: Sequence[Trajectory], bins: Bins) -> pd.DataFrame:
@@ -154,7 +154,7 @@ def _shown(results: Results) -> Iterator[Shown]:
 @part("figure", name="transitions", numbers=transition_data, shown=_shown)
 @drawn_from(transition_data)
 def transition_matrix(data: TransitionData) -> Figure:
-    """Draw the share of each next opinion given the opinion before, one panel a condition.
+    """Draw the share of each next opinion given the opinion before, one panel per condition.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def transition_matrix(data: TransitionData) -> Figure:
     Returns
     -------
     Figure
-        Conditions of two factors are rows and columns. Each row of a matrix sums to 1 and has its number of transitions
-        beside it; rows without any are grey.
+        Conditions of two factors are rows and columns. Each row of a matrix sums to 1 and is labelled with its number
+        of transitions; rows without any are grey.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def transition_matrix(data: TransitionData) -> Figure:
     side = max(2.3, 0.38 * max(map(len, data.names.values())))
     # Long names of opinions stand upright, and the name of the axis below them.
     upright = 0.06 * max(0, max(len(name) for names in data.names.values() for name in names) - 4)
-    what = "Share of each next opinion among the transitions from an opinion. n counts these, and each row sums to 1."
+    what = "Share of each next opinion among the transitions from an opinion. n counts them; rows sum to 1."
     lines, size = [data.evidence, what, *data.notes], (side + 1.3, side + 1.1 + upright)
     figure, axes = new_panels([str(name) for name in cells], lines, size, data.facets, square=True)
     for ax, (name, rows) in zip(axes, cells.items(), strict=True):

@@ -1,4 +1,4 @@
-"""What prompts use of an act."""
+"""The part of an act that prompts use."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Act:
 
     @property
     def blind(self) -> bool:
-        """Whether readers are told no more of who a message is from than whether it is their own."""
+        """Whether readers know of a message's author only whether it is themselves."""
         return self.labelling in ("anonymous", "you-other")
 
     @property

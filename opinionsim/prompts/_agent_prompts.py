@@ -68,7 +68,7 @@ class Past:
         Parameters
         ----------
         act : Act
-            What was done.
+            The act.
         received : sequence of Message
             The messages that the agent read for it.
         status : ReplyStatus
@@ -132,7 +132,7 @@ class Wording:
         return self.frames[name]
 
     def task(self, act: Act) -> Template:
-        """The template of an act: the pack's, or else the act's own text once the pack is bound to it.
+        """The template of an act: the pack's, otherwise the act's own text after the pack is bound to it.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Wording:
             return found
         lack = "the act brings no text of its own" if act.text is None else "the pack is not bound to the act"
         raise SpecError(
-            f"{self.place}: no task template {act.template!r}, which act {act.name!r} asks for; "
+            f"{self.place}: no task template {act.template!r}, which act {act.name!r} needs; "
             f"it has {', '.join(sorted(self.tasks)) or 'none'}, and {lack}"
         )
 
@@ -160,9 +160,9 @@ class AgentPrompts:
     name : str
         How prompts address the agent; empty when its name is not shown.
     agent : int or None
-        Its number in the cast, which marks its own messages; None where it has none.
+        Its number in the cast, which marks its own messages; None if it has none.
     author : str
-        The name under which others are shown its messages; empty for a stranger.
+        The name that others see with its messages; empty for a stranger.
     """
 
     name: str
@@ -178,7 +178,7 @@ class AgentPrompts:
         Returns
         -------
         ChatMessage or None
-            None when there is nothing to say: no role-play, no role but that of a participant, open world, no bias.
+            None if there is nothing to say: no role-play, no role but that of a participant, open world, no bias.
         """
         return self._system
 
@@ -211,14 +211,14 @@ class AgentPrompts:
         return self._user(self._wording.task(act), {**declared, **values})
 
     def speech(self, act: Act | None = None) -> Speech:
-        """In whose name, and how, the replies to an act are to be said; a reflection without one."""
+        """In whose name, and how, the agent says its replies to an act; without an act, a reflection."""
         words = None if act is None else self.words(act)
         system, again = "" if self._system is None else self._system.content, partial(self._again, words)
         author, language = self.name or self.author, self._wording.language
         return Speech(author, language, words, system, "own" if act is None else "all", again)
 
     def words(self, act: Act) -> int | None:
-        """Most words that an act asks for; None where it states no number, or only what the limit of replies allows."""
+        """Maximum number of words that an act asks for; None if it states no number or only the limit of replies."""
         told, stated = act.values.get("words", ""), self._wording.stated.get(act.template, ())
         if told.isdecimal():
             return int(told)
@@ -236,10 +236,10 @@ class AgentPrompts:
         return render(self._wording.place, template, {"name": self.name, "language": self._wording.language, **told})
 
     def said(self, reply: Reply) -> Reply:
-        """A reply as it is published and remembered.
+        """The form of a reply that is published and remembered.
 
         Its text is :func:`~opinionsim.messages.printable`, without the pack's labels that it begins with, and without
-        the one pair of the pack's delimiters that encloses all of it, if any does. A text of which nothing is left is
+        the one pair of the pack's delimiters that encloses all of it, if any does. If nothing is left, the text is
         empty.
         """
         marks = self._wording.marks
@@ -248,7 +248,7 @@ class AgentPrompts:
         return reply._replace(text=text, status="empty" if nothing else reply.status)
 
     def parse(self, act_parse: Parse | None) -> Parse | None:
-        """The `parse` of an act: its own, or else one to which a reply of nothing but labels is an empty one."""
+        """The `parse` of an act: its own, or one that treats a reply with nothing but labels as empty."""
         if act_parse is not None or not self._wording.marks.labels:
             return act_parse
 
@@ -261,8 +261,8 @@ class AgentPrompts:
     def event(self, act: Act, received: Sequence[Message], reply: Reply, past: Past) -> ChatMessage:
         """The message that an act leaves in memory (A7, A12).
 
-        Of a refused or empty reply, and of a decision without words, it tells that the agent did not post, or did not
-        say what it believes; the words of a refusal stand in no memory.
+        After a refused or empty reply, or a decision without words, it states that the agent did not post, or did not
+        say what it believes. No memory contains the words of a refusal.
 
         Parameters
         ----------
@@ -343,8 +343,8 @@ class AgentPrompts:
         template : str
             Its name.
         **values
-            What the template is given. Texts are made safe to insert; messages, such as events, are as they stand, and
-            several stand one below the other.
+            Values for the template. Texts are made safe to insert. Messages, such as events, are inserted unchanged;
+            several follow one below the other.
 
         Returns
         -------

@@ -19,12 +19,12 @@ PERSON = "person-"
 
 
 def bind_frames(library: Library, wording: Wording, frames: Iterable[str | Frame]) -> Wording:
-    """Give memories their templates: the pack's, or else those that they bring along.
+    """Give memories their templates: the pack's, otherwise those that they provide.
 
     Raises
     ------
     SpecError
-        At the first that is missing, or uses a variable that the memory does not declare.
+        If a template is missing or uses a variable that the memory does not declare; names the first one.
     """
     own: dict[str, Template] = {}
     for frame in frames:
@@ -55,7 +55,7 @@ def bind_acts(library: Library, wording: Wording, acts: Iterable[Act]) -> tuple[
     wording : Wording
         Bound.
     texts : dict of str to str
-        Texts of the acts' own that are used, by act, with ``person-`` in front where persons are asked.
+        The acts' own texts that are used, by act, with the prefix ``person-`` for texts for people.
 
     Raises
     ------

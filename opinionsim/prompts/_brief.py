@@ -1,4 +1,4 @@
-"""Whom prompts address, and the named texts of a pack that do: persona template, instructions, a moderator's texts."""
+"""Addressees of prompts, and the named texts that address them: persona template, instructions, moderators' texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STOPPED = re.compile(r"(\$\{(\w+)\})\.(?!\.)")
 
 @dataclass(frozen=True)
 class Brief:
-    """How one agent is addressed apart from the others, as far as its persona does not say.
+    """How prompts address one agent, as far as its persona does not determine it.
 
     Attributes
     ----------
@@ -70,18 +70,18 @@ class Addressee:
     opinion : int or None
         The opinion assigned at the start, a point of `scale`; with role-play, prompts state its verbal anchor.
     claim : Claim or None
-        The claim that opinions are about; None where the run has no claim.
+        The claim that opinions are about; None if the run has no claim.
     task : str
         Free text that every task states, unless the brief has another; empty for none.
     reads, writes : bool
-        Whether the agent is ever shown posts, and whether it ever writes any; what it never does stands in no prompt,
-        nor do strangers in the closed world of one that never reads (A12).
+        Whether the agent ever reads posts, and whether it ever writes any. No prompt mentions what it never does, or
+        strangers in the closed world of an agent that never reads (A12).
     agent : int or None
         Its number in the cast, which marks its own among received messages; None marks none.
     role : str
         Its role in the run.
     answer_words : int or None
-        Most words that the limit of its model's replies leaves room for; None where prompts say nothing of it.
+        Maximum number of words within the limit of its model's replies; None if prompts do not mention it.
     brief : Brief
         Named texts of the pack that address it, or texts in their place; by default those named ``default``, if the
         pack has named texts.
@@ -101,7 +101,7 @@ class Addressee:
     brief: Brief = field(default_factory=Brief)
 
     def varied(self, name: str, value: Any) -> Addressee:
-        """The same agent with another value of a condition, or of a field of its own."""
+        """The same agent with another value of a condition, or of one of its fields."""
         if name in Conditions.model_fields:
             return replace(self, conditions=self.conditions.model_copy(update={name: value}))
         return replace(self, **{name: value})
@@ -115,7 +115,7 @@ def texts_for(told: Addressee, texts: Texts | None, place: str) -> dict[str, str
     told : Addressee
         The agent.
     texts : Texts or None
-        The named texts of the pack; None where it has none.
+        The named texts of the pack; None if it has none.
     place : str
         Name of the pack in errors.
 
@@ -130,8 +130,8 @@ def texts_for(told: Addressee, texts: Texts | None, place: str) -> dict[str, str
     Raises
     ------
     SpecError
-        If the pack does not have a text that the brief names, or has none at all, or a text states a task and there is
-        none.
+        If the pack does not have a text that the brief names, or has no named texts, or a text states a task without
+        there being one.
     """
     brief = told.brief
     task = told.task if brief.task is None else brief.task

@@ -72,7 +72,7 @@ class _Place:
         return SpecError(f"{self.where}: {problem} ({self.condition})")
 
     def balanced(self, text: str) -> None:
-        """Check that every opening delimiter has a closing one, and the reverse."""
+        """Check that every opening delimiter has a closing one, and vice versa."""
         for kind in BLOCKS:
             opening, closing = self.pack.marks.pair(kind)
             opened, closed = text.count(opening), text.count(closing)
@@ -81,27 +81,27 @@ class _Place:
                 raise self.error(f"{opening!r} and {closing!r} must appear in pairs; found {opened} and {closed}")
 
     def enclosed(self, text: str, kind: Block, value: str, what: str) -> None:
-        """Check that a value stands between its delimiters, and only there."""
+        """Check that a value occurs between its delimiters, and only there."""
         opening, closing = self.pack.marks.pair(kind)
         if not any(value in block for block in self.pack.marks.blocks(kind, text)):
             raise self.error(f"{what} must be between {opening!r} and {closing!r}; it is not")
         if value in self.pack.marks.without(kind, text):
-            raise self.error(f"{what} also stands outside {opening!r} and {closing!r}")
+            raise self.error(f"{what} also occurs outside {opening!r} and {closing!r}")
 
     def absent(self, text: str, kind: Block, why: str) -> None:
         """Check that there is no block of a kind."""
         if self.pack.marks.pair(kind)[0] in text:
-            raise self.error(f"{self.pack.marks.pair(kind)[0]!r} must not be there: {why}")
+            raise self.error(f"{self.pack.marks.pair(kind)[0]!r} must not occur: {why}")
 
     def wrapped(self, text: str, value: str) -> None:
         """Check that the whole text is one history block that holds a value."""
         opening, closing = self.pack.marks.history
         if not (text.startswith(opening) and text.endswith(closing)) or text.count(opening) != 1:
-            raise self.error(f"must be wrapped whole, and once, in {opening!r} and {closing!r}")
+            raise self.error(f"must be wrapped as a whole, exactly once, in {opening!r} and {closing!r}")
         self.enclosed(text, "history", value, "the agent's text")
 
     def cue(self, text: str, own: str) -> None:
-        """Check that the template's own cue, and no other, stands outside all blocks."""
+        """Check that the template's own cue, and no other, occurs outside all blocks."""
         bare = text
         for kind in BLOCKS:
             bare = self.pack.marks.without(kind, bare)
@@ -112,7 +112,7 @@ class _Place:
                 raise self.error(f"contains {cue!r}, the cue of {task}; a cue must occur only in its own task")
 
     def posts(self, text: str, received: tuple[Message, ...]) -> None:
-        """Check that every received message stands in a block of its own: those of others in their order."""
+        """Check that every received message has a separate block, with messages of others in their order."""
         opening, closing = self.pack.marks.post
         blocks = self.pack.marks.blocks("post", text)
         own = [message.text for message in received if message.agent == _AGENT]
@@ -161,7 +161,7 @@ class _Setting:
         return _Place(self.pack, where, f"{self.spelled}, {scene}" if scene else self.spelled)
 
     def check_claim(self, at: _Place, text: str) -> None:
-        """Check that the claim stands in its block, or that there is no block without a claim."""
+        """Check that the claim is in its block, or that there is no block without a claim."""
         if self.told.claim is None:
             at.absent(text, "claim", "there is no claim")
         else:
@@ -191,7 +191,7 @@ def check_use(pack: PromptPack, acts: Iterable[Act], frames: Collection[str | Fr
     Raises
     ------
     SpecError
-        At the first thing that is missing, out of place, ambiguous or without effect. An act's own text must only have
+        If anything is missing, out of place, ambiguous or without effect. An act's own text must only have
         whole blocks, and not be blank.
     """
     usual = _usual(pack, conditions)
@@ -275,7 +275,7 @@ def _check_system(setting: _Setting) -> None:
     if told.conditions.confirmation_bias == "none":
         at.absent(text, "disposition", "there is no confirmation bias")
     elif not any(block.strip() for block in at.pack.marks.blocks("disposition", text)):
-        raise at.error(f"no instruction stands between {' and '.join(map(repr, at.pack.marks.disposition))}")
+        raise at.error(f"there is no instruction between {' and '.join(map(repr, at.pack.marks.disposition))}")
     shown = "none" if told.persona is None else told.conditions.persona_shown
     if shown == "none":
         at.absent(text, "persona", "there is no role-play")

@@ -109,7 +109,7 @@ class Marks:
     def unlabelled(self, text: str, author: str) -> str:
         """The text without labels at its beginning: models repeat those of the messages that they were shown.
 
-        A label that names an author is taken away only where it is the text's own author.
+        A label that names an author is removed only if it names the text's own author.
         """
         if not self.labels:
             return text
@@ -134,7 +134,7 @@ class Marks:
     def problem(self) -> str | None:
         """Return why the delimiters are not valid, or None.
 
-        They must be distinct, hold no whitespace, have at least three characters, not contain one
+        They must be distinct, contain no whitespace, have at least three characters, not contain one
         another, and none may begin the way one ends: under these rules no inserted text, once passed
         through :meth:`defanger`, can complete a delimiter, not even together with a neighbouring one.
         """
@@ -159,7 +159,7 @@ class Marks:
         """Build the function that makes a text safe to insert between delimiters.
 
         It puts a space after the first character of every delimiter in the text (``</post>`` becomes
-        ``< /post>``), makes the rest :func:`~opinionsim.messages.printable`, and otherwise leaves it as it is.
+        ``< /post>``), makes the rest :func:`~opinionsim.messages.printable`, and otherwise leaves it unchanged.
         """
         spelled = "|".join(re.escape(delimiter) for _, delimiter in self.delimiters())
         found = re.compile(spelled)

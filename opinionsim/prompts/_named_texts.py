@@ -31,7 +31,7 @@ _Template = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """A template with values in the place of its placeholders.
+    """A template with values instead of its placeholders.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     Returns
     -------
     str
-        The template, read once from beginning to end. A placeholder without a value stays as it is, and so does all
-        else: there are no escapes, and nothing inside a value is read as a placeholder.
+        The template, read once from beginning to end. A placeholder without a value stays unchanged, like all
+        other text: there are no escapes, and nothing inside a value is read as a placeholder.
     """
     return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template)
 
 
 def pieces(template: str, name: str) -> tuple[str, ...]:
-    """The texts between the occurrences of a placeholder: one where it does not occur, else one more than there are.
+    """The texts between the occurrences of a placeholder: one text more than occurrences.
 
     ``value.join(pieces(template, name))`` is ``fill(template, {name: value})``.
     """
@@ -85,7 +85,7 @@ class Excluded(DocumentModel):
 
 
 class InterviewTexts(DocumentModel):
-    """The questions of an interview and the voice they are answered in (B6)."""
+    """The questions of an interview and the voice that answers them (B6)."""
 
     questions: Annotated[tuple[_Text, ...], Field(min_length=1)]
     """In the order in which they are asked, at least one."""
@@ -125,7 +125,7 @@ class _Section:
 
     @property
     def own_text(self) -> str:
-        """What a text may be given as instead of a name, in words."""
+        """The form of a text that can replace a name, in words."""
         return "a text" + (f" that holds ${{{self.needed}}}" if self.needed else "")
 
 
@@ -146,7 +146,7 @@ class Texts:
     Attributes
     ----------
     place : str
-        Where they come from, as errors name it.
+        Their origin, as errors name it.
     templates : mapping of str to mapping of str to str
         Section (``personas``, ``instructions``, ``moderators``, ``moderation``) to name to template, as written.
     ideals : mapping of str to tuple of Ideal
@@ -162,7 +162,7 @@ class Texts:
     values : str
         Request for a verdict on a task by a set of values; holds ``${values}``.
     discussion : str
-        What ``${task}`` stands for where there is a topic and no task.
+        The value of ``${task}`` if there is a topic and no task.
 
     Notes
     -----
@@ -201,7 +201,7 @@ class Texts:
         Raises
         ------
         SpecError
-            If a field is missing or unknown, or a template lacks a placeholder or holds one that nothing is put for.
+            If a field is missing or unknown, or a template lacks a placeholder or contains an unknown one.
         """
         document = source if isinstance(source, Document) else parse_document(source, name)
         file = validate(_File, document)
@@ -231,7 +231,7 @@ class Texts:
         return tuple(sections[_one_of(section, sections, f"{self.place}: section")])
 
     def persona(self, given: str, without: Collection[str] = ()) -> str:
-        """A persona template; holds ``${persona}``.
+        """A persona template; contains ``${persona}``.
 
         Parameters
         ----------
@@ -248,23 +248,23 @@ class Texts:
         return self._template("personas", given, without)
 
     def instructions(self, given: str, without: Collection[str] = ()) -> str:
-        """What an agent is told about previous responses; holds ``${previous_responses}``. See :meth:`persona`."""
+        """Instructions about previous responses; contains ``${previous_responses}``. See :meth:`persona`."""
         return self._template("instructions", given, without)
 
     def moderator(self, given: str, without: Collection[str] = ()) -> str:
-        """The system text of a moderator; may hold ``${task}``. See :meth:`persona`."""
+        """The system text of a moderator; can contain ``${task}``. See :meth:`persona`."""
         return self._template("moderators", given, without)
 
     def moderation(self, given: str, without: Collection[str] = ()) -> str:
-        """What a moderator is told about previous responses; holds ``${previous_responses}``. See :meth:`persona`."""
+        """Moderators' instructions about responses; contains ``${previous_responses}``. See :meth:`persona`."""
         return self._template("moderation", given, without)
 
     def ideals_of(self, given: str) -> tuple[str, ...]:
-        """Names of the ideals that a template of a wave holds; none of other templates and texts."""
+        """Names of the ideals in a template of a wave; none for other templates and texts."""
         return tuple(ideal.name for ideal in self.ideals.get(_wave(given, self.ideals), ()))
 
     def interview(self, name: str) -> InterviewTexts:
-        """The interview of a name.
+        """The interview with a name.
 
         Raises
         ------
@@ -294,7 +294,7 @@ def _own(kind: _Section, text: str, without: Collection[str]) -> str:
     for name in filter(None, (kind.needed, *kind.others)):
         braced = re.sub(rf"\${name}\b", f"${{{name}}}", braced)
     if kind.needed and kind.needed not in placeholders(braced):
-        raise SpecError(f"a text must hold ${{{kind.needed}}} where that is to stand; got {shown}", kind.noun)
+        raise SpecError(f"a text must contain ${{{kind.needed}}}; got {shown}", kind.noun)
     if _IDEALS in placeholders(braced):
         raise SpecError(f"${{{_IDEALS}}} has no meaning in your own text; got {shown}", kind.noun)
     _left_out(without, (), f"{kind.noun} {shown}")
@@ -365,7 +365,7 @@ def _problems(file: _File) -> Iterator[tuple[KeyPath, str]]:
     for problem in _holding(file.automatic.request, "task"):
         yield ("automatic", "request"), problem
     if file.automatic.marker not in file.automatic.request:
-        yield ("automatic", "request"), f"must hold the marker {file.automatic.marker!r}; it does not"
+        yield ("automatic", "request"), f"must contain the marker {file.automatic.marker!r}; it does not"
     for problem in _holding(file.values, "values"):
         yield ("values",), problem
 
@@ -377,13 +377,13 @@ def _holding(text: str, needed: str, others: tuple[str, ...] = ()) -> Iterator[s
         return
     found = _PLACEHOLDER.findall(text)
     if needed and found.count(needed) != 1:
-        yield f"must hold ${{{needed}}} exactly once; it is there {found.count(needed)} times"
+        yield f"must contain ${{{needed}}} exactly once; it occurs {found.count(needed)} times"
     if found.count(_IDEALS) > 1:
-        yield f"may hold ${{{_IDEALS}}} only once; it is there {found.count(_IDEALS)} times"
+        yield f"can contain ${{{_IDEALS}}} only once; it occurs {found.count(_IDEALS)} times"
     valid = [name for name in (needed, *others) if name]
     for name in dict.fromkeys(found):
         if name == _IDEALS and name not in valid:
             yield f"holds ${{{_IDEALS}}}, but its name does not end in that of a wave under {_IDEALS}"
         elif name not in valid:
             listed = ", ".join(f"${{{each}}}" for each in valid) or "none"
-            yield f"holds the unknown placeholder ${{{name}}}; valid: {listed}"
+            yield f"contains the unknown placeholder ${{{name}}}; valid: {listed}"

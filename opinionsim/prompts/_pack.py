@@ -82,7 +82,7 @@ class PromptPack:
     Attributes
     ----------
     name : str
-        As its ``pack.yaml`` states it.
+        Name from its ``pack.yaml``.
     contents : mapping of str to str
         File name to text: ``pack.yaml``, all templates, and ``texts.yaml`` if there is one. Enough to build the pack
         again.
@@ -147,7 +147,7 @@ class PromptPack:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Attributes of personas that its templates ask for by name."""
+        """Attributes of personas that its templates use by name."""
         return self._library.attributes
 
     def bind(

@@ -1,8 +1,8 @@
 """The parts that a specification or a command can name: built-in parts by name, parts of users by import path.
 
-A part is a class or a function, marked with :func:`part`, which enters it into this registry, or a declaration, which
-says its kind itself. Its kind says what it is for. Each folder of the package names its parts in ``parts.toml``; they
-are loaded when they are used.
+A part is a class or a function that is marked with :func:`part`, which registers it here, or a declaration, which
+states its kind itself. The kind determines what the part is for. Each folder of the package names its parts in
+``parts.toml``; they are loaded when they are used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The folder in which modules of the user's own are found, once a part is named by its path."""
+"""The folder in which the user's modules are found once a part is named by its path."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _own_folder = _OwnFolder()
 
 
 def search_folder(folder: str) -> None:
-    """Let parts that are named by their paths, and what they import, be found in a folder too.
+    """Also search a folder for parts that are named by their paths, and for their imports.
 
-    Until such a part is asked for, nothing is imported from there: the folder may hold anybody's files.
+    Nothing is imported from there until such a part is requested, because the folder may contain any files.
 
     Parameters
     ----------

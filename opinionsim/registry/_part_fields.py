@@ -47,7 +47,7 @@ class KindModel(DocumentModel):
 
     @classmethod
     def form_of(cls, value: Any) -> type[BaseModel]:
-        """The class that the kind of a mapping names; this class where the kind is not known."""
+        """The class that the kind of a mapping names; this class if the kind is not known."""
         kind = value.get("kind") if isinstance(value, Mapping) else None
         try:
             found = find(cls.part_kind, kind) if isinstance(kind, str) and not cls.kind_name() else None
@@ -75,7 +75,7 @@ class KindModel(DocumentModel):
             raise _at_kind(str(error), kind) from error
         if not (isinstance(found.target, type) and issubclass(found.target, cls)):
             home = KINDS[cls.part_kind].home
-            raise _at_kind(f"{kind} must be a class that inherits {home}.{cls.__name__}", kind)
+            raise _at_kind(f"{kind} must be a class that inherits from {home}.{cls.__name__}", kind)
         return found.target.model_validate_json(json.dumps({**value, "kind": found.name}))
 
     def stated(self, *without: str) -> dict[str, Any]:
@@ -112,7 +112,7 @@ Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
 
 
 class NamedPart(DocumentModel):
-    """A part by name, with its options; a name alone stands for a part without options."""
+    """A part by name, with its options; a plain name means a part without options."""
 
     name: str
     """Name of a built-in part, or the import path of your own, package.module:Name."""
@@ -120,7 +120,7 @@ class NamedPart(DocumentModel):
     """Options of the part."""
 
     def found(self, kind: str) -> Part:
-        """The named part, once its options are checked; raises as :func:`find` and `Part.check_options` do."""
+        """The named part, after its options are checked; raises like :func:`find` and `Part.check_options`."""
         part = find(kind, self.name)
         part.check_options(self.options)
         return part

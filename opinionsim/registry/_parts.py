@@ -1,4 +1,4 @@
-"""Parts: their kinds, how they are marked, found and taken apart, and what is said where one fails."""
+"""Parts: their kinds, how they are marked, found and described, and the messages if one fails."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Part:
     version : int or str
         Raised by the author when the behaviour changes; enters identities where it is not 0.
     outside : bool
-        Whether the part is not one of this package.
+        Whether the part comes from outside this package.
     importable : bool
         Whether other processes can import the part by its name.
     code : str
-        Code of a part of the user's own when it was marked (:func:`opinionsim.foundation.provenance.code_of`).
+        Code of a user's part when it was marked (:func:`opinionsim.foundation.provenance.code_of`).
     declared : mapping
-        What it declares of itself, by name.
+        Its declarations about itself, by name.
     """
 
     kind: str
@@ -66,7 +66,7 @@ class Part:
 
     @property
     def identity(self) -> str:
-        """The name as identities hold it: with the version where that is not 0."""
+        """The name as identities contain it, with the version if that is not 0."""
         return f"{self.name}@{self.version}" if self.version else self.name
 
     def arguments(self) -> Mapping[str, inspect.Parameter]:
@@ -77,7 +77,7 @@ class Part:
             return {}
 
     def fields(self) -> list[str]:
-        """Names of the fields or options that may be given."""
+        """Names of the valid fields or options."""
         if fields := getattr(self.target, "model_fields", None):
             return [name for name in fields if name != "kind"]
         return [name for name in self.arguments() if name not in KINDS[self.kind].given]
@@ -88,12 +88,12 @@ class Part:
         Parameters
         ----------
         options : mapping
-            As a specification gives them.
+            Options from a specification.
 
         Raises
         ------
         SpecError
-            Naming the option.
+            If an option is unknown or missing; names it.
         """
         parameters = self.arguments()
         kinds = inspect.Parameter
@@ -118,13 +118,13 @@ class Part:
         Raises
         ------
         SpecError
-            If a part of the user's own fails; names the part and the exception.
+            If a user's part fails; names the part and the exception.
         """
         with blamed(self):
             return self.target(*arguments, **given, **options)
 
     def expect(self, right: bool, wanted: str, found: Any) -> None:
-        """Refuse what the part gave unless it is right, with a sentence that begins with the part."""
+        """Refuse the part's result unless it is valid, with a sentence that begins with the part."""
         if not right:
             raise SpecError(
                 f"{KINDS[self.kind].words} {self.name} {wanted}; got {in_short(repr(found)):.80}", part=self.name
@@ -146,19 +146,19 @@ RAISED = (Exception, SystemExit, KeyboardInterrupt)
 
 
 def raised(error: BaseException, *, placed: bool = True) -> str:
-    """An exception of code of the user's own in words: its kind, its message without credentials, and its part.
+    """An exception from user code in words: its kind, its message without credentials, and its part.
 
     Parameters
     ----------
     error : BaseException
         One of :data:`RAISED`.
     placed : bool
-        Whether the part is named.
+        Whether to name the part.
 
     Raises
     ------
     Interrupt
-        Where the exception is, or came of, a Ctrl-C.
+        If the exception is a Ctrl-C or was caused by one.
     """
     if is_interrupt(error):
         raise Interrupt from error
@@ -168,12 +168,12 @@ def raised(error: BaseException, *, placed: bool = True) -> str:
 
 
 def part_at(error: BaseException) -> tuple[Part, str] | None:
-    """The part of the user's own that an exception came from, with file and line; None where it came from none."""
+    """The user's part that an exception came from, with file and line; None if it came from none."""
     return part_among(walk_tb(error.__traceback__))
 
 
 def part_among(calls: Iterable[tuple[FrameType, int]]) -> tuple[Part, str] | None:
-    """The part of the user's own that the innermost of some calls belongs to, with file and line; None without one.
+    """The user's part that the innermost of some calls belongs to, with file and line; None if there is none.
 
     Parameters
     ----------
@@ -192,13 +192,13 @@ def part_among(calls: Iterable[tuple[FrameType, int]]) -> tuple[Part, str] | Non
 
 
 def ordinary(error: BaseException) -> BaseException:
-    """The error of one run for what code of the user's own raised to end the process; any other as it is."""
+    """The error of one run for an exception with which user code would end the process; others unchanged."""
     return SpecError(f"your code raised {raised(error)}") if isinstance(error, RAISED[1:]) else error
 
 
 @contextmanager
 def blamed(part: Part) -> Iterator[None]:
-    """Name the part of the user's own in whatever it raises; errors of this package pass unchanged."""
+    """Name the user's part in every exception that it raises; errors of this package pass unchanged."""
     try:
         yield
     except OpinionSimError:
@@ -332,14 +332,14 @@ def built_in(kind: str) -> dict[str, Part]:
 
 
 class Catalogue(Mapping[str, Any]):
-    """The built-in parts of a kind by name, each loaded when it is asked for.
+    """The built-in parts of a kind by name, each loaded on first use.
 
     Parameters
     ----------
     kind : str
         One of :data:`KINDS`.
     made : callable
-        Makes what is listed of a part.
+        Makes the listed entry from a part.
     """
 
     def __init__(self, kind: str, made: Callable[[Part], Any] = lambda part: part.target) -> None:
@@ -372,9 +372,9 @@ def known(kind: str, name: str) -> bool:
 
 
 def installed(kind: str, reference: str) -> bool:
-    """Whether there is a part that a store names: none has the name of one of a folder or package that was removed.
+    """Whether a part that a store names exists; it does not if its folder or package was removed.
 
-    Nothing is imported; a part of the user's own that is named by its path is taken to be there.
+    Nothing is imported; a user's part that is named by its path is assumed to exist.
     """
     if is_path(reference) or known(kind, reference) or reference in names(kind):
         return True
@@ -382,7 +382,7 @@ def installed(kind: str, reference: str) -> bool:
 
 
 def loaded(kind: str, name: str) -> Any:
-    """The built-in part of a name, or one that is marked in this process already; None for any other."""
+    """The part of this name that is built in or already marked in this process; None for any other."""
     found = _BY_NAME[kind].get(name) or _built_in(kind, name)
     return None if found is None else found.target
 
@@ -423,7 +423,7 @@ def find(kind: str, reference: str) -> Part:
 
 
 def told_of(parts: Iterable[Part]) -> dict[str, dict[str, Any]]:
-    """Entries of a manifest on parts of the user's own: kind, version, code, and whether they can be imported."""
+    """Entries of a manifest about the user's parts: kind, version, code, and whether they can be imported."""
     own = {part.name: part for part in parts if part.outside}
     return {
         name: {"kind": part.kind, "version": part.version, "code": part.code, "importable": part.importable}
@@ -462,7 +462,7 @@ def _imported(kind: str, reference: str) -> Part:
 
 
 def name_of(value: Any) -> Any:
-    """The name of a marked object; a plain value as it is.
+    """The name of a marked object; a plain value is returned unchanged.
 
     Raises
     ------
@@ -491,7 +491,7 @@ def summary(part: Part) -> str:
 
 
 def described(target: Any) -> tuple[str, str, dict[str, list[str]]]:
-    """The docstring of an object taken apart: its first line, the paragraphs after it, and its items by name.
+    """The pieces of an object's docstring: its first line, the paragraphs after it, and its items by name.
 
     An item is ``- Name: text``, whose further lines are indented; several may have one name. Line ends are spaces.
     """

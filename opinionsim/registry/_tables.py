@@ -1,4 +1,4 @@
-"""The tables of parts: what each folder of the package says it brings, which loads none of it."""
+"""The tables of parts, in which each folder of the package lists its parts; reading them loads no part."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Kind(NamedTuple):
     reserved: tuple[str, ...] = ()
     """Names that mean something else."""
     declares: tuple[str, ...] = ()
-    """What a part may declare of itself where it is marked."""
+    """What a part can declare about itself when it is marked."""
 
 
 #: The kinds of part that are marked. Prompt packs, which are folders, and commands stand in the same tables.
@@ -90,12 +90,12 @@ class Place(NamedTuple):
 
     @property
     def inside(self) -> str:
-        """The module or folder in the folder, or of a command also its name in the module."""
+        """The module or folder in the folder; for a command, also its name in the module."""
         return str(self.value["of"] if isinstance(self.value, Mapping) else self.value)
 
     @property
     def module(self) -> str:
-        """The module that marks the part, or of a command also its name there."""
+        """The module that marks the part; for a command, also its name there."""
         return f"{__name__.partition('.')[0]}.{self.folder}.{self.inside}"
 
     def imported(self, kind: str, name: str) -> ModuleType:
@@ -109,18 +109,18 @@ class Place(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The folder of a part that is one."""
+        """The folder of a part that is a folder."""
         return _ROOT / self.folder / self.inside
 
 
 @cache
 def _tables() -> Mapping[str, Mapping[str, Place]]:
-    """The places of all built-in parts, by kind and name; those of slices come last.
+    """The places of all built-in parts, by kind and name; parts of slices come last.
 
     Raises
     ------
     SpecError
-        If a table cannot be read, is of no known kind, or gives a name that another has given; names the file.
+        If a table cannot be read, has an unknown kind, or repeats a name from another table; names the file.
     """
     read = {}
     for folder in sorted(each.name for each in os.scandir(_ROOT) if each.is_dir()):
@@ -146,12 +146,12 @@ def _tables() -> Mapping[str, Mapping[str, Place]]:
 
 
 def places(kind: str) -> Mapping[str, Place]:
-    """Where the built-in parts of a kind are, by name, in the order of the tables."""
+    """Places of the built-in parts of a kind, by name, in the order of the tables."""
     return _tables().get(kind, {})
 
 
 def general(kind: str) -> tuple[str, ...]:
-    """Names of the built-in tables or figures that need not be named to be shown."""
+    """Names of the built-in tables or figures that are shown even if nobody names them."""
     return tuple(name for name, each in places(kind).items() if isinstance(each.value, str))
 
 

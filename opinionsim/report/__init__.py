@@ -1,4 +1,4 @@
-"""A study told as a whole: as a page, and as what others need to check it."""
+"""Write a study as one page, and as an archive that others can check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of an archive: which files it holds, made from one study, with checksums."""
+"""Write the folder of an archive: the files of one study with their checksums."""
 
 from __future__ import annotations
 
@@ -42,33 +42,33 @@ DESIGN = TypeAdapter(DesignRow)
 
 
 def write_archive(results: Results, path: str | Path, *, anonymous: bool = False, kind: FileKind = "csv") -> list[Path]:
-    """Write the archive of an experiment: all of it, or on failure nothing.
+    """Write the archive of an experiment, completely or, on failure, not.
 
-    What may not be passed on gives way to checksums in every file (:func:`opinionsim.report.released`).
+    In every file, checksums replace what may not be passed on (:func:`opinionsim.report.released`).
 
     Parameters
     ----------
     results : Results
         One experiment.
     path : str or Path
-        A new or empty folder, or one with only an earlier archive as it was written, which is replaced; or a file
-        that ends in ``.zip``, which then holds such a folder.
+        A new or empty folder, or one that contains only an unchanged earlier archive, which is replaced; or a file
+        name that ends in ``.zip``, for a file that contains such a folder.
     anonymous : bool
-        Whether it is for blind review: without state of a repository, paths, addresses of servers, and the number of
-        the protocol of an ethics board.
+        Whether it is for blind review. If so, it omits the state of the repository, paths, server addresses and the
+        protocol number of the ethics board.
     kind : FileKind
-        Kind of file that frames are written as.
+        Kind of file for the frames.
 
     Returns
     -------
     list of Path
-        The files written; the one file where they are packed.
+        The files written, or the single packed file.
 
     Raises
     ------
     SpecError
-        If the folder or file holds anything else, or an earlier archive that was changed; if a package is missing; or
-        if there is no table of the contrasts that the experiment declares.
+        If the folder or file contains anything else, or an earlier archive that was changed; if a package is missing;
+        or if there is no table of the declared contrasts.
     StoreError
         If the store cannot be read.
     OSError
@@ -92,7 +92,7 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
             )
             raise SpecError(
                 f"{shown.name} declares analysis.contrasts, and an archive would lack {', '.join(lacking)} ({gone}); "
-                "finish the runs, or allow parts of your own with --allow-parts (own_parts=True)"
+                "finish the runs, or allow your own parts with --allow-parts (own_parts=True)"
             )
         for name in parts:
             if name.endswith("/"):
@@ -125,7 +125,7 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
 
 
 def missing_contrasts(spec: Mapping[str, Any], tables: Iterable[Table], archived: Iterable[Path] = ()) -> list[str]:
-    """Contrasts that a specification declares, and of which neither tables nor files of tables have a row."""
+    """Declared contrasts that have no row in the tables or in files of tables."""
     there = {name for table in tables if table.name == "contrasts" for name in table.frame["contrast"]}
     for file in archived:
         there |= {row.get("contrast") for row in csv.DictReader(file.read_text("utf-8", "replace").splitlines())}
@@ -158,11 +158,11 @@ def _require_own(folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or not (path.is_dir() or name in (SUMS, SUM) or listed.get(name) == checksum(path)):
-            raise SpecError(f"{folder} holds {name!r}, which is not as an archive wrote it; give a new or empty folder")
+            raise SpecError(f"{folder} contains {name!r}, which is new or changed; give a new or empty folder")
 
 
 def lines_of(sums: Path) -> list[tuple[str, str]]:
-    """Checksum and name of the lines of a list; an empty checksum and the line where it is none."""
+    """Checksum and name from each line of a list; for an invalid line, an empty checksum and the line."""
     lines = sums.read_text("utf-8", "replace").splitlines()
     return [found.groups() if (found := _LINE.fullmatch(line)) else ("", line) for line in lines]  # type: ignore[misc]
 
@@ -187,7 +187,7 @@ def _yaml(value: Mapping[str, Any]) -> str:
 
 
 def forms(table: Table) -> dict[str, str]:
-    """A table in every form that archives have, by suffix."""
+    """A table in every form that archives contain, by suffix."""
     return {"csv": str(write_csv(table.frame)), "txt": table.to_text(), "tex": table.to_latex()}
 
 

@@ -1,4 +1,4 @@
-"""A checklist of what a paper must report of a study with language models in the place of people, from the record."""
+"""A checklist of what a paper must report about a study with language models as subjects, from the record."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def checklist(study: Study) -> tuple[tuple[str, str], ...]:
-    """What to report and what the record says of it; empty for a study without language models.
+    """Items to report, with what the record says about each; empty for a study without language models.
 
-    What is missing begins with ``MISSING``, and what only the authors know with ``AUTHOR``.
+    Missing items begin with ``MISSING``, and items that only the authors know begin with ``AUTHOR``.
     """
     results = study.results
     if results.swept or not set(results.agents["evidence"]) & {"model", "scripted"}:

@@ -1,4 +1,4 @@
-"""What an archive says of itself: an ODD document, references, and metadata that repositories read."""
+"""Descriptions in an archive: an ODD document, references, and metadata for repositories."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _PARTS = ("interaction", "network", "memory")
 
 
 def data_files(results: Results) -> list[DataFile]:
-    """The data that a study took in, in the order of its manifest."""
+    """The data that a study used, in the order of its manifest."""
     found = files_in({**results.manifest, "contents": contents_of(results)})
     people = int((results.agents["evidence"] == "human").sum()) if is_on_record(results) else 0
     return [each._replace(number=people, one="record") if people and each.one == "claim" else each for each in found]
 
 
 def works(results: Results, tables: Iterable[Table]) -> list[Publication]:
-    """The publications that a study rests on: what its data, its parts and the notes of its tables cite.
+    """The publications that a study uses: those that its data, its parts and the notes of its tables cite.
 
-    Those of its language models are among them where the bibliography has them; that of the ODD protocol is.
+    They include those of its language models if the bibliography has them, and that of the ODD protocol.
     """
     texts = [*(each.source for each in data_files(results)), *_docstrings(results)]
     texts += [note for table in tables for note in table.notes]
@@ -72,7 +72,7 @@ def bibtex(results: Results, tables: Iterable[Table]) -> str:
 
 
 def references(results: Results, tables: Iterable[Table]) -> tuple[str, ...]:
-    """The publications and the data that a study used, a line each."""
+    """The publications and the data that a study used, one per line."""
     data = (f"{each.name} ({each.held}): {each.source or 'no source is stated'}" for each in data_files(results))
     return (*(each.text for each in works(results, tables)), *data)
 
@@ -150,11 +150,11 @@ def crate(study: Study, files: Iterable[tuple[str, int]], published: str) -> str
     Parameters
     ----------
     study : Study
-        What the archive is of.
+        The study in the archive.
     files : iterable of (str, int)
         Path of each file, with slashes, and its size in bytes.
     published : str
-        Day on which it was made, as YYYY-MM-DD.
+        Day on which the archive was made, as YYYY-MM-DD.
     """
     parts = WORDS["parts"]
     listed = [

@@ -27,7 +27,7 @@ class Drawn:
     name : str
         File name without suffix.
     caption : str
-        What it shows, of what, how it was measured, and the kind of evidence.
+        What the figure shows, its source, how it was measured, and the kind of evidence.
     figure : Figure
         The figure.
     """
@@ -37,12 +37,12 @@ class Drawn:
     figure: Figure
 
     def save(self, path: Path) -> bytes:
-        """Write it to a file (:func:`opinionsim.plots.save`); its parts keep the places they have in the first one.
+        """Write the figure to a file (:func:`opinionsim.plots.save`); its parts keep their places from the first file.
 
         Returns
         -------
         bytes
-            What the file holds.
+            Content of the file.
         """
         written = plots.save(self.figure, path).read_bytes()
         # To find places takes as long as to draw.
@@ -51,10 +51,10 @@ class Drawn:
 
 
 def figures_of(results: Results) -> Iterator[Drawn]:
-    """What the study asks, the figures that its ways of interacting name, then those that fit and can be drawn.
+    """Draw the primary outcome, the figures that the interactions name, then all others that fit and can be drawn.
 
-    One that is named and cannot be drawn is left out (`failed` of the results); of another there is not enough on
-    record.
+    A named figure that cannot be drawn is left out (`failed` of the results). Other figures are left out if the
+    records are not sufficient.
     """
     named = results.extras("figures")
     complete = results.swept or (results.runs["status"] == "complete").any()

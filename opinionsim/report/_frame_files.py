@@ -1,4 +1,4 @@
-"""All frames of an experiment as plain files, and read back from them."""
+"""Write all frames of an experiment as plain files, and read them back."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NAMES = (
 
 
 def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list[Path]:
-    r"""Write every frame as CSV or Parquet, their codebook, and the manifest as JSON; on failure none of them.
+    r"""Write every frame as CSV or Parquet, their codebook, and the manifest as JSON; on failure, write nothing.
 
     Columns have names that R takes unquoted (:func:`opinionsim.store.plain_names`); the codebook has both names.
-    Characters that no such file can hold (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
+    Characters that such files cannot contain (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
     CSV, texts that a spreadsheet would run get an apostrophe, which
-    :func:`opinionsim.foundation.spreadsheets.read_csv` takes away.
+    :func:`opinionsim.foundation.spreadsheets.read_csv` removes.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
     kind : FileKind
         Kind of file.
     folder : Path
-        A new or empty folder, or one with only an earlier export as it was written, which is replaced.
+        A new or empty folder, or one that contains only an unchanged earlier export, which is replaced.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
     Raises
     ------
     SpecError
-        If the folder holds anything else, or a package is missing.
+        If the folder contains anything else, or a package is missing.
     OSError
         If it cannot be written.
     """
@@ -92,13 +92,13 @@ def new_folder(
     Parameters
     ----------
     folder : Path
-        Where they are to be in the end: new, empty, or with nothing but files and folders of these names.
+        Final folder of the files: new, empty, or with only files and folders of these names.
     names : collection of str
         Names of the files and folders that may be written.
     kind : FileKind
-        Kind of file that frames are to have.
+        Kind of file for the frames.
     made : callable
-        Tells of a file that is there whether it may be replaced.
+        Function that says whether an existing file may be replaced.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def new_folder(
     if folder.is_dir():
         strangers = sorted(path.name for path in folder.iterdir() if path.name not in names or not made(path))
         if strangers:
-            raise SpecError(f"{folder} holds {strangers[0]!r}, which no export wrote; give a new or empty folder")
+            raise SpecError(f"{folder} contains {strangers[0]!r}, which no export wrote; give a new or empty folder")
     place = folder.absolute()
     place.parent.mkdir(parents=True, exist_ok=True)
     # Beside the folder, thus on the same file system: finished files are moved into it once all are written.
@@ -141,7 +141,7 @@ def write_frames(results: Results, folder: Path, kind: FileKind = "csv") -> dict
     Returns
     -------
     dict of str to list of str
-        By frame, the columns in which an empty text is a text; in all others it stands for a missing one.
+        By frame, the columns in which an empty text is a text; in all other columns it means a missing one.
     """
     # A classic sweep has one frame, other experiments all the others.
     names = (_POINTS,) if results.swept else (*_FRAMES, *results.extras("frames"))
@@ -172,16 +172,16 @@ def read_frames(
     Parameters
     ----------
     folder : Path
-        Where they are.
+        Folder of the frames.
     empty : mapping of str to collection of str
-        What writing them returned.
+        Result of :func:`write_frames`.
     only : collection of str
-        Names of the frames that are read; default all.
+        Names of the frames to read; default all.
 
     Raises
     ------
     SpecError
-        If a file is missing or is not what was written.
+        If a file is missing or was changed.
     """
     book = read_csv(folder / CODEBOOK, dtype=str, keep_default_na=False)
     found = {}

@@ -1,4 +1,4 @@
-"""Freezing an experiment before its confirmatory runs, and what became of it afterwards."""
+"""Freeze an experiment before its confirmatory runs, and report deviations afterwards."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FAMILY = re.compile(r"(?:.*[:/])?([a-z]+)", re.IGNORECASE)
 
 
 def freeze(experiment: Experiment) -> dict[str, Any]:
-    """The frozen manifest of an experiment, which can be run like a specification.
+    """Return the frozen manifest of an experiment, which can be run like a specification.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def freeze(experiment: Experiment) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON values: the manifest with ``frozen`` (:class:`opinionsim.foundation.frozen.Frozen`), and the seed that is
-        drawn from its hash in the place of the one that the specification states.
+        JSON values: the manifest with ``frozen`` (:class:`opinionsim.foundation.frozen.Frozen`), and a seed drawn
+        from its hash instead of the seed in the specification.
 
     Raises
     ------
     SpecError
-        If the experiment is frozen already, or something in it cannot be frozen: a swept seed, people on record, a text
-        for people that is missing, weights that may change under their name, or a part that others cannot import.
+        If the experiment is frozen already, or something in it cannot be frozen: a swept seed, recorded people, a
+        missing text for people, weights that may change under their name, or a part that others cannot import.
     """
     if experiment.frozen is not None:
         raise SpecError(
@@ -111,22 +111,22 @@ def _weights(spec: ExperimentSpec) -> Iterator[tuple[str, str]]:
 
 
 def preregistration(frozen: Mapping[str, Any], store: str) -> str:
-    """A preregistration form in Markdown, filled from what was frozen; what only its author can say is marked.
+    """Return a preregistration form in Markdown, filled from the frozen design; parts for the author are marked.
 
     Parameters
     ----------
     frozen : mapping
         Result of :func:`freeze`.
     store : str
-        Address of the store of the pilot, whose runs are counted; it need not be there.
+        Address of the store of the pilot, whose runs are counted; it need not exist.
 
     Raises
     ------
     StoreError
-        If the store is there and cannot be read.
+        If the store exists and cannot be read.
     """
     name = frozen["spec"]["name"]
-    known: tuple[str, ...] = (f"{store} holds no run under the name {name}.", _UNKNOWN)
+    known: tuple[str, ...] = (f"{store} contains no run under the name {name}.", _UNKNOWN)
     place = store.removeprefix("sqlite:///")
     if "://" in place or Path(place).is_file():
         with suppress(AbsentError):
@@ -142,17 +142,17 @@ def preregistration(frozen: Mapping[str, Any], store: str) -> str:
 
 @dataclass(frozen=True)
 class History:
-    """What was frozen of an experiment, what was done otherwise, and all that was tried under its name.
+    """The frozen design of an experiment, deviations from it, and everything that was tried under its name.
 
     Attributes
     ----------
     frozen : dict or None
-        ``at``, ``hash``, ``parts`` (hash of each part) and ``runs``; None where nothing was frozen.
+        ``at``, ``hash``, ``parts`` (hash of each part) and ``runs``; None if nothing was frozen.
     deviations : tuple of str
         A sentence for each deviation from what was frozen, with both values.
     counts : tuple of str
-        Designs, runs, wordings, models and instruments that the store holds under the name, pilot and confirmatory
-        apart, and that others cannot be known.
+        Numbers of designs, runs, wordings, models and instruments under this name in the store, separately for pilot
+        and confirmatory designs, with a note that the history does not cover others.
     reach : tuple of str
         Labels of claims that rest on one model family, or on one wording.
     """
@@ -164,7 +164,7 @@ class History:
 
 
 def history(results: Results) -> History:
-    """What was frozen of an experiment, and what became of it; of the store, it reads no text.
+    """Return the frozen design of an experiment and deviations from it; no text is read from the store.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class _Designs:
         }
 
     def begun(self, designs: Iterable[DesignRow]) -> list[Any]:
-        """The runs of designs that were begun, each once."""
+        """The runs of designs that have begun, each once."""
         ids = dict.fromkeys(run.run_id for row in designs for run in row.runs)
         return [self.runs[each] for each in ids if each in self.runs and self.runs[each].begun_at is not None]
 
@@ -232,7 +232,7 @@ def _counts(held: _Designs) -> tuple[str, ...]:
 def _deviations(results: Results, frozen: Frozen, held: _Designs) -> Iterator[str]:
     """A sentence for each deviation of one design from what was frozen, and for other designs of the same freeze."""
     for path, (then, now) in frozen.changed.items():
-        yield f"{path}: {_spelled(now)} in the place of {_spelled(then)}, which was frozen."
+        yield f"{path}: {_spelled(now)} instead of {_spelled(then)}, which was frozen."
     for row in held.designs:
         other = row.manifest.get("frozen", {})
         if row.design != results.design and other.get("hash") == frozen.hash and other["changed"]:
@@ -243,11 +243,11 @@ def _deviations(results: Results, frozen: Frozen, held: _Designs) -> Iterator[st
     codes = {name: told["code"] for name, told in environment["parts"].items()}
     for name, now in {_PACKAGE: environment["opinionsim"], **codes}.items():
         if name in frozen.fixed and frozen.fixed[name] != now:
-            yield f"{name}: version {now} in the place of {frozen.fixed[name]}, which was frozen."
+            yield f"{name}: version {now} instead of {frozen.fixed[name]}, which was frozen."
     named = {name for model in results.runs["model"].dropna() for name in _models(model)}
     returned = {model for model in environment["models"] if not in_process(model)}
     if other := returned - named - {model.partition(":")[2] for model in named}:
-        yield f"{', '.join(sorted(other))} answered; frozen were the names {', '.join(sorted(named))}."
+        yield f"{', '.join(sorted(other))} answered; the frozen names are {', '.join(sorted(named))}."
     # Runs that are missing, too many, or worded otherwise.
     runs = results.runs.drop_duplicates("run_id")
     worded = runs["wording"][runs["begun_at"].notna()].dropna()

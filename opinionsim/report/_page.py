@@ -1,4 +1,4 @@
-"""A study as one page, a file that opens without a host."""
+"""A study as one page, a file that opens without a server."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ _MOST_LINES = 100_000
 
 
 def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTES, *, force: bool = False) -> list[str]:
-    """Write everything about an experiment into one HTML file that opens without a host.
+    """Write everything about an experiment into one HTML file that opens without a server.
 
     Parameters
     ----------
     results : Results or Study
-        The results, as for :func:`opinionsim.report.study`, or what that has gathered.
+        The results, as for :func:`opinionsim.report.study`, or the study that it returned.
     path : str or Path
-        The file, which is written whole or not at all; an earlier page of that name is replaced.
+        The file, which is written completely or not written. It replaces an earlier page of that name.
     most : int
-        Most bytes of the page before something is left out.
+        Maximum size of the page in bytes; parts that do not fit are left out.
     force : bool
-        Whether any other file of that name is replaced, too; a store never is.
+        Whether to also replace any other file of that name, except a store, which is never replaced.
 
     Returns
     -------
     list of str
-        A sentence for each part that was left out for its size.
+        A sentence for each part that was left out because of its size.
 
     Raises
     ------
     SpecError
-        If the file cannot be written, or is there and no page.
+        If the file cannot be written, or exists but is not such a page.
     StoreError
-        If the store cannot be read, or what is read from it is damaged.
+        If the store cannot be read or is damaged.
     """
     left_out = list[str]()
 
@@ -87,21 +87,21 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
 
 
 def put_page(path: Path, content: Callable[[], str], *, force: bool = False) -> None:
-    """Write a page whole or not at all; an earlier page of that name is replaced, and nothing else is.
+    """Write a page completely or not; it replaces an earlier page of that name, but no other file.
 
     Parameters
     ----------
     path : Path
         The file; a missing folder is created.
     content : callable
-        Makes the page, which begins by saying that it was made here; not called where there is something else.
+        Makes the page, which begins with a mark of this package; not called if another file is in the way.
     force : bool
-        Whether any other file of that name is replaced, too; a store never is.
+        Whether to also replace any other file of that name, except a store, which is never replaced.
 
     Raises
     ------
     SpecError
-        If the file cannot be written, or is there and no page.
+        If the file cannot be written, or exists but is not such a page.
     """
     require_free(path, is_page, force=force)
     text = content()

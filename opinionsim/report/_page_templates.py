@@ -38,7 +38,7 @@ def _printed(value: str) -> str:
 
 
 def spelled(value: Any) -> str:
-    """Fields with their values, as in ``steps: 40; network (kind: ring)``, without those that say nothing."""
+    """Fields with their values, as in ``steps: 40; network (kind: ring)``, without empty ones."""
     if isinstance(value, Mapping):
         told = {name: each for name, each in value.items() if each not in (None, "", [], {})}
         return "; ".join(

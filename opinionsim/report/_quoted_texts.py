@@ -1,4 +1,4 @@
-"""What agents said, in a study: the largest changes of opinion with what was read, and the beginnings of some runs."""
+"""Texts of agents in a study: the largest changes of opinion with what was read, and the beginnings of some runs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SHIFTS, _SAMPLES, _TURNS = 6, 3, 12
 def shifts(results: Results) -> tuple[dict[str, Any], ...]:
     """The largest changes of opinion of complete runs, the largest first, with what was read just before.
 
-    A change is from the last opinion of the same author coded from the same kind of text. Equations state numbers, of
-    which there is nothing to read.
+    A change is from the last opinion of the same author coded from the same kind of text. Equations state numbers
+    and have no texts.
 
     Returns
     -------
     tuple of dict of JSON values
-        Each what :func:`opinionsim.watching.transcript_data` tells of the turn, with the row of its ``run``.
+        The result of :func:`opinionsim.watching.transcript_data` for each turn, with the row of its ``run``.
     """
     runs = _complete(results)
     runs = runs[runs["evidence"] != "equation"]
@@ -39,13 +39,13 @@ def shifts(results: Results) -> tuple[dict[str, Any], ...]:
 
 
 def samples(results: Results) -> tuple[dict[str, Any], ...]:
-    """The beginnings of some complete runs: the first of the first condition, of one in the middle, and of the last.
+    """The beginnings of some complete runs: the first run of the first, a middle and the last condition.
 
     Returns
     -------
     tuple of dict of JSON values
-        Each what :func:`opinionsim.watching.transcript_data` tells of the first turns, and how many ``further`` turns
-        it has.
+        The result of :func:`opinionsim.watching.transcript_data` for the first turns of each run, and its number of
+        ``further`` turns.
     """
     runs = _complete(results).sort_values(["replicate", "redraw"], kind="stable")
     # Conditions have the order of the specification; runs are numbered in another.

@@ -1,4 +1,4 @@
-"""What of results may be passed on, and what blind review hides: the rest gives way to checksums."""
+"""Replace what may not be passed on, or what blind review hides, by checksums."""
 
 from __future__ import annotations
 
@@ -52,32 +52,32 @@ _RESPONDENT = re.compile(r"\bRespondent \d+\b")
 
 
 def released(results: Results, *, anonymous: bool = False) -> Results:
-    """The same results with checksums in the place of what may not be passed on.
+    """Return the same results with checksums instead of what may not be passed on.
 
-    That is what files hold that say ``pass_on: false`` (personas, topics, messages, prompt packs); the respondents of
-    surveys and the people of imported tables, unless their mapping says ``pass_on: true``; and the words of people at
-    seats, unless they have consented that these are published. It is replaced in frames, prompts, transcripts,
-    specification and manifest, also where somebody else quotes it in full.
+    This concerns the contents of files that say ``pass_on: false`` (personas, topics, messages, prompt packs); the
+    respondents of surveys and the people of imported tables, unless their mapping says ``pass_on: true``; and the
+    words of people at seats, unless they have consented to publication. Checksums replace them in frames, prompts,
+    transcripts, specification and manifest, even if somebody else quotes them in full.
 
     Parameters
     ----------
     results : Results
         From :func:`opinionsim.load` or :func:`opinionsim.run`.
     anonymous : bool
-        Whether they are for blind review: without the state of a repository, folders of files, addresses of servers
-        and the number of a protocol, from all of which authors could be known.
+        Whether they are for blind review. If so, they omit the state of the repository, folders of files, server
+        addresses and the protocol number, which could identify the authors.
 
     Returns
     -------
     Results
-        Its `withheld` has a sentence for each thing left out. The results that were given where there is nothing to
-        leave out. Tables made of them are those of the results themselves.
+        Results whose `withheld` has a sentence for each thing left out, or the given results if nothing is left out.
+        Their tables are the tables of the given results.
 
     Notes
     -----
-    A checksum is ``[withheld sha256:...]`` with 24 digits of the SHA-256 of the text, behind a digest of all that is
-    withheld: whoever has the store can compute it, and nobody else finds a short text by trying. Opinions, ratings and
-    ranks are numbers and passed on. What others say of a text in words of their own is not found.
+    A checksum is ``[withheld sha256:...]`` with 24 digits of the SHA-256 of the text, after a digest of everything that
+    is withheld. The owner of the store can compute it, but nobody else can find a short text by trial and error.
+    Opinions, ratings and ranks are numbers and are passed on. Paraphrases of a text by others are not found.
     """
     if isinstance(results, Released):
         return results
@@ -151,16 +151,16 @@ class Released(Results):
         self._texts |= self._said
         if n := (~recorded).sum():
             yield (
-                f"What people wrote at {n} seats is withheld, since they have not consented that it is published "
-                "(publication in the text of the consent, and their own answer to it)."
+                f"What people wrote at {n} seats is withheld, because they have not consented to publication "
+                "(publication in the consent text, and their answer to it)."
             )
 
     def mark(self, text: str) -> str:
-        """What stands in the place of a text."""
+        """The checksum that replaces a text."""
         return f"[withheld sha256:{digest(self._key + text)}]"
 
     def shown(self, run_id: str, value: Any) -> Any:
-        """A text of a run, or JSON values with its turns, as it is shown to others."""
+        """A text of a run, or JSON values with its turns, as others see it."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, Mapping):
@@ -265,7 +265,7 @@ def _folders(manifest: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[s
 
 
 def nodes(value: Any, name: str = "", skip: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """JSON values and all that is within them, but for some fields, each with the name of the field it stands in."""
+    """JSON values and everything within them, except some fields, each with the name of its field."""
     yield name, value
     if isinstance(value, Mapping):
         for key, each in value.items():

@@ -1,4 +1,4 @@
-"""A study: all that is told of one experiment, gathered once; a page and an archive are two ways of writing it."""
+"""A study: everything about one experiment, gathered once for a page or an archive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from opinionsim.store import Results
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """All that is told of one experiment.
+    """Everything that a page or an archive says about one experiment.
 
     Attributes
     ----------
@@ -33,19 +33,19 @@ class Study:
     title : str
         Name of the experiment and the kind of evidence.
     stamp : str
-        What must stand in every title: a scripted stand-in, runs under way, people who withdrew; empty for neither.
+        Note for every title: a scripted stand-in, runs under way, or people who withdrew; otherwise empty.
     question : str
-        The question that the specification states, or its description; empty without either.
+        The question that the specification states, or its description; empty if it has neither.
     usable : str
-        How many agents and runs the numbers of opinions rest on; empty where there are none.
+        Number of agents and runs behind the numbers of opinions; empty if there are none.
     design : tuple of (str, str)
         The design in words, by labels.
     figures : tuple of Drawn
         The figures that fit.
     tables : tuple of Table
-        All tables, of opinions first. Names of those that rest on labels begin with ``audit-``.
+        All tables, those of opinions first. Names of tables that use labels begin with ``audit-``.
     statements : tuple of str
-        Sentences of numbers of the tables; none of rows that a scripted stand-in has written.
+        Sentences about numbers in the tables, except about rows of the scripted stand-in.
     shifts : tuple of dict
         The largest changes of opinion, with what was read.
     samples : tuple of dict
@@ -55,15 +55,15 @@ class Study:
     versions : tuple of (str, str)
         Packages with their versions, and the commit.
     methods : str
-        One paragraph on how it was done.
+        One paragraph on methods.
     references : tuple of str
-        Sources of what was used.
+        Sources that were used.
     caveats : tuple of str
-        What a reader must keep in mind.
+        Caveats for readers.
     history : History
-        What was frozen, deviations from it, and how much was tried under the name.
+        The frozen design, deviations from it, and how much was tried under the name.
     checklist : tuple of (str, str)
-        What a paper must report of a study with language models, and what the record says of it.
+        Items that a paper must report about a study with language models, and what the record says about each.
     """
 
     results: Results
@@ -92,17 +92,17 @@ def study(results: Results) -> Study:
     Parameters
     ----------
     results : Results
-        The results, which may be those of a classic sweep or of an experiment under way.
+        The results, also of a classic sweep or of an experiment under way.
 
     Returns
     -------
     Study
-        It holds no text that may not be passed on.
+        The study, without texts that may not be passed on.
 
     Raises
     ------
     StoreError
-        If the store cannot be read, or what is read from it is damaged.
+        If the store cannot be read or is damaged.
     """
     results = released(results)
     tables, lacking = _tables(results)
@@ -131,7 +131,7 @@ def study(results: Results) -> Study:
         caveats=(
             *lacking,
             *caveats(results),
-            *([f"Metrics, tables and figures of the user's own, left out: {', '.join(own)}."] if own else []),
+            *([f"Your own metrics, tables and figures, left out: {', '.join(own)}."] if own else []),
             *([f"Not installed, and left out: {', '.join(results.not_installed)}."] if results.not_installed else []),
             *(f"Failed, and left out: {results.shown('', each)}." for each in results.failed.values()),
         ),

@@ -1,4 +1,4 @@
-"""The tables of an experiment: what `opinionsim table` prints, a report shows and an archive holds."""
+"""The tables of an experiment that `opinionsim table` prints, a report shows and an archive contains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opinionsim.store import Results
 
 #: What is so where a table has nothing in it.
 _NOTHING = {
-    "missing": "no number rests on a doubtful text, and no refusal changed who was heard; see opinions and replies",
+    "missing": "no number uses a doubtful text, and no refusal changed who was heard; see opinions and replies",
     "replies": "no reply was refused, filtered or stripped",
 }
 
@@ -30,36 +30,36 @@ def tables_of(
     as_published: bool = False,
     what: str | None = None,
 ) -> list[Table]:
-    """All tables that fit an experiment: opinions, contrasts, robustness, what is missing, further metrics.
+    """Return all tables that fit an experiment: opinions, contrasts, robustness, missing values, further metrics.
 
     Parameters
     ----------
     results : Results
-        The results; of a classic sweep there is one table, of its points.
+        The results; a classic sweep has one table, of its points.
     kind, wording, estimand
-        As for :func:`opinionsim.analysis.table`; where people are on record, the default is a kind that they have.
+        As for :func:`opinionsim.analysis.table`; if people are recorded, the default is a kind of their texts.
     ddof : int
         Correction of the standard deviation, 0 or 1.
     as_published : bool
         Whether errors, layout and tests are those of Chuang et al. 2023.
     what : str, optional
-        Name of one table, or the import path of one of the user's own, which is imported.
+        Name of one table, or the import path of your own table, which is imported.
 
     Returns
     -------
     list of Table
-        Those without a name are of what the experiment measures; `name` tells the others apart.
+        Tables without a name show what the experiment measures; others have a `name`.
 
     Raises
     ------
     SpecError
-        If no run is complete or has that wording, or none measures anything that can be tabulated; if there is no
-        table `what`, or it fails or does not fit the experiment.
+        If no run is complete or has that wording, or none has a measure to tabulate; if there is no table
+        `what`, or it fails or does not fit the experiment.
 
     Notes
     -----
-    Without `what`, tables that ways of interacting name and metrics of the user's own that fail are left out by name
-    (`failed` of the results), and the rest is there.
+    Without `what`, tables that interactions name and your own metrics are left out if they fail (`failed` of the
+    results names them), and all others are returned.
     """
     asked = Asked(results, kind, wording, ddof, estimand, as_published, what)
     # What the ways of interacting bring stands first.
@@ -79,13 +79,13 @@ def tables_of(
 
 
 def naming_models(results: Results, tables: Sequence[Table]) -> list[Table]:
-    """Tables whose first note, on the evidence, has the names that models gave themselves where these are others."""
+    """Add the names that models gave themselves to the first note of tables, if these differ."""
     answered = [] if results.swept else answered_otherwise(results.answered)
     return [replace(each, notes=(" ".join([*each.notes[:1], *answered]), *each.notes[1:])) for each in tables]
 
 
 def resting_on_own(results: Results, made: Sequence[Table]) -> list[list[str]]:
-    """For each of the tables made of results, the parts of the user's own without which it is another, or not there."""
+    """For each table, the user's own parts that change it or that it needs."""
     own = [each for each in results.own if results.own_parts and each not in results.failed]
     lacking = {each: list[str]() for each in own}
     for each in own:

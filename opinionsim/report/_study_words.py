@@ -1,4 +1,4 @@
-"""What is said of a study in words: its design, what its tables say, how it was done, and what to keep in mind."""
+"""Words of a study: its design, statements about its tables, methods, and caveats."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _HELD = {"personas": "persona", "claims": "claim", "messages": "message", "rows"
 
 
 class DataFile(NamedTuple):
-    """Data that a study took in: a name, how much of what they hold, where they come from, and their licence."""
+    """Data that a study used: name, contents, source, and licence."""
 
     name: str
     number: int
@@ -54,7 +54,7 @@ class DataFile(NamedTuple):
 
     @property
     def held(self) -> str:
-        """What the data hold, as in ``5 personas``; without a number where they may not be passed on."""
+        """Contents of the data, as in ``5 personas``; without a number if they may not be passed on."""
         return f"{f'{self.number} ' if self.number else ''}{self.one}{'s' * (self.number != 1)}"
 
 
@@ -74,7 +74,7 @@ def files_in(manifest: Mapping[str, Any]) -> list[DataFile]:
 
 
 def design(results: Results) -> dict[str, str]:
-    """The design in words, by labels; nothing is said of what the design does not have."""
+    """The design in words, by labels, without labels that do not apply."""
     swept, spec = results.swept, results.spec
     frame = results.points if swept else results.ordered_runs
     states = frame["error"].eq("").map({True: "complete", False: "failed"}) if swept else frame["status"]
@@ -191,18 +191,18 @@ def _is_swept(path: str, spec: Mapping[str, Any]) -> bool:
 
 
 def is_recorded(results: Results) -> bool:
-    """Whether results are of people alone, taken in from a table: nothing was asked, played or drawn at random."""
+    """Whether results are only of people from an imported table, so nothing was asked, played or drawn at random."""
     return not results.swept and set(results.runs["interaction"]) == {"recorded"}
 
 
 def contents_of(results: Results) -> dict[str, Any]:
-    """The files that a study used, of its manifest; people on record and their twins are none of the personas."""
+    """The files that a study used, from its manifest; personas exclude recorded people and their twins."""
     found = dict(results.manifest.get("contents", {}))
     return {**found, "personas": {}} if is_on_record(results) else found
 
 
 def is_on_record(results: Results) -> bool:
-    """Whether all who take part are people on record, or stand in for them."""
+    """Whether all members are recorded people or their stand-ins."""
     return not results.swept and set(results.runs["interaction"]) <= {"recorded", "twins"}
 
 
@@ -222,7 +222,7 @@ def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
 
 
 def listed(values: Iterable[Any], between: str = ", ") -> str:
-    """Values in words; of many, their number and the first and last."""
+    """Values in words; if there are many, their number and the first and last."""
     found = [str(value) for value in values]
     return between.join(found) if len(found) <= _LISTED else f"{len(found)} in all: {found[0]}, ..., {found[-1]}"
 
@@ -231,7 +231,7 @@ def listed(values: Iterable[Any], between: str = ", ") -> str:
 
 
 def statements(tables: Iterable[Table]) -> Iterator[str]:
-    """Sentences of numbers of tables; none of rows in which a scripted stand-in is, or may be, among the authors."""
+    """Sentences about numbers in tables, except rows whose authors include or may include the scripted stand-in."""
     for table in tables:
         rows = table.frame.to_dict("records")
         if len(rows) <= _TOLD:
@@ -241,7 +241,7 @@ def statements(tables: Iterable[Table]) -> Iterator[str]:
 
 
 def usable(tables: Iterable[Table]) -> str:
-    """How many agents and runs the numbers of opinions rest on; empty without these."""
+    """Number of agents and runs behind the numbers of opinions; empty without opinions."""
     for frame in (table.frame for table in tables if table.name == "" and "n_withheld" in table.frame):
         n = frame[["n_measured", "n_with_turn", "n_withheld", "n_runs"]].sum()
         told = f"{n.n_measured:,.0f} of the {n.n_with_turn:,.0f} agents that had a turn"
@@ -263,7 +263,7 @@ def _labels(table: Table) -> Iterator[str]:
 
 
 def methods(results: Results, told: Mapping[str, str]) -> str:
-    """One paragraph on how a study was done, of its specification, its versions and `told`, its design in words."""
+    """One paragraph on methods, from the specification, the versions and `told`, the design in words."""
     runs = results.runs
     text = filled(
         "methods.txt",
@@ -293,14 +293,14 @@ def _about(interaction: str) -> str:
 
 
 def about_part(kind: str, name: str) -> tuple[str, str]:
-    """What the documentation of a part says of it, as readers of a paper take it: its first line, and the rest."""
+    """The documentation of a part in a form for readers of a paper: its first line, and the rest."""
     first, rest, _ = described(find(kind, name).target)
     plain = lambda found: f"`{found[1]}`" if found[1] else ""  # noqa: E731
     return _INNER.sub(plain, first), _INNER.sub(plain, rest)
 
 
 def caveats(results: Results) -> list[str]:
-    """What a reader must keep in mind that no table says."""
+    """Caveats that no table states."""
     made, contents = results.manifest.get("environment", {}), contents_of(results)
     played = set() if results.swept else set(results.agents.loc[results.agents["evidence"] == "model", "model"])
     return sentences(

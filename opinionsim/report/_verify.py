@@ -1,4 +1,4 @@
-"""Checking an archive: its checksums, and its tables against its frames."""
+"""Check an archive: its checksums, and its tables against its frames."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _MADE = ("frames/", "tables/", "specification.yaml", "manifest.json", "archive.j
 
 @dataclass(frozen=True)
 class Verification:
-    """What is found of an archive.
+    """Result of checking an archive.
 
     Attributes
     ----------
     problems : tuple of str
-        One sentence for each file that was changed, is missing or does not belong there, and each table that is not
-        the one that the frames give. None for an archive as it was written.
+        One sentence for each file that was changed, is missing or does not belong there, and each table that differs
+        from the frames. Empty for an unchanged archive.
     rebuilt : tuple of str
-        Titles of the tables that were made again from the frames, and are those of the archive.
+        Titles of the tables that were rebuilt from the frames and equal those of the archive.
     not_rebuilt : tuple of str
-        One sentence for each table that could not be made again, with the reason, and one on the files of which
-        nothing is made again, so that their checksums alone tell whether they were changed.
+        One sentence for each table that could not be rebuilt, with the reason, and one on the files that no table
+        uses: only their checksums show whether they were changed.
     identity : str
-        Checksum of the list of checksums, which stands for the whole archive.
+        Checksum of the list of checksums, which identifies the whole archive.
     """
 
     problems: tuple[str, ...]
@@ -58,7 +58,7 @@ class Verification:
 
 
 def verify(path: str | Path) -> Verification:
-    """Check every file of an archive, and make its tables again from its frames. Nothing in it is executed.
+    """Check every file of an archive, and rebuild its tables from its frames. Nothing in the archive is executed.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ def verify(path: str | Path) -> Verification:
     Returns
     -------
     Verification
-        A table is the archived one if its texts are equal, and numbers differ by no more than rounding.
+        A table equals the archived one if its texts are equal and its numbers differ only by rounding.
 
     Raises
     ------
     SpecError
-        If there is no archive, or it holds links, paths that lead outside, or two files of one name.
+        If there is no archive, or it contains links, paths that lead outside, or two files of one name.
     """
     place = Path(path)
     if place.is_file() and zipfile.is_zipfile(place):
@@ -113,7 +113,7 @@ def _check_entries(file: Path, entries: Iterable[zipfile.ZipInfo]) -> None:
             f"{file} unfolds to more than {most / 2**30:.0f} GiB; unpack it yourself, and verify the folder"
         )
     if size > (free := shutil.disk_usage(tempfile.gettempdir()).free):
-        raise SpecError(f"{file} unfolds to {size:,} bytes, and the temporary folder has room for {free:,} alone")
+        raise SpecError(f"{file} unfolds to {size:,} bytes, but the temporary folder has room for only {free:,}")
 
 
 def _leads_outside(name: str) -> bool:
@@ -125,7 +125,7 @@ def _verified(place: Path) -> Verification:
     for link in place.rglob("*"):
         if link.is_symlink() or not (link.is_file() or link.is_dir()):
             name = link.relative_to(place).as_posix()
-            raise SpecError(f"{place}: {name!r} is a link or no plain file; an archive holds files alone")
+            raise SpecError(f"{place}: {name!r} is not a plain file; an archive contains only plain files")
     if not (place / SUMS).is_file():
         raise SpecError(f"{place} has no {SUMS}: it is not an archive, or this file is missing")
     identity = checksum(place / SUMS)
@@ -135,13 +135,13 @@ def _verified(place: Path) -> Verification:
     except (OpinionSimError, LookupError, ValueError, TypeError, AttributeError, OSError, ArithmeticError,
             RecursionError) as error:  # fmt: skip
         # An archive that somebody has changed may hold anything, and thus end in any of these errors.
-        found = [("problem", f"No table can be made again: {error}")]
+        found = [("problem", f"No table can be rebuilt: {error}")]
     others = [name for name in WORDS["parts"] if not name.startswith((*_MADE, SUMS)) and (place / name).exists()]
     found.append(
         (
             "not",
-            f"{', '.join(others)}, and texts, calls and edges in frames: no table rests on them, and only their "
-            "checksums were compared; whoever changes them can change these too, but not the one that was published",
+            f"{', '.join(others)}, and texts, calls and edges in frames: no table uses them, so only their "
+            "checksums were compared. Someone could change both, but not the published checksum of the whole archive",
         )
     )
     told = {kind: tuple(text for each, text in found if each == kind) for kind in ("problem", "rebuilt", "not")}
@@ -154,11 +154,11 @@ def _of_files(place: Path, identity: str) -> Iterator[str]:
     if not own.is_file():
         yield f"{SUM} is missing"
     elif own.read_bytes() != f"{identity}  {SUMS}\n".encode():
-        yield f"{SUMS} or {SUM} was changed: the one does not have the checksum that the other says"
+        yield f"{SUMS} or {SUM} was changed: their checksums do not agree"
     listed: dict[str, str] = {}
     for found, name in lines_of(place / SUMS):
         if not found:
-            yield f"{SUMS} was changed: {name[:80]!r} is no checksum with the name of a file"
+            yield f"{SUMS} was changed: {name[:80]!r} is not a checksum with a file name"
         elif _leads_outside(name):
             raise SpecError(f"{place / SUMS}: {name!r} points outside the archive")
         elif name in listed:
@@ -186,14 +186,14 @@ def _about(place: Path) -> dict[str, Any]:
         about = json.loads((place / "archive.json").read_text("utf-8"))
         layout = about["opinionsim_archive"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise SpecError("archive.json is missing or is not what was written") from None
+        raise SpecError("archive.json is missing or was changed") from None
     if layout != LAYOUT:
         raise SpecError(f"archive.json: layout {layout!r}; this version of opinionsim knows layout {LAYOUT}")
     return dict(about)
 
 
 def results_of(place: Path, about: Mapping[str, Any]) -> Results:
-    """The results in an archive, made of its frames, specification and manifest alone.
+    """Return the results in an archive from its frames, specification and manifest only.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
         if "points" in frames:
             frames["points"].attrs.update(about["same"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, yaml.YAMLError) as error:
-        raise SpecError(f"specification.yaml, manifest.json or archive.json is not what was written: {error}") from None
+        raise SpecError(f"specification.yaml, manifest.json or archive.json was changed: {error}") from None
     return Results.of_frames(row, frames, answered=about["answered"])
 
 
@@ -240,10 +240,10 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
             made.remove(table)
         if "own" in told:
             own = ", ".join(told["own"])
-            yield "not", f"{title} ({stem}): it rests on parts of the study's own, whose code is not run: {own}"
+            yield "not", f"{title} ({stem}): it uses the study's own parts, whose code is not run: {own}"
             continue
         if table is None:
-            yield "not", f"{title} ({stem}): what it rests on stands in no frame of this archive"
+            yield "not", f"{title} ({stem}): no frame of this archive has the data behind it"
             continue
         wrong = [
             f"{stem}.{suffix}" for suffix, text in forms(table).items() if not _same(place / f"{stem}.{suffix}", text)
@@ -256,7 +256,7 @@ def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str
     if gone := missing_contrasts(results.spec, made, [file for file in archived if file.is_file()]):
         yield "problem", f"analysis.contrasts: the study declares {', '.join(gone)}, which no table of the archive has"
     for table in made:
-        yield "problem", f"{table.title}: the frames give this table, which the archive does not have"
+        yield "problem", f"{table.title}: the frames give this table, but the archive does not have it"
 
 
 _NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")

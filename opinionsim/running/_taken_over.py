@@ -78,7 +78,7 @@ def missing_entries(
         If a source differs from what was taken over because it was carried out anew.
     """
     if planned.spec.interaction.recorded and record.lookup(SOURCE) is None and not given:
-        raise SpecError("it is a record of people, which only osim.import_panel can store; import the table again")
+        raise SpecError("this is a record of people, and only osim.import_panel can store it; import the table again")
     if not planned.sources:
         return [entry for entry in given if record.lookup(entry.key) is None]
     if outdated(planned, resources, store, record.entries):
@@ -89,9 +89,9 @@ def missing_entries(
     for source, inputs in zip(planned.sources, now, strict=True):
         state, told = states[source.run_id], f"run {source.run_id} of cell {source.cell.label!r}"
         if state.status != "complete":
-            raise SpecError(f"it takes over turns from {told}, which is not complete; complete that run first")
+            raise SpecError(f"it takes turns from {told}, which is not complete; complete that run first")
         if state.inputs != inputs:
-            raise SpecError(f"it takes over turns from {told}, whose prompts or code have changed since then")
+            raise SpecError(f"it takes turns from {told}, whose prompts or code have changed since then")
     entries = list(_entries(planned, resources, store))
     # A part of them is there if the run was interrupted before the last was durable.
     known = [(record.lookup(entry.key), entry) for entry in entries]

@@ -1,7 +1,7 @@
 """Turns, acts, and the schedules that generate turns.
 
-A schedule is a dataflow graph: a turn depends only on the turns that it reads and on its agent's memory. Each way of
-interacting is a module with one :class:`Interaction`, which defines its fields in a specification, their checks, and
+A schedule is a dataflow graph: a turn depends only on the turns that it reads and on its agent's memory. Each
+interaction is a module with one :class:`Interaction`, which defines its fields in a specification, their checks, and
 the turns that it makes from a :class:`Setting`.
 """
 

@@ -52,19 +52,19 @@ class Dyads(PostsInteraction):
 
 
 class GivenDyads(Schedule):
-    """Dyads of given pairs instead of drawn ones.
+    """Dyads of given pairs instead of randomly drawn pairs.
 
     Parameters
     ----------
     network : Network, networkx graph or int
-        On N >= 2 agents and with an edge, as :meth:`Network.of` takes it; N stands for the complete graph.
+        Network with N >= 2 agents and at least one edge, as for :meth:`Network.of`; N means the complete graph.
     pairs : sequence of (int, int)
         The (speaker, listener) of every step; the network must join them.
 
     Raises
     ------
     SpecError
-        If the network is not as described, or the pairs do not fit it.
+        If the network is not valid, or it does not join the pairs.
     """
 
     acts = named(WRITE, REVIEW)

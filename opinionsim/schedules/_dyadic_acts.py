@@ -25,8 +25,8 @@ def asked_of_persons(file: Path) -> dict[str, str]:
     Parameters
     ----------
     file : Path
-        A TOML file with these texts under ``asked``. A name in <angle brackets> stands for a text under ``pieces``, of
-        this file or of ``persons.toml`` beside this module.
+        A TOML file with these texts under ``asked``. A name in <angle brackets> stands for a text under ``pieces`` in
+        this file, or in ``persons.toml`` in the folder of this module.
     """
     own = _table(file)
     pieces = {**_table(_HERE)["pieces"], **own.get("pieces", {})}
@@ -38,7 +38,7 @@ ASKED = asked_of_persons(_HERE)
 
 
 def act(name: str, kind: str, *, asked: Mapping[str, str] = ASKED, **how: Any) -> ActSpec:
-    """Make an act whose template has its name, for models and for people, for whom `asked` has the text of that name.
+    """Make an act whose template has its name; `asked` has the text of that name for people.
 
     `how` has further fields of the :class:`ActSpec`.
     """

@@ -71,12 +71,12 @@ class Event:
 
 
 def _remembered_report(act: ActSpec) -> bool:
-    """Whether an agent says what it believes to nobody, and remembers it."""
+    """Whether an agent remembers a report that no other agent reads."""
     return not act.heard and act.opinion == "states" and act.memory == "keep"
 
 
 def _responds(act: ActSpec) -> bool:
-    """Whether an agent answers others, who hear it."""
+    """Whether an agent answers others and they read its answer."""
     return act.heard and act.answers
 
 
@@ -91,7 +91,7 @@ def takes_reads(acts: Mapping[str, ActSpec]) -> bool:
 
 
 def acts_with(acts: Mapping[str, ActSpec], kinds: Iterable[str]) -> Mapping[str, ActSpec]:
-    """The acts of a schedule with events of these kinds: its acts, and reviews if messages need them."""
+    """The acts of a schedule with events of these kinds: its own acts, and reviews if messages need them."""
     own = [act for act in acts.values() if _remembered_report(act)]
     if REVIEW.name in acts or not own or "message" not in kinds:
         return acts
@@ -99,16 +99,16 @@ def acts_with(acts: Mapping[str, ActSpec], kinds: Iterable[str]) -> Mapping[str,
 
 
 def with_events(schedule: AnySchedule, events: Sequence[Event], names: Sequence[str] = ()) -> AnySchedule:
-    """A schedule with events.
+    """Add events to a schedule.
 
-    The turns of the schedule are drawn without regard to events, so they do not depend on them. A turn drops out if its
-    agent is absent or a zealot, or if every message that it would read comes from a dropped turn. A turn that keeps
-    some of its messages reads those. Off-record questions do not drop out; they are asked without the missing messages.
+    The draws of the schedule do not depend on events. A turn drops out if its agent is absent or a zealot, or if every
+    message that it would read comes from a dropped turn. A turn that keeps some of its messages reads those. Off-record
+    questions do not drop out; they are asked without the missing messages.
 
     Parameters
     ----------
     schedule : StaticSchedule
-        Any schedule whose turns are known beforehand, including probes.
+        Any schedule whose turns are known in advance, including probes.
     events : sequence of Event
         The events. Their messages are the externals ``event-0``, ``event-1``, ... by place in this sequence; several
         texts are ``event-0.0``, ``event-0.1``, ...; posts of a zealot have the agent's number added, as in
@@ -125,7 +125,7 @@ def with_events(schedule: AnySchedule, events: Sequence[Event], names: Sequence[
     Raises
     ------
     ScheduleError
-        If the schedule decides its turns as it goes on, or has external messages of these names.
+        If the schedule decides its turns during the run, or already has external messages of these names.
     """
     return _Eventful(schedule, tuple(events), names) if events else schedule
 
@@ -170,7 +170,7 @@ class _Eventful(Wrapped):
         self._events = events
 
     def turns(self) -> Iterator[Turn]:
-        """The turns that are left, with those in which messages are shown, numbered anew."""
+        """The remaining turns and those that show messages, renumbered."""
         return (turn for turn in _Telling(self._schedule, self._events, self.acts).turns() if turn is not None)
 
     def dropped(self) -> int:

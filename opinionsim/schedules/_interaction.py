@@ -194,9 +194,9 @@ class Setting:
 
 
 class Interaction(KindModel):
-    """Base of the ways of interacting.
+    """Base of all interactions.
 
-    A way of interacting is one class that inherits from this one, :class:`SteppedInteraction` or
+    An interaction is one class that inherits from this one, :class:`SteppedInteraction` or
     :class:`NetworkedInteraction`. Its annotated attributes are its fields. It declares `acts` and yields turns from
     :meth:`turns`. If later turns depend on messages, it uses :meth:`decide` instead, and :meth:`outline` for the
     largest possible set of turns.
@@ -403,7 +403,7 @@ class Interaction(KindModel):
             yield (self.length_field,), problem
 
     def check(self, setting: Setting) -> None:
-        """Raise a SpecError for problems that depend on names, messages or the network; by default there are none.
+        """Raise a SpecError for problems that depend on names, messages or the network; by default, do nothing.
 
         A specification is checked without its network, a schedule with it.
         """

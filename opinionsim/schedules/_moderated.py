@@ -53,7 +53,7 @@ class _Moderated(Wrapped):
         self._agent = self.n_agents + len(schedule.others)
 
     def turns(self) -> Iterator[Turn]:
-        """The turns of the schedule, between the moderator's own."""
+        """The turns of the schedule between those of the moderator."""
         shift = int(self._automatic is not None)
         if self._automatic is not None:
             yield Turn(0, min(1, self.steps), self._agent, self._automatic.name)
@@ -67,7 +67,7 @@ class _Moderated(Wrapped):
         yield Turn(index, self.steps, self._agent, MODERATE.name, tuple(read))
 
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
-        """What participants are shown with questions after the last step; nothing of the moderator's."""
+        """Messages shown with questions after the last step, without those of the moderator."""
         shift = int(self._automatic is not None)
         return {agent: moved(reads, shift) for agent, reads in closing(self._schedule).items()}
 
@@ -88,7 +88,7 @@ def with_moderator(schedule: AnySchedule, *, automatic: ActSpec | None = None, d
     Raises
     ------
     ScheduleError
-        If the turns of the schedule are not known beforehand.
+        If the turns of the schedule are not known in advance.
     """
     if not isinstance(schedule, StaticSchedule):
         raise ScheduleError(

@@ -64,7 +64,7 @@ class _Probed(Wrapped):
         asked = PROBE if act == PROBE.name else SELF_REPORT
         own = schedule.acts.get(act, asked)
         if replace(own, labelling=asked.labelling) != asked:
-            raise SpecError(f"{called(schedule)} has an act {act!r} of its own; rename it to ask this question")
+            raise SpecError(f"{called(schedule)} already has an act {act!r}; rename that act to ask this question")
         # What an agent is shown in the place of a memory holds its own messages too.
         told_apart = replace(asked, labelling="you-other") if after and closing(schedule) else own
         self._asked = [agent for agent in range(self.n_agents) if agent not in self.given]
@@ -75,7 +75,7 @@ class _Probed(Wrapped):
         self._places: list[int] = []
 
     def closing(self) -> Mapping[int, tuple[Ref, ...]]:
-        """What participants are shown with questions after the last step."""
+        """Messages shown with questions after the last step."""
         found = closing(self._schedule)
         if found and not self._places:
             whole: Any = self
@@ -149,7 +149,7 @@ class _ProbedAdaptive(_Probed):
             yield each
 
     def outline(self) -> Iterator[Turn]:
-        """The most turns that the schedule can have, between the probes."""
+        """The largest set of turns that the schedule can have, with the probes."""
         return self._around(outline(self._schedule))
 
 

@@ -1,4 +1,4 @@
-"""Interactions of recorded people, and of agents in their places."""
+"""Interactions of recorded people, and of agents that play them."""
 
 from __future__ import annotations
 

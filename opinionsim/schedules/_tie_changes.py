@@ -47,7 +47,7 @@ def with_phases(schedule: AnySchedule, phases: Sequence[Phase]) -> AnySchedule:
 
 
 class _Phased(Wrapped):
-    """Schedules one after another, which declare the same; see :func:`with_phases`."""
+    """Schedules one after another with the same declarations; see :func:`with_phases`."""
 
     def __init__(self, phases: Sequence[Phase]) -> None:
         super().__init__(phases[0].schedule)
@@ -64,7 +64,7 @@ class _Phased(Wrapped):
         return self._changes
 
     def turns(self) -> Iterator[Turn]:
-        """The turns of each schedule from its step to the next one's, numbered anew."""
+        """The turns of each schedule from its first step until the next schedule begins, renumbered."""
         index = 0
         ends = [step for step, _ in self._parts[1:]] + [self.steps + 1]
         for (start, schedule), end in zip(self._parts, ends, strict=True):

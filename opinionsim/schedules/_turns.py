@@ -179,7 +179,7 @@ class ActSpec(Act):
                 f"got {self.kind!r}"
             )
         if self.draws and not self.template:
-            raise ScheduleError(f"act {self.name!r}: name a template if the act asks somebody")
+            raise ScheduleError(f"act {self.name!r}: set template, because its turns make calls")
         if not self.draws and self.memory != "none":
             raise ScheduleError(f"act {self.name!r}: memory must be none with 0 draws; got {self.memory!r}")
 
@@ -232,7 +232,7 @@ class TieChange(NamedTuple):
 class Schedule:
     """Base of schedules: the attributes that every schedule declares, with the usual values.
 
-    To write your own schedule, inherit this class, set `n_agents`, `steps` and `acts`, and add ``turns()`` or
+    To write your own schedule, inherit from this class, set `n_agents`, `steps` and `acts`, and add ``turns()`` or
     ``decide(outcomes)``. Engine, forecast, replay and measurement read these attributes.
 
     Attributes
@@ -355,7 +355,7 @@ def check_acts(where: str, acts: object) -> None:
     kinds: dict[str, ActSpec] = {}
     for name, act in acts.items():
         if not isinstance(act, ActSpec) or act.name != name:
-            raise ScheduleError(f"{where}.acts: {name!r} must lead to the ActSpec of that name; got {act!r:.80}")
+            raise ScheduleError(f"{where}.acts: {name!r} must be the ActSpec of that name; got {act!r:.80}")
         other = kinds.setdefault(act.kind, act)
         for said in ("opinion", "audience"):
             if getattr(act, said) != getattr(other, said):
@@ -391,7 +391,7 @@ def check_schedule(schedule: object) -> AnySchedule:
     missing = [name for name in declared if not hasattr(schedule, name)]
     if missing:
         raise ScheduleError(
-            f"{kind} declares no {', '.join(missing)}; inherit opinionsim.schedules.Schedule, which has default values"
+            f"{kind} declares no {', '.join(missing)}; inherit from opinionsim.schedules.Schedule for default values"
         )
     if not isinstance(schedule, StaticSchedule | AdaptiveSchedule):
         raise ScheduleError(f"{kind} yields no turns; define turns() or decide(outcomes)")
@@ -404,7 +404,7 @@ def check_schedule(schedule: object) -> AnySchedule:
         check_names(f"{kind}.{name}", getattr(schedule, name))
     given = getattr(schedule, "given", Schedule.given)
     if not isinstance(given, Mapping) or not set(given.values()) <= set(schedule.externals):
-        raise ScheduleError(f"{kind}.given must lead from participants to names of externals; got {given!r:.80}")
+        raise ScheduleError(f"{kind}.given must map participants to names of externals; got {given!r:.80}")
     if PARTICIPANT in schedule.others:
         raise ScheduleError(f"{kind}.others: participants are counted by n_agents; name another role")
     return schedule
@@ -471,8 +471,8 @@ def outline(schedule: AnySchedule) -> Iterator[Turn]:
     Parameters
     ----------
     schedule : StaticSchedule or AdaptiveSchedule
-        An adaptive schedule needs a method `outline` that yields its maximum set of turns; their agents may differ from
-        those of a run.
+        An adaptive schedule needs a method `outline` that yields the largest possible set of turns; their agents may
+        differ from those of a run.
 
     Returns
     -------

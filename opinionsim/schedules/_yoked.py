@@ -1,4 +1,4 @@
-"""Control in which agents read the messages that were read in another run."""
+"""Control in which agents read the messages that agents of another run read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Yoked(SteppedInteraction):
     """Control: each agent reviews what its counterpart read in another run, and no agent writes or answers posts.
 
-    An agent's counterpart is the agent with the same number in the next replicate of another cell; after the last
-    replicate comes the first. The other cell may have another kind of interaction, and its runs are carried out first.
+    An agent's counterpart is the agent with the same number in the next replicate of another cell; the last replicate
+    uses the first. The other cell may have another kind of interaction, and its runs are carried out first.
     """
 
     acts = named(REVIEW)
@@ -33,7 +33,7 @@ class Yoked(SteppedInteraction):
     steps."""
 
     def counterparts(self, replicate: int, n: int) -> Sequence[int]:
-        """The next replicate; after the last comes the first."""
+        """The next replicate; for the last one, the first."""
         return ((replicate + 1) % n,)
 
     def takes(self, size: int, runs: Sequence[Mapping[int, Text]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:

@@ -1,4 +1,4 @@
-"""What a YAML file says, checked: fields, cells, identity of runs, and manifest."""
+"""Reading and checking of YAML specifications: fields, cells, identity of runs, and manifest."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _UNITS = ("topic", "topic.name", "seed")
 def checked_analysis(
     analysis: AnalysisSpec, cells: Sequence[Cell], metrics: Sequence[str]
 ) -> tuple[AnalysisSpec, list[tuple[KeyPath, str]]]:
-    """The analysis with the axes of all conditions that its contrasts name, and what is wrong with it.
+    """The analysis with the axes of all conditions that its contrasts name, and the problems in it.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def checked_analysis(
     AnalysisSpec
         The analysis with each contrast :meth:`~ContrastSpec.among` the axes.
     list of (tuple, str)
-        Field and problem: contrasts of what is not measured, of unknown conditions, and of conditions that share no
-        block.
+        Field and problem: contrasts of measures that do not exist, of unknown conditions, and of conditions that share
+        no block.
     """
     valid = ["bias", "diversity", *OF_FRAMINGS, *metrics]
     # A cell of another grid may not have the axis, as the source of a fork has none of its changes.

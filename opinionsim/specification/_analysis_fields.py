@@ -101,17 +101,17 @@ class ContrastSpec(DocumentModel):
 
     @property
     def metric(self) -> str:
-        """The name of that metric, without the options that may stand behind it."""
+        """The name of that metric, without options."""
         return self.quantity.partition("(")[0]
 
     @property
     def terms(self) -> tuple[tuple[float, Condition], ...]:
-        """The sum that the contrast is: a weight and conditions for each of its terms.
+        """The contrast as a sum: a weight and conditions for each term.
 
         Raises
         ------
         SpecError
-            If a condition is named by levels alone, or by `interaction`: :meth:`among` finds the axes.
+            If a condition is given by levels alone, or by `interaction`; :meth:`among` finds the axes.
         """
         terms = []
         for weight, side in _weighted(self.of):
@@ -141,7 +141,7 @@ class ContrastSpec(DocumentModel):
         Raises
         ------
         SpecError
-            If no axis or several have a level that is named alone, or `interaction` names anything but axes with two
+            If a level without an axis fits no axis or several, or an axis of `interaction` does not have two
             levels.
         """
         of = _mapped(self.of if self.interaction is None else _interaction(self.interaction, axes), axes)
@@ -183,7 +183,7 @@ def _mapped(of: Compared, axes: Mapping[str, Sequence[str]]) -> Any:
         elif not named:
             told = "; ".join(f"{axis}: {', '.join(levels)}" for axis, levels in axes.items()) or _NOTHING
             several = f"a level of {' and '.join(homes)}; write {homes[0]}={part}" if homes else ""
-            raise SpecError(f"{part!r} is {several or f'no level of a condition that varies; valid: {told}'}")
+            raise SpecError(f"{part!r} is {several or f'not a level of a condition that varies; valid: {told}'}")
         if path in found:
             raise SpecError(f"{of!r} has two levels of {path}; use a mapping to average: {{{path}: [..., ...]}}")
         found[path] = (level,)
@@ -212,7 +212,7 @@ def require_axis(path: str, axes: Collection[str]) -> None:
 
 
 class ChoicesSpec(DocumentModel):
-    """Ways to analyse what is on record, every combination of which is carried out. Left out, the usual one is."""
+    """Ways to analyse the stored runs, in every combination. A field that is left out has its default."""
 
     texts: Chosen[str] = ()
     """Kinds of text from which to read opinions, such as `report` and `probe`."""
@@ -225,7 +225,7 @@ class ChoicesSpec(DocumentModel):
 
 
 class VariantSpec(DocumentModel):
-    """A change of the specification under which all runs are carried out once more, on the same blocks."""
+    """A change of the specification, under which all runs are repeated on the same blocks."""
 
     label: str = Field(min_length=1)
     """Name of the variant."""
@@ -245,7 +245,7 @@ class VariantSpec(DocumentModel):
 
 
 class AnalysisSpec(DocumentModel):
-    """What of the results is compared. It changes no run, and stands in the record of the design."""
+    """Comparisons of results. They do not change any run; the record of the design contains them."""
 
     primary: str | None = None
     """Name of the primary contrast. Its p-value is not adjusted, and the p-values of all others are adjusted for one
@@ -263,12 +263,12 @@ class AnalysisSpec(DocumentModel):
 
     @property
     def decides(self) -> str | None:
-        """Name of the primary contrast, or of the only one; None without either."""
+        """Name of the primary contrast, or of the only one; None if there is neither."""
         only = next(iter(self.contrasts)) if len(self.contrasts) == 1 else None
         return only if self.primary is None else self.primary or None
 
     def without(self, metrics: Collection[str]) -> AnalysisSpec:
-        """The analysis without contrasts of some metrics; where the one that decides is among them, nothing decides."""
+        """The analysis without contrasts of some metrics; if the deciding contrast is among them, nothing decides."""
         kept = {name: each for name, each in self.contrasts.items() if each.metric not in metrics}
         if len(kept) == len(self.contrasts):
             return self
@@ -277,7 +277,7 @@ class AnalysisSpec(DocumentModel):
 
     @property
     def deciding(self) -> AnalysisSpec:
-        """The analysis with that contrast alone."""
+        """The analysis with only that contrast."""
         name = str(self.decides)
         return self.model_copy(update={"primary": name, "contrasts": {name: self.contrasts[name]}})
 
@@ -298,8 +298,8 @@ class AnalysisSpec(DocumentModel):
 
 
 def analysis_of(spec: Mapping[str, Any], left_out: Collection[str] = ()) -> AnalysisSpec:
-    """The analysis of a resolved specification, as a store has it, without contrasts of metrics that are left out.
+    """Return the analysis of a resolved specification in a store, without contrasts of omitted metrics.
 
-    It is an empty one where the specification was written without.
+    It is empty if the specification has none.
     """
     return validate(AnalysisSpec, spec.get("analysis", {})).without(left_out)

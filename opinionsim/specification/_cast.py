@@ -1,4 +1,4 @@
-"""The cast of a run: who takes part, what each is told apart from the others, and which model plays each."""
+"""The cast of a run: who takes part, which instructions each member gets, and which model plays it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Cast:
     names : tuple of str, length N
         Names of the participants.
     directions : tuple of Direction, length N
-        What each participant is told apart from the others.
+        Instructions that only this participant gets.
     others : dict of str to Direction
         The same for the other members, by role, in their order.
     models : tuple of ModelSpec, length N + number of others
-        The model that plays each member; empty where agents follow an equation.
+        The model that plays each member; empty if agents follow an equation.
     """
 
     population: Population
@@ -45,7 +45,7 @@ class Cast:
 
 
 def conditions_of(spec: ExperimentSpec) -> Conditions:
-    """What the prompts of the participants vary with."""
+    """What varies the prompts of the participants."""
     stated = {name: getattr(spec.cognition, name) for name in CognitionFields.model_fields}
     stated |= {"world": spec.world, "persona_shown": spec.population.shown, "masked": bool(spec.topic.masked)}
     if not spec.interaction.role_play:
@@ -55,7 +55,7 @@ def conditions_of(spec: ExperimentSpec) -> Conditions:
 
 
 def participant_names(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) -> tuple[str, ...]:
-    """Names of participants: those of a cast, where they have any, else those of their personas.
+    """Names of participants: those of the cast if there are any, otherwise those of their personas.
 
     A member of a cast without a name goes by its number, or by the respondent that it plays.
     """
@@ -69,7 +69,7 @@ def participant_names(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) 
 
 
 def known_participants(spec: ExperimentSpec, personas: Sequence[Persona]) -> tuple[Persona, ...]:
-    """Participants as events can name them: by name, and by attributes, those on record included."""
+    """Participants as events can name them: by name, and by attributes, including recorded ones."""
     names = participant_names(spec, tuple(personas)) if spec.cast else tuple(persona.name for persona in personas)
     return tuple(
         replace(persona, name=name, attributes={**persona.record, **persona.attributes}, record={})
@@ -119,8 +119,8 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
 def cast_respondents(spec: ExperimentSpec, survey: Survey, rng: np.random.Generator) -> dict[int, Persona]:
     """Respondents of a survey that members of a cast play, by agent.
 
-    Members with one query are drawn together, in the order in which queries come; nobody is drawn twice unless the
-    survey says so.
+    Members with the same query are drawn together, in the order of the queries. No respondent is drawn twice unless
+    the survey allows it.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def cast_respondents(spec: ExperimentSpec, survey: Survey, rng: np.random.Genera
         try:
             drawn = survey.draw(len(agents), rng, query, weighted=weighted, replace=again, without=without)
         except SpecError as error:
-            left = f" once {len(taken)} are taken by members before it" if taken else ""
+            left = f" after earlier members took {len(taken)}" if taken else ""
             raise SpecError(f"cast.{agents[0]}: {error}{left}") from None
         taken += drawn.rows.tolist()
         found.update(zip(agents, drawn.personas.personas, strict=True))
@@ -190,15 +190,15 @@ def _told(each: MemberSpec | RoleSpec, author: str, **own: Any) -> Direction:
 
 
 def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
-    """Sentences on what a way of interacting or a cast does that a reader of its specification may not expect."""
+    """Sentences about anything in an interaction or a cast that may surprise a reader of the specification."""
     interaction = spec.interaction
     if not interaction.remembers and spec.cognition.memory != CognitionSpec().memory:
         yield f"Agents of {interaction.kind!r} do not remember: cognition.memory has no effect."
     yield from interaction.notes(spec.size, spec.replicates)
     if spec.has_topic and not spec.instruments:
         may = ", ".join(kind for kind, codes in spec.ratable.items() if codes)
-        rest = f"; measurement.texts can have these coded: {may}" if may else ""
-        yield f"No act of {interaction.kind!r} states an opinion, so that none is coded{rest}."
+        rest = f"; to code texts, list their kinds in measurement.texts, valid: {may}" if may else ""
+        yield f"No act of {interaction.kind!r} states an opinion, so no opinion is coded{rest}."
     yield from _task_notes(spec)
 
 
@@ -211,4 +211,4 @@ def _task_notes(spec: ExperimentSpec) -> list[str]:
     ]
     if not own or not spec.task:
         return []
-    return [f"A task of their own takes the place of that of the experiment for {', '.join(own)}."]
+    return [f"These members have their own task instead of the experiment's: {', '.join(own)}."]

@@ -66,7 +66,7 @@ class Cell:
     fields : dict
         Fields that enter the identity of its runs, as JSON values.
     sources : tuple of Cell
-        The cells from whose runs its own take something over; empty where they take over nothing.
+        The cells from whose runs it copies content; empty if there are none.
     """
 
     label: str
@@ -82,13 +82,13 @@ class Cell:
 
     @cached_property
     def instrument_id(self) -> str | None:
-        """Identity of its first instrument of stance, which tables and figures use; None without one."""
+        """Identity of its first instrument of stance, which tables and figures use; None if there is none."""
         found = (each for each in self.instruments if each.variable == STANCE and not each.about)
         return next((each.instrument_id for each in found), None)
 
     @property
     def replicates(self) -> Sequence[int]:
-        """Numbers of its replicates; of a record of people, and of agents in their places, those that there are."""
+        """Numbers of its replicates; for recorded people and their twins, those on record."""
         (there,) = self.sources if self.spec.interaction.stands_in else (self,)
         return there.spec.interaction.replicates(self.spec.replicates)
 
@@ -115,7 +115,7 @@ class PlannedRun:
     block : str
         Name of the set of runs that share random draws.
     redraw : int
-        Number among the runs of this cell and replicate, from 0; they differ in the seeds of their calls.
+        Number of the redraw of this cell and replicate, from 0; redraws differ in the seeds of their calls.
     """
 
     cell: Cell
@@ -136,7 +136,7 @@ class PlannedRun:
 
     @property
     def name(self) -> str:
-        """What it is called wherever runs are named."""
+        """Its name in all lists of runs."""
         return run_name(self.cell.label, self.replicate, self.redraw)
 
     @property
@@ -146,7 +146,7 @@ class PlannedRun:
 
     @cached_property
     def sources(self) -> tuple[PlannedRun, ...]:
-        """The runs from which it takes something over, all of one cell before those of the next."""
+        """The runs that it copies content from, ordered by cell."""
         there = self.spec.interaction.counterparts(self.replicate, self.spec.replicates)
         return tuple(PlannedRun.of(cell, number, self.redraw) for cell in self.cell.sources for number in there)
 
@@ -166,9 +166,9 @@ class Experiment:
     cells : tuple of Cell
         All distinct combinations of conditions, in the order of the sweep.
     variants : dict of str to Experiment
-        Its variants by label: experiments of the same name whose runs are of the same conditions and blocks.
+        Its variants by label: experiments of the same name with the same conditions and blocks.
     frozen : Frozen or None
-        What was fixed before its runs; None where nothing was, and in variants.
+        The parts fixed before its runs; None if nothing was fixed, and in variants.
     """
 
     spec: ExperimentSpec
@@ -180,7 +180,7 @@ class Experiment:
 
     @cached_property
     def runs(self) -> tuple[PlannedRun, ...]:
-        """Every replicate of every cell with its redraws, cell by cell; of records of people, those that there are."""
+        """Every replicate of every cell with its redraws, cell by cell; for recorded people, those on record."""
         return tuple(
             PlannedRun.of(cell, replicate, redraw)
             for cell in self.cells
@@ -190,7 +190,7 @@ class Experiment:
 
     @cached_property
     def pilot(self) -> frozenset[str]:
-        """Ids of the runs of a pilot: the first of every cell, and those that they take something over from."""
+        """Ids of the runs of a pilot: the first of every cell, and the runs that these copy content from."""
         first = [run for run in self.runs if run.replicate == run.redraw == 0]
         return frozenset(run.run_id for each in first for run in (each, *each.sources))
 
@@ -228,7 +228,7 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
     ----------
     source : str, Path or mapping
         Path of a specification or manifest, name of an experiment of the package (``chuang2024/tables``), or a
-        specification itself. Relative paths inside it start from the folder that contains it.
+        specification itself. Relative paths inside it start from its folder.
     overrides : mapping or iterable of str
         Replacements: dotted paths with values, or texts like ``a.b=value`` whose value is YAML. Relative paths of
         files and folders in them start from the current folder.
@@ -389,7 +389,7 @@ def _variants(reference: Experiment) -> dict[str, Experiment]:
         place, named = ("robustness", position), f"variant {variant.label!r}"
         for path in variant.change:
             if not any(f"{path}.".startswith(f"{field}.") for field in _VARIED):
-                problem = f"{named} changes {path}; the design stays: valid are fields under {', '.join(_VARIED)}"
+                problem = f"{named} changes {path}, part of the design; valid: fields under {', '.join(_VARIED)}"
                 raise document.error((*place, "change"), problem)
         if variant.label in found:
             raise document.error((*place, "label"), f"{variant.label!r} labels two variants; use distinct labels")
@@ -496,7 +496,7 @@ def _axis(document: Document, place: KeyPath, path: str, values: Any) -> _Axis:
     except ValueError as error:
         raise document.error(place, str(error)) from None
     if keys[0] not in _SWEEPABLE:
-        raise document.error(place, f"cannot be swept; valid are fields under {', '.join(_SWEEPABLE)}")
+        raise document.error(place, f"cannot be swept; valid: fields under {', '.join(_SWEEPABLE)}")
     if not isinstance(values, (list, tuple)) or not values:
         raise document.error(place, f"must be a list of at least one value; got {show_value(values)}")
     spelled = [_canonical_text(document, (*place, i), value) for i, value in enumerate(values)]

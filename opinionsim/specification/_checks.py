@@ -62,7 +62,7 @@ class Checks:
             place: KeyPath = ("independent_over", position)
             keys = tuple(path.split("."))
             if keys[0] not in TOP_FIELDS or keys[:2] in _MEASURED:
-                yield place, f"{path!r} is not a field of a run; valid are fields under {', '.join(RUN_FIELDS)}"
+                yield place, f"{path!r} is not a field of a run; valid: fields under {', '.join(RUN_FIELDS)}"
                 continue
             for depth, key in enumerate(keys):
                 valid = fields_at(ExperimentSpec, keys[:depth], document.value)

@@ -1,4 +1,4 @@
-"""Runs whose agents follow an equation: a classic model on the schedule, network and opinions of a run."""
+"""Runs whose agents follow an equation: a classic model with the schedule, network and opinions of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Equation:
     seed, replicate : int
         Root and replicate of the random streams.
     moments : tuple of int or None
-        Steps of the run at which a step of the model ends; None where agents meet by the schedule of the run.
+        Steps of the run at which a step of the model ends; None if the schedule of the run determines who meets.
     """
 
     setup: Setup
@@ -65,7 +65,7 @@ def equation_of(
     opinions: Sequence[float | None],
     schedule: AnySchedule | None,
 ) -> tuple[Equation, AnySchedule]:
-    """A classic model as the agents of one run, and the schedule by which they state their opinions.
+    """Return a classic model as the agents of one run, and the schedule by which they state their opinions.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def equation_of(
     seed, replicate : int
         Root and replicate of the random streams.
     network : Network or None
-        Ties between agents; None where all agents hear all.
+        Ties between agents; None if all agents hear each other.
     opinions : sequence of float
         Initial opinions.
     schedule : StaticSchedule or AdaptiveSchedule or None
@@ -83,7 +83,7 @@ def equation_of(
     Raises
     ------
     SpecError
-        If the model is unknown, or cannot be carried out like this.
+        If the model is unknown or does not fit the specification.
     """
     size = spec.size
     joined = Network.of(size) if network is None else network
@@ -121,7 +121,7 @@ def check_equation(spec: ExperimentSpec) -> None:
     Raises
     ------
     SpecError
-        If it cannot; names the field.
+        If the model does not fit; names the field.
     """
     setup = _set_up(spec, Network.of(max(2, spec.size)))
     model = setup.model

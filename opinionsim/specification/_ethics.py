@@ -1,4 +1,4 @@
-"""What people who take part are told and asked first: fields of a specification, and the file of their consent."""
+"""Information and questions for people before they take part: fields of a specification, and the consent file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Said = Annotated[str, AfterValidator(_said)]
 
 
 class EthicsSpec(DocumentModel):
-    """What people at seats are told and asked before they take part. It is no approval by itself."""
+    """Information and questions for people at seats before they take part. This does not replace an approval."""
 
     consent: str | None = Field(None, min_length=1)
     """Path of the consent form, made from the template that a room serves as `/static/consent.yaml`. With null, only
@@ -40,7 +40,7 @@ class EthicsSpec(DocumentModel):
 
 
 class Comprehension(DocumentModel):
-    """A question on the text of the consent, which people must answer rightly before they take part."""
+    """A question on the text of the consent, which people must answer correctly before they take part."""
 
     question: _Said
     """The question."""
@@ -57,7 +57,7 @@ class Comprehension(DocumentModel):
 
 
 class Consent(DocumentModel):
-    """The text to which people consent, by what it must say, and what they are told afterwards."""
+    """The text to which people consent, with its required content, and the text that they read afterwards."""
 
     version: str = Field(min_length=1, max_length=40)
     """Version of the text."""
@@ -88,13 +88,13 @@ class Consent(DocumentModel):
 
 
 def consent_of(experiment: Experiment) -> Consent | None:
-    """The text to which people at the seats of an experiment consent; None where the specification names none.
+    """The text to which people at the seats of an experiment consent; None if the specification names none.
 
     Raises
     ------
     SpecError
-        If the file is missing, does not say what it must, or does not name to whom texts are sent: the provider of a
-        model, or the host of its `base_url`. What is sent to this machine or its private network stays there.
+        If the file is missing, lacks required content, or does not name who receives texts: the provider of a
+        model, or the host of its `base_url`. Texts sent to this machine or its private network need no such name.
     """
     named = experiment.resources.path(experiment.spec.ethics.consent)
     if named is None:

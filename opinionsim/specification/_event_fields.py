@@ -21,7 +21,7 @@ Messages = Callable[[str | tuple[str, ...]], tuple[str, ...]]
 
 
 class EventError(SpecError):
-    """A problem with an event, and the field it is in."""
+    """A problem with an event, and its field."""
 
     def __init__(self, keys: KeyPath, problem: str) -> None:
         super().__init__(problem, place=spell_path(keys))
@@ -72,7 +72,7 @@ class _StepSpec(DocumentModel):
 
     @property
     def group(self) -> Literal["all"] | tuple[int | str, ...] | GroupSpec | None:
-        """The agents that it is about; None where it is about none."""
+        """The agents that it concerns; None if it concerns none."""
         return getattr(self, "agents", None)
 
     @property
@@ -81,11 +81,11 @@ class _StepSpec(DocumentModel):
         return isinstance(self.group, GroupSpec) and self.group.share is not None
 
     def texts(self, messages: Messages) -> tuple[str, ...]:
-        """What is said; nothing unless a subclass says so."""
+        """The texts; none unless a subclass defines them."""
         return ()
 
     def lack(self, interaction: Interaction) -> str:
-        """What the agents of an interaction never do, so that it has no effect; empty where it has one."""
+        """What the agents of an interaction never do, which makes it ineffective; empty if it has an effect."""
         return ""
 
     def conflicts(self, interaction: Interaction, size: int) -> Iterator[tuple[KeyPath, str]]:
@@ -148,7 +148,7 @@ class TiesEventSpec(_StepSpec):
                     yield (field, position), f"agent {max(pair)} does not exist; valid: 0..{size - 1}"
 
     def changes(self) -> Iterator[tuple[KeyPath, bool, tuple[int, int]]]:
-        """Ties that it changes, those that are removed first."""
+        """Ties that it changes; removed ties come first."""
         for field, added in (("remove", False), ("add", True)):
             for position, pair in enumerate(getattr(self, field)):
                 yield (field, position), added, pair
@@ -176,7 +176,7 @@ class _SaidSpec(_EventSpec):
         return self
 
     def texts(self, messages: Messages) -> tuple[str, ...]:
-        """What is said, in order."""
+        """The texts, in order."""
         if self.file is not None:
             return messages(self.file)
         return (self.text,) if isinstance(self.text, str) else self.text or ()
@@ -192,7 +192,7 @@ class _LastingSpec(_SaidSpec):
 class MessageEventSpec(_SaidSpec):
     """A message from outside that each agent reviews at the start of the step. Several texts are shown at once.
 
-    Where agents respond and review nothing, it is shown with the next turn that reads.
+    If agents respond without reviewing, it is shown with the next turn that reads.
     """
 
     kind: Literal["message"]
@@ -260,7 +260,7 @@ EventSpec = Annotated[
 
 
 def event_labels(events: Sequence[_StepSpec]) -> tuple[str, ...]:
-    """Each event in few words, as in ``zealot (3) at 50``."""
+    """Each event in a few words, as in ``zealot (3) at 50``."""
     return tuple(f"{event.kind}{_who(event)} at {event.step}" for event in events)
 
 
@@ -277,7 +277,7 @@ def _who(event: _StepSpec) -> str:
 
 
 def event_identity(events: Sequence[_StepSpec], messages: Messages) -> list[dict[str, Any]]:
-    """What of events enters the identity of a run: texts by content, not by file."""
+    """The part of events that enters the identity of a run: texts by content, not by file."""
     found = []
     for event in events:
         stated = event.model_dump(mode="json", exclude_defaults=True, exclude={"text", "file"})
@@ -296,11 +296,11 @@ def event_conflicts(
     events : sequence of event
         The field `events`.
     interaction : Interaction
-        The way of interacting.
+        The interaction.
     size : int
         Number of agents.
     equation : str or None
-        Name of the classic model that agents follow, if they do.
+        Name of the classic model that agents follow, if any.
     """
     if not events:
         return
@@ -322,7 +322,7 @@ def event_conflicts(
 
 
 def check_events(events: Sequence[_StepSpec], personas: Sequence[Persona], size: int, messages: Messages) -> None:
-    """Refuse events to nobody, or with texts that cannot be read.
+    """Refuse events without agents, or with texts that cannot be read.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def events_of(
     messages : callable
         Returns texts written out, or those in a file.
     rng : numpy.random.Generator
-        Draws agents and coins; the draws of an event depend on its place in the list alone, and a larger share
+        Draws agents and media; the draws of an event depend only on its place in the list, and a larger share
         includes a smaller one.
 
     Raises
@@ -488,24 +488,24 @@ def _listed(names: Mapping[str, Any]) -> str:
 def changed_networks(
     events: Sequence[_StepSpec], network: Network | None
 ) -> Iterator[tuple[int, Network, tuple[TieChange, ...]]]:
-    """The networks that changes of ties lead to.
+    """Yield the networks that result from changes of ties.
 
     Parameters
     ----------
     events : sequence of event
         The field `events`.
     network : Network or None
-        The network at the start, not complete; None where there is none, so that no tie can change.
+        The network at the start, which is not complete; None if there is none, so no tie can change.
 
     Yields
     ------
     (int, Network, tuple of TieChange)
-        First step, the network from then on, and the changes, made after the step before; in the order of steps.
+        First step, the network from this step on, and the changes made before it; in order of steps.
 
     Raises
     ------
     SpecError
-        If a tie that is removed is not there, one that is added is, or none is left.
+        If a removed tie does not exist, an added tie already exists, or no tie is left.
     """
     changing = [(place, event) for place, event in enumerate(events) if any(event.changes())]
     if network is None or not changing:

@@ -100,7 +100,7 @@ class PopulationSpec(DocumentModel):
 
     @property
     def continuous(self) -> bool:
-        """Whether initial opinions are real numbers, which only agents of classic models hold."""
+        """Whether initial opinions are real numbers, which only agents of classic models have."""
         return self.initial_opinions in ("continuous", "normal")
 
     @property
@@ -170,6 +170,7 @@ class ExecutionSpec(Lanes):
     """Path of a price table. Null uses the table of the package."""
     retry: RetryPolicy = Field(default_factory=RetryPolicy)
     """How often to repeat calls after temporary failures."""
+
 
 def _topic_form(value: Any) -> str:
     """Whether a topic is written out or named."""
@@ -259,12 +260,12 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def pack(self) -> str:
-        """The prompt pack, with its wording where that is not the usual one."""
+        """The prompt pack, with its wording if that is not the usual one."""
         return pack_of(self.prompts, self.interaction.prompts)
 
     @property
     def moderator(self) -> RoleSpec | None:
-        """The moderator after all turns; None without one, and where it has its place in the interaction."""
+        """The moderator after all turns; None if there is none, or if the interaction places it."""
         return None if MODERATOR in self.interaction.others else self.roles.get(MODERATOR)
 
     @property
@@ -274,7 +275,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def seats(self) -> dict[int | str, SeatSpec]:
-        """Seats for persons: participants by number, other members by role."""
+        """Seats for people: participants by number, other members by role."""
         found: dict[int | str, SeatSpec | None] = {agent: each.seat for agent, each in enumerate(self.cast)}
         found |= {role: each.seat for role, each in self.roles.items()}
         return {member: seat for member, seat in found.items() if seat is not None}
@@ -291,7 +292,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """All chat models that may play a member of the cast; none where agents follow an equation."""
+        """All chat models that may play a member of the cast; empty if agents follow an equation."""
         asked = [each.model for each in self.cast if each.text is None and each.seat is None]
         own = [*asked, *(each.model for each in self.roles.values() if each.seat is None)]
         unplayed = self.interaction.recorded or (self.cast and None not in own)
@@ -305,12 +306,12 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def model_label(self) -> str:
-        """The names of all models that play, as one text; of those of the experiment where the cast says nothing."""
+        """The names of all models that play, as one text; those of the experiment if the cast names none."""
         return " + ".join(dict.fromkeys(each.name for each in self.chat_models)) or self.model.label
 
     @property
     def instruments(self) -> tuple[InstrumentSpec, ...]:
-        """The instruments of a run, that of `classifier` first; for a classic model one that reads its numbers."""
+        """The instruments of a run, that of `classifier` first; for a classic model, one that reads its numbers."""
         if self.model.equation is not None:
             return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale, self.stating),)
         if self.interaction.recorded:
@@ -348,7 +349,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def acts(self) -> list[ActSpec]:
-        """The acts of a run's turns; none where agents follow an equation."""
+        """The acts of a run's turns; empty if agents follow an equation."""
         if self.model.equation is not None or self.interaction.recorded:
             return []
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
@@ -372,7 +373,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def acts_of_persons(self) -> list[ActSpec]:
-        """The same acts as persons at seats are asked for them; none without seats."""
+        """The same acts in their form for people at seats; none without seats."""
         return [act.for_person for act in self.acts] if self.seats else []
 
 

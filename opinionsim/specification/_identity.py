@@ -107,7 +107,7 @@ def _survey_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]
 
 
 def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None = None, **drawn: Any) -> Setting:
-    """What the interaction of a run knows of its specification.
+    """The settings that an interaction gets from a specification.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def setting_of(spec: ExperimentSpec, resources: Resources, claim: Claim | None =
     resources : Resources
         Its messages.
     claim : Claim, optional
-        What its opinions are about; default nothing.
+        The claim that its opinions are about; default None.
     **drawn
         Attributes of :class:`opinionsim.schedules.Setting` that are drawn for each run.
     """
@@ -205,7 +205,7 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
 
 
 def value_at(fields: dict[str, Any], spec: ExperimentSpec, path: str) -> Any:
-    """The resolved value at a dotted path; the specified value where the resolved fields lack the path."""
+    """The resolved value at a dotted path, or the specified value if the resolved fields lack the path."""
     for tree in (fields, spec.model_dump(mode="json")):
         node: Any = tree
         for key in path.split("."):
@@ -227,7 +227,7 @@ def run_id(spec: ExperimentSpec, fields: dict[str, Any], replicate: int, others:
     replicate : int
         From 0.
     others : dict of str to int
-        Further numbers that tell the runs of a cell apart, by name.
+        Further numbers that distinguish the runs of a cell, by name.
     """
     return digest(canonical_json([_VERSION, spec.seed, replicate, fields, *([others] if others else [])]))
 

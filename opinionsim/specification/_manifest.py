@@ -1,4 +1,4 @@
-"""The manifest: an experiment by content, with which it can be run again anywhere."""
+"""The manifest: an experiment with all its content, from which you can run it again anywhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> dict[str,
     Raises
     ------
     SpecError
-        If a part of the user's own cannot be imported by another process.
+        If another process cannot import one of the user's parts.
     """
     require_importable(own_parts_manifest(cell.spec for cell in experiment.cells))
     return recorded_manifest(experiment, models=models)
@@ -47,10 +47,10 @@ def recorded_manifest(experiment: Experiment, *, models: Sequence[str] = ()) -> 
     -------
     dict
         JSON values: ``opinionsim_manifest`` (version 1), ``spec`` as resolved, ``contents`` (prompt packs,
-        personas, topics, messages and networks), ``environment`` (versions, git state, model identities, code of parts
-        of the user's own, identities of the designs of variants), and of a frozen experiment ``frozen``: what was
+        personas, topics, messages and networks), ``environment`` (versions, git state, model identities, code of the
+        user's parts, identities of the designs of variants), and of a frozen experiment ``frozen``: what was
         frozen, and what differs from it. A file with the manifest can be run like a specification and gives equal
-        tables. It holds the values of ``default_headers`` and ``default_query``; stores and exports have their digests
+        tables. It has the values of ``default_headers`` and ``default_query``; stores and exports have their digests
         (:func:`opinionsim.foundation.redaction.kept`).
     """
     everything = [experiment, *experiment.variants.values()]

@@ -100,16 +100,16 @@ class InstrumentSpec(DocumentModel):
         return self
 
     def resolved(self, scale: ScaleSpec, stating: Iterable[str], asked: Iterable[str] = ()) -> InstrumentSpec:
-        """The instrument on its kinds of text, or those of `stating`, and of `asked`.
+        """The instrument with its kinds of text, or those in `stating` and `asked`.
 
         Parameters
         ----------
         scale : ScaleSpec
-            That of the experiment.
+            The scale of the experiment.
         stating : iterable of str
             Kinds of text in which an opinion is stated.
         asked : iterable of str
-            Kinds of answers to off-record questions; where there are any, the classifier `belief` reads these alone.
+            Kinds of answers to off-record questions; if there are any, the classifier `belief` reads only these.
         """
         conduct = CONDUCT.get(self.variable)
         usual = ScaleSpec(points=NO_YES.points, labels=NO_YES.labels) if conduct else scale
@@ -191,7 +191,7 @@ class MeasurementSpec(DocumentModel):
         stating : iterable of str
             Kinds of text in which an opinion is stated.
         unasked : bool
-            Whether stance is measured where the specification names no classifier, as it is of a topic.
+            Whether stance is measured even if the specification names no classifier, which is so for a topic.
         """
         named = "classifier" in self.model_fields_set
         short = self.classifier if named or (unasked and not self._lists_stance) else None
@@ -218,12 +218,12 @@ def resolved_instrument(
     kinds: Iterable[str],
     about: Literal["reads"] | None = None,
 ) -> InstrumentSpec:
-    """An instrument that no specification lists: of these kinds of text, on this scale."""
+    """An instrument that no specification lists, for these kinds of text and this scale."""
     return InstrumentSpec(variable=variable, classifier=classifier, scale=scale, texts=tuple(kinds), about=about)
 
 
 def text_problems(measurements: Iterable[MeasurementSpec], kinds: Mapping[str, bool]) -> Iterator[tuple[KeyPath, str]]:
-    """Kinds of text that are named and cannot be coded, each with its place; `kinds` are those that agents produce."""
+    """Listed kinds of text that cannot be coded, each with its place; `kinds` are those that agents produce."""
     valid = [kind for kind, codes in kinds.items() if codes]
     named: dict[tuple[KeyPath, str], None] = {}
     for measurement in measurements:
@@ -243,7 +243,7 @@ def text_problems(measurements: Iterable[MeasurementSpec], kinds: Mapping[str, b
 def question_conflicts(
     measurement: MeasurementSpec, interaction: Interaction, size: int
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Off-record questions that are too many, or that agents of an interaction cannot answer between steps."""
+    """Problems with off-record questions: too many, or agents of an interaction cannot answer them between steps."""
     shows = type(interaction).closing is not Interaction.closing
     forgetful = shows and not interaction.remembers
     for name in ("probe", "self_report"):

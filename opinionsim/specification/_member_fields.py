@@ -34,7 +34,7 @@ _Text = Annotated[str, AfterValidator(_not_blank)]
 
 
 class SeatSpec(DocumentModel):
-    """A place that a person takes."""
+    """A seat for a person."""
 
     invitation: _Text | None = None
     """Text that the person sees before each question."""
@@ -60,7 +60,7 @@ def _alone(member: DocumentModel) -> Iterator[tuple[KeyPath, str]]:
 
 
 class MemberSpec(DocumentModel):
-    """One agent of a cast. It plays nobody unless it has a system text, persona, query or group."""
+    """One agent of a cast. It plays no persona unless it has a system text, persona, query or group."""
 
     name: Annotated[str, AfterValidator(_one_line)] | None = None
     """Name that other agents see with its answers. Null names it by its number, as in `Agent 0`."""
@@ -94,7 +94,7 @@ class MemberSpec(DocumentModel):
     """A seat for a person, as in `seat: {}`. The only other field allowed with it is a name."""
 
     def query_of(self, survey: Survey) -> str | None:
-        """The query of the respondents that it can be; None for all.
+        """The query for respondents that it can play; None if it can play any.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class MemberSpec(DocumentModel):
 
 
 class RoleSpec(DocumentModel):
-    """A member of the cast beside the participants, such as a moderator, a mediator or a predictor.
+    """A member of the cast in addition to the participants, such as a moderator, a mediator or a predictor.
 
     A moderator reads all answers once they are given, and answers last; only it has a persona, values, instructions and
     ideals.
@@ -158,7 +158,7 @@ class RoleSpec(DocumentModel):
     """A seat for a person, as in `seat: {}`. No other field is allowed with it."""
 
     def conflicts(self, *, moderates: bool) -> Iterator[tuple[KeyPath, str]]:
-        """Fields that do not go together, or that only a moderator has."""
+        """Fields that cannot be combined, or that only a moderator has."""
         if self.seat is not None:
             yield from _alone(self)
             return

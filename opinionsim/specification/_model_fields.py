@@ -30,12 +30,12 @@ class _Agents:
 
     @property
     def equation(self) -> ClassicModelSpec | None:
-        """The classic model that agents follow; None where chat models play them."""
+        """The classic model that agents follow; None if chat models play them."""
         return None
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """All chat models that may play an agent; none where agents follow an equation."""
+        """All chat models that may play an agent; empty if agents follow an equation."""
         raise NotImplementedError
 
     @property
@@ -65,7 +65,7 @@ class _Agents:
         raise NotImplementedError
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
-        """Problems with agents drawn from these personas, each with the field inside ``model``."""
+        """Problems with agents drawn from these personas, each with its field inside ``model``."""
         try:
             self.assign(personas, np.random.default_rng(0))
         except SpecError as error:

@@ -40,7 +40,7 @@ def split_path(path: str) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        If a key is empty, or the path holds a line break or another control character.
+        If a key is empty, or the path contains a line break or another control character.
     """
     keys = tuple(path.split("."))
     if not all(keys) or not is_one_line(path):
@@ -49,7 +49,7 @@ def split_path(path: str) -> tuple[str, ...]:
 
 
 def replaced(root: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """A copy of a nested mapping with another value at a key path; all else is shared.
+    """Return a copy of a nested mapping with another value at a key path; other values are shared.
 
     Entries of a list are named by their position, from 0, as in ``events.0.step``.
 
@@ -77,7 +77,7 @@ def replaced(root: Mapping[str, Any], keys: tuple[str, ...], value: Any) -> dict
 
 
 def apply_overrides(document: Document, overrides: Overrides) -> Document:
-    """A specification with some of its values replaced.
+    """Replace some values of a specification.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def apply_overrides(document: Document, overrides: Overrides) -> Document:
     Returns
     -------
     Document
-        The specification, whose errors about a replaced value name the override.
+        The new specification. Its errors about a replaced value name the override.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def apply_overrides(document: Document, overrides: Overrides) -> Document:
 
 
 def with_changes(document: Document, changes: Iterable[tuple[str, str, Any]]) -> Document:
-    """A specification with other values; a change has an origin, which errors name, a dotted path, and a value.
+    """Change values of a specification. A change has an origin for errors, a dotted path, and a value.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Parts of the user's own in an experiment, and their code."""
+"""The user's parts in an experiment, and their code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opinionsim.specification._fields import ExperimentSpec
 
 
 def own_parts_of(spec: ExperimentSpec) -> dict[str, Part]:
-    """Parts of the user's own that can affect a run, by name."""
+    """The user's parts that can affect a run, by name."""
     network = spec.interaction.contacts
     parts = [find("interaction", spec.interaction.kind)]
     parts += [] if network is None else [find("network", network.kind)]
@@ -31,7 +31,7 @@ def own_parts_of(spec: ExperimentSpec) -> dict[str, Part]:
 
 
 def measuring_parts(spec: ExperimentSpec) -> dict[str, Part]:
-    """Classifiers and metrics of the user's own, by name."""
+    """The user's classifiers and metrics, by name."""
     parts = [find("classifier", each.classifier.name) for each in spec.instruments]
     parts += [find("metric", each.name) for each in spec.measurement.metrics]
     return {part.name: part for part in parts if part.outside}
@@ -39,7 +39,7 @@ def measuring_parts(spec: ExperimentSpec) -> dict[str, Part]:
 
 @contextmanager
 def naming_own_part(spec: ExperimentSpec) -> Iterator[None]:
-    """Name the part of the user's own that an exception came from, in a run that has one; others pass unchanged."""
+    """Name the user's part that an exception in a run came from; other exceptions pass unchanged."""
     try:
         yield
     except ScheduleError as error:
@@ -55,7 +55,7 @@ def naming_own_part(spec: ExperimentSpec) -> Iterator[None]:
 
 
 def own_part_error(spec: ExperimentSpec, error: BaseException) -> SpecError | None:
-    """The error of a run that has parts of the user's own, with the last line of theirs; None if it has none."""
+    """The error of a run with user's parts, with the last line of their code in it; None if the run has none."""
     said, found, parts = raised(error, placed=False), part_at(error), own_parts_of(spec)
     if found is not None:
         return SpecError(f"{found[0].name} failed in {found[1]} with {said}")
@@ -63,12 +63,12 @@ def own_part_error(spec: ExperimentSpec, error: BaseException) -> SpecError | No
 
 
 def own_parts_code(spec: ExperimentSpec) -> dict[str, str]:
-    """Code of the parts of the user's own that can affect a run, by name."""
+    """Code of the user's parts that can affect a run, by name."""
     return {name: part.code for name, part in own_parts_of(spec).items()}
 
 
 def own_parts_manifest(specs: Iterable[ExperimentSpec]) -> dict[str, dict[str, Any]]:
-    """Entries of a manifest on parts of the user's own: kind, version, code, and whether they can be imported."""
+    """Entries of a manifest on the user's parts: kind, version, code, and whether they can be imported."""
     return told_of(part for spec in specs for part in (own_parts_of(spec) | measuring_parts(spec)).values())
 
 
@@ -103,14 +103,14 @@ def require_importable(parts: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def advice_on_changed_code(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Advice on the parts of the user's own whose code has changed; empty if there are none."""
+    """Advice about user's parts whose code has changed; empty if there are none."""
     changed = [name for name, code in now.items() if before.get(name, code) != code]
     if not changed:
         return ""
     which = "it has" if len(changed) == 1 else "they have"
     return (
         f"The code of {', '.join(changed)} has changed since; undo the change, restart these runs with --fresh, "
-        f"or raise the version {which} in @opinionsim.part, which makes them other runs"
+        f"or raise the version {which} in @opinionsim.part, which starts new runs"
     )
 
 

@@ -31,7 +31,7 @@ class PromptsSpec(DocumentModel):
 
 
 def pack_of(prompts: str | PromptsSpec | None, usual: str) -> str:
-    """The name of a pack with its wording, where `usual` is the pack if none is named."""
+    """The name of a pack with its wording; `usual` is the pack if none is named."""
     given = prompts if isinstance(prompts, PromptsSpec) else PromptsSpec(pack=prompts)
     return worded(given.pack or usual, given.variant)
 
@@ -42,8 +42,8 @@ def wording_of(spec: ExperimentSpec, resources: Resources) -> tuple[str, str | N
     Returns
     -------
     (str, str or None)
-        The name is that of the folder of the pack and of the texts that acts bring along, ``@``, and the beginning of
-        the digest; None where there are no prompts, because agents follow an equation or are people on record.
+        The name consists of the pack's folder and the texts that acts supply, ``@``, and the beginning of the digest.
+        It is None if there are no prompts, because agents follow an equation or are recorded people.
     """
     pack = resources.pack(spec.pack)
     unworded = [act for act in spec.acts if act.template not in pack.tasks]

@@ -72,7 +72,7 @@ class Resources:
     Parameters
     ----------
     folder : str or Path or None
-        Folder from which relative paths start; None for the current folder.
+        Folder from which relative paths start; None means the current folder.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -92,7 +92,7 @@ class Resources:
     def from_contents(
         cls, contents: Document | Mapping[str, Any], folder: str | Path | None = None, *, name: str = "contents"
     ) -> Resources:
-        """Resources taken from contents, and read from files only where these lack them.
+        """Create resources from contents; files are read only for resources that these lack.
 
         Parameters
         ----------
@@ -101,28 +101,28 @@ class Resources:
         folder : str or Path or None
             Folder from which relative paths start.
         name : str
-            Name of a bare mapping in errors.
+            Name of the contents in errors, if they are a plain mapping.
 
         Raises
         ------
         SpecError
-            If the contents are not of that form.
+            If the contents do not have that form.
         """
         resources = cls(folder)
         resources._pinned = validate(_Contents, contents, name)
         return resources
 
     def path(self, reference: str | None) -> str | None:
-        """Path of a file that a specification names; None for None."""
+        """Path of a file that a specification names; None if it names none."""
         return None if reference is None else str(self._folder / reference)
 
     def contents(self) -> dict[str, Any]:
-        """All resources asked for so far, as JSON values; the order of keys matters.
+        """All resources read so far, as JSON values; the order of keys matters.
 
         Returns
         -------
         dict
-            Contents with which :meth:`from_contents` gives the same resources without any file.
+            Contents from which :meth:`from_contents` creates the same resources without any file.
         """
         return {
             "personas": {reference: _personas_content(found) for reference, found in self._personas.items()},
@@ -155,8 +155,8 @@ class Resources:
         Returns
         -------
         PersonaSet
-            The set that the population names or writes out; all respondents of whom its query is true; or, for
-            margins, persons who have among them each value that can be drawn.
+            The set that the population names or writes out; all respondents that match its query; or, for
+            margins, personas that together have every value that can be drawn.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class Resources:
         return self.personas(spec.population)
 
     def drawn(self, spec: ExperimentSpec, rng: np.random.Generator) -> PersonaSet:
-        """The personas of one run: drawn from the survey or from margins, else all that there are.
+        """The personas of one run: drawn from the survey or from margins, or all personas if nothing is drawn.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Resources:
         Raises
         ------
         SpecError
-            If it names none, or the file or mapping cannot be found or is not valid.
+            If there is none, or its file or mapping is missing or not valid.
         """
         if spec.survey is None:
             raise SpecError("survey is required but missing: give survey: {file: ..., mapping: ...}")
@@ -217,9 +217,9 @@ class Resources:
         return found
 
     def resolved(self, spec: ExperimentSpec) -> ExperimentSpec:
-        """A specification with what its files decide: size, initial opinions, and whether the claim is masked.
+        """A specification with values from its files: size, initial opinions, and whether the claim is masked.
 
-        Where a file cannot be read it stays as it is; the checks of a specification tell why.
+        If a file cannot be read, its value does not change, and the checks report the reason.
         """
         population, topic, given = spec.population, spec.topic, spec.model_fields_set
         # A cast takes the place of a population, even one that is refused because it lists nobody.
@@ -238,9 +238,9 @@ class Resources:
         return spec
 
     def names(self, spec: ExperimentSpec) -> tuple[str, ...] | None:
-        """Names of the agents that a network or graph may name, in their order: none where each run draws its own.
+        """Names of agents that a network or graph may use, in order; empty if each run draws its own personas.
 
-        None where agents play nobody.
+        None if agents play no persona.
 
         Raises
         ------
@@ -285,7 +285,7 @@ class Resources:
         return topic
 
     def claim(self, spec: ExperimentSpec) -> Claim | None:
-        """The claim that opinions of a run are about; None where agents have a task and no topic.
+        """The claim that opinions of a run are about; None if agents have a task and no topic.
 
         Raises
         ------
@@ -338,12 +338,12 @@ class Resources:
         return load_pack(reference if pack_name(reference) in places("pack") else self._path(reference))
 
     def messages(self, given: str | tuple[str, ...]) -> tuple[str, ...]:
-        """Messages from outside: as given, or read from the file that is named.
+        """Messages from outside, either given or read from the named file.
 
         Raises
         ------
         SpecError
-            If the file is missing or unreadable, or holds no message.
+            If the file is missing or unreadable, or contains no message.
         """
         return given if not isinstance(given, str) else _once(self._messages, given, self._find_messages).messages
 
@@ -364,19 +364,19 @@ class Resources:
         return _Messages(messages=messages)
 
     def network(self, file: str, options: Mapping[str, Any]) -> Network:
-        """The network in a file, on the agents that it names.
+        """The network in a file, with the agents that the file names.
 
         Parameters
         ----------
         file : str
             Path of the file.
         options : mapping
-            How it is read, as the kind `file` has it.
+            Options for reading it: the fields of the network `file`.
 
         Raises
         ------
         SpecError
-            If the file is missing or no network.
+            If the file is missing or is not a network.
         """
         reference = f"{file} {canonical_json(options)}" if options else file
         if reference not in self._networks:

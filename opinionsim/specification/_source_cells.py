@@ -1,4 +1,4 @@
-"""Cells that take something over from the runs of another cell: which cell that is, by content."""
+"""Cells that copy content from the runs of another cell, which is identified by content."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class ForkSpec(SourceCell):
-    """A cell whose runs begin as those of another cell, and the step from which they go on by themselves."""
+    """A cell whose runs begin like those of another cell, and the step from which they continue separately."""
 
     step: int = Field(ge=1, le=MAX_STEPS)
     """First step that is simulated again, from 1. All earlier steps are copied."""
 
 
 def with_sources(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells; each one that names another is joined to it.
+    """Return the cells, with each cell that names another joined to it.
 
     The identity of its runs then names that cell by content instead of by label.
 
     Raises
     ------
     SpecError
-        If there is no such cell, it names another itself, or it does not fit.
+        If the named cell does not exist, names another cell itself, or does not fit.
     """
     return [_with_source(cell, cells) for cell in cells]
 

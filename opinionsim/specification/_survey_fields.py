@@ -52,12 +52,12 @@ def uses_survey(spec: ExperimentSpec) -> bool:
 
 
 def margins_of(spec: ExperimentSpec) -> MarginsSpec | None:
-    """The margins from which the personas of a run are drawn; None where they are not.
+    """The margins from which the personas of a run are drawn; None if they are not drawn from margins.
 
     Raises
     ------
     SpecError
-        If they have unknown fields, or fields of the wrong sort.
+        If they have unknown fields, or fields of the wrong type.
     """
     personas = spec.population.personas
     if isinstance(personas, str) or "margins" not in personas:
@@ -66,7 +66,7 @@ def margins_of(spec: ExperimentSpec) -> MarginsSpec | None:
 
 
 def draws_personas(spec: ExperimentSpec) -> bool:
-    """Whether each run draws its personas, from a survey or from margins, in the place of a list that it is given."""
+    """Whether each run draws its personas from a survey or from margins instead of using a given list."""
     return draws_respondents(spec) or (
         not isinstance(spec.population.personas, str) and "margins" in spec.population.personas
     )

@@ -18,12 +18,12 @@ _DEALT = {
 
 
 def taking_part(experiment: Experiment) -> str:
-    """Who takes part in an experiment, and with what initial opinions.
+    """Describe who takes part in an experiment, and with what initial opinions.
 
     Parameters
     ----------
     experiment : Experiment
-        The experiment; where its cells differ in their populations, the first few are told.
+        The experiment; if its cells differ in their populations, the line lists the first few.
 
     Returns
     -------
@@ -41,16 +41,16 @@ def _who(spec: ExperimentSpec, resources: Resources) -> str:
     if spec.interaction.recorded:
         return "people on record"
     if spec.interaction.stands_in:
-        return f"agents in the places of people on record, {size} a run; initial opinions: those of the people"
+        return f"agents who play recorded people, {size} per run; initial opinions: those of the people"
     if population.continuous or not spec.interaction.role_play:
         return f"{size} agents who play nobody"
     if draws_personas(spec):
-        found = f"{size} persons drawn from {'the survey' if draws_respondents(spec) else 'margins'}"
+        found = f"{size} personas drawn from {'the survey' if draws_respondents(spec) else 'margins'}"
     else:
         personas = resources.personas(population)
         there, whose = len(personas.personas), population.personas
         them = f"the {there} personas of {whose if isinstance(whose, str) else personas.name}"
-        found = f"{size} of {them}, drawn by chance" if size < there else f"{them}, each once"
+        found = f"{size} of {them}, drawn at random" if size < there else f"{them}, each once"
         if size > there:
             found = f"{size} agents who play {them}, some more than once"
     given = population.initial_opinions if isinstance(population.initial_opinions, str) else "by counts"

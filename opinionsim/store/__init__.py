@@ -1,6 +1,7 @@
 """The record of experiments in SQL: journal, leases, results, and the frames read from them.
 
-All but the rows is loaded on first use: forecasts need no database, and writing and following a store need no pandas.
+Everything except the rows is loaded on first use, because forecasts need no database, and writing and following a store
+need no pandas.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ _SECRET = re.compile(r"pass(?!file$)|pwd|secret|token", re.IGNORECASE)
 
 
 class Address(str):
-    """Address of a PostgreSQL store that shows no password and still opens.
+    """Address of a PostgreSQL store that hides its password.
 
-    Printed, stored or sent as text, it has no password. In the process that made it,
-    :func:`opinionsim.store.open_store` opens it with its password.
+    As text, it has no password. In the process that made it, :func:`opinionsim.store.open_store` opens it with its
+    password.
     """
 
     __slots__ = ("_whole",)
@@ -60,7 +60,7 @@ def parse(url: str) -> Path | Address:
     Raises
     ------
     StoreError
-        For any other address. Its text is not repeated beyond the scheme where it may hold a password.
+        For any other address. If the address may contain a password, the message shows only its scheme.
     """
     if isinstance(url, Address):
         return url
@@ -73,7 +73,7 @@ def parse(url: str) -> Path | Address:
     if scheme and not url[scheme.end() :].startswith("/"):
         raise StoreError(f"store address {url!r} needs three slashes before a path; {VALID}")
     if path in ("", ":memory:") or path.startswith("file:"):
-        raise StoreError(f"store address {url!r} names no file; {VALID}")
+        raise StoreError(f"store address {url!r} does not name a file; {VALID}")
     if "?" in path or "\x00" in path:
         raise StoreError(f"store address {url!r} has a '?' or NUL in its path; {VALID}")
     if not scheme and Path(path).suffix not in _SUFFIXES:
@@ -82,7 +82,7 @@ def parse(url: str) -> Path | Address:
 
 
 def shown(url: str) -> str:
-    """A store's address as it may be printed: without its password.
+    """A store's address without its password, for display.
 
     Parameters
     ----------

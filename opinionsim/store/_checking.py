@@ -31,7 +31,7 @@ _TRIGGERS = {
 
 
 def checks(dialect: str) -> Iterator[Callable[[Connection], Iterator[str]]]:
-    """Functions that name, each in a transaction of its own, what is damaged or missing in a store.
+    """Functions that return what is damaged or missing in a store, each in a separate transaction.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def _strangers(connection: Connection, triggers: str) -> Iterator[str]:
     """Triggers and views, none of which a store has: they change what is written or read."""
     names = [f"trigger {name}" for name in connection.exec_driver_sql(triggers).scalars()]
     for name in [*names, *(f"view {name}" for name in inspect(connection).get_view_names())]:
-        yield f"opinionsim did not make the {name}; drop it, or restore the store from a copy"
+        yield f"opinionsim did not make the {name}; drop it, or restore the store from a backup"
 
 
 def _rows(connection: Connection, table: Table) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _rows(connection: Connection, table: Table) -> Iterator[str]:
                     _schema.checked_text(row.text_id, row.text)
                 elif table is _schema.prompts:
                     if row.prompt_id != prompt_identity(row.before, row.role, row.text_id):
-                        yield f"prompt {row.prompt_id} is not as it was written"
+                        yield f"prompt {row.prompt_id} has changed since it was written"
                 elif "crc" in table.columns:
                     _schema.intact(table, row)
             except DamagedError as error:

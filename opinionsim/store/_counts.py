@@ -1,4 +1,4 @@
-"""Sealed counts of what is stored of each run: they tell what is missing, and what was paid, without its rows."""
+"""Sealed counts of the stored rows of each run. They show missing rows and payments without reading the rows."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FILTERED = "content_filter"
 
 
 class Counts:
-    """What is stored of a run.
+    """Counts of the stored rows of a run.
 
     Attributes
     ----------
     rows : Counter of tuple of str
-        Rows by ``(TABLE,)``; texts by ``("texts", KIND)``; pairs of a text and a message its author was shown by
+        Rows by ``(TABLE,)``; texts by ``("texts", KIND)``; pairs of a text and a message that its author saw by
         ``("pairs", KIND)``; opinions of these by ``("coded", INSTRUMENT, KIND)`` and ``("judged", INSTRUMENT, KIND)``.
     paid : dict of str to Paid
         Usage of its calls, by the experiment that paid.
     models : set of (str, str, str)
-        Name of the model that was asked, then model and fingerprint as the provider returned them.
+        Name of the requested model, then model and fingerprint as the provider returned them.
     """
 
     def __init__(
@@ -39,15 +39,15 @@ class Counts:
         self.models: set[tuple[str, str, str]] = set(models)
 
     def copy(self) -> Counts:
-        """Equal counts, to be added to."""
+        """A copy of the counts, which you can add to."""
         return Counts(self.rows, self.paid, self.models)
 
     def of(self, *tables: Table) -> int:
-        """Rows in tables together."""
+        """Total number of rows in some tables."""
         return sum(self.rows[table.name,] for table in tables)
 
     def uncoded(self, instrument_id: str, kinds: Iterable[str], about: str) -> bool:
-        """Whether texts of some kinds, or their pairs, are not all coded by an instrument."""
+        """Whether an instrument has not coded all texts of some kinds, or all their pairs."""
         what, done = ("pairs", "judged") if about else ("texts", "coded")
         return any(self.rows[what, kind] != self.rows[done, instrument_id, kind] for kind in kinds)
 
@@ -72,7 +72,7 @@ class Counts:
 
 
 def stored(connection: Connection, run_ids: Iterable[str] | None = None) -> dict[str, Counts]:
-    """The counts of runs, of all for None; runs that were never leased have none."""
+    """The counts of runs, by default of all; runs that were never leased have none."""
     table = _schema.counts
     found = {}
     for row in _schema.of_runs(connection, table, run_ids):
@@ -88,7 +88,7 @@ def stored(connection: Connection, run_ids: Iterable[str] | None = None) -> dict
 def missing(
     connection: Connection, run_ids: Iterable[str] | None = None, tables: Iterable[Table] = _schema.PRODUCED
 ) -> dict[str, str]:
-    """What is missing of runs in tables, or too much, in words, by run id; of all by default. Whole ones are absent."""
+    """Missing or surplus rows of runs in tables, in words, by run id; by default of all runs with faults."""
     found: dict[str, str] = {}
     for some in [None] if run_ids is None else _schema.chunks(run_ids):
         found |= _missing(connection, some, tables)
@@ -115,7 +115,7 @@ def _missing(connection: Connection, run_ids: list[str] | None, tables: Iterable
 
 
 def require_whole(connection: Connection, run_ids: Iterable[str], tables: Iterable[Table] = _schema.PRODUCED) -> None:
-    """Make sure that no row of runs is missing from tables, by their sealed counts.
+    """Check by their sealed counts that no row of runs is missing from tables.
 
     Raises
     ------

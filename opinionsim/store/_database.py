@@ -1,4 +1,4 @@
-"""Databases of either kind: transactions, tried again while a lock lasts or a disk is full; errors; table version."""
+"""Databases of both kinds: transactions, retries during locks or on a full disk, errors, and table version."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ class Database:
     Parameters
     ----------
     url : str
-        Address under which it opens again.
+        Address to open it again.
     reading : Engine
-        Its transactions see one consistent state.
+        For transactions that read one consistent state.
     writing : Engine or None
-        Its transactions may change rows; None when opened for reading.
+        For transactions that change rows; None if opened for reading.
     shared : bool
-        Whether other processes may write it at the same time.
+        Whether other processes may write to it at the same time.
     passes : callable
-        Whether an error will pass when the transaction is tried again.
+        Whether an error is temporary, so the transaction should be tried again.
     patience_s : float
-        How long to go on trying, seconds.
+        Maximum time to keep trying, in seconds.
     closing : ExitStack
         Closes the connections and frees the lock.
     present : callable
-        Raises StoreError where the database that was opened was deleted or replaced.
+        Raises StoreError if the open database was deleted or replaced.
     settled : callable
-        Called after each write transaction, before the next begins; raises nothing.
+        Called after each write transaction, before the next one; never raises an error.
     scrub : callable
-        What :meth:`rewrite` does.
+        Implementation of :meth:`rewrite`.
     has_log : bool
-        Whether a log was read along with a file.
+        Whether a log was read together with a file.
     damage : str
-        What was damaged in it when the file was opened.
+        Damage found in the log when the file was opened.
     """
 
     url: str
@@ -126,12 +126,12 @@ class Database:
             wait = min(2 * wait, _LONGEST_WAIT_S)
 
     def rewrite(self) -> None:
-        """Leave not a byte of deleted rows, as far as that can be done from here."""
+        """Remove every byte of deleted rows, as far as possible."""
         with self._turn:
             self.scrub()
 
     def close(self) -> None:
-        """Close all connections and free what the database holds."""
+        """Close all connections and release the resources of the database."""
         self.closing.close()
 
 
@@ -169,7 +169,7 @@ def _statements(driver: str) -> tuple[str, ...]:
 
 
 def holds_store(connection: Connection, where: str) -> bool:
-    """Whether a database holds a store of this version; False for an empty one.
+    """Whether a database contains a store of this version; False for an empty one.
 
     Parameters
     ----------

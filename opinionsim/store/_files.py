@@ -1,4 +1,4 @@
-"""A store in a SQLite file: its lock, how long it waits, and opening it so that a failure leaves nothing behind."""
+"""Stores in SQLite files: locks, waits, and opening without leftovers after a failure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PASSING = (5, 6, 13)
 
 
 def open_for_writing(given: Path) -> Database:
-    """Lock a store's file and open it, creating the file and its folders where they are absent."""
+    """Lock a store's file and open it; creates the file and its folders if they do not exist."""
     with as_store_error(f"cannot write the store {given}"), ExitStack() as undo, ExitStack() as closing:
         path = _resolved(given)
         if path.is_dir():
@@ -83,7 +83,7 @@ def _is_store(path: Path, given: Path, closing: ExitStack) -> bool:
             # A part of a lost log may have been brought in: on half of a change nothing must be built.
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
             if found != "ok":
-                raise StoreError(f"the store {given} is damaged without its log ({found}); restore it from a copy")
+                raise StoreError(f"the store {given} is damaged without its log ({found}); restore it from a backup")
     if damage:
         keep_aside(path)
     return is_store
@@ -101,7 +101,7 @@ def _examined(path: Path, given: Path, closing: ExitStack, *, alone: bool) -> tu
 
 
 def open_for_reading(given: Path) -> Database:
-    """Open an existing store without lock and without the right to change it."""
+    """Open an existing store for reading only, without a lock."""
     with as_store_error(f"cannot read the store {given}"), ExitStack() as closing:
         path = _resolved(given)
         if not path.is_file():
@@ -121,13 +121,13 @@ def open_for_reading(given: Path) -> Database:
 
 
 def copy(given: Path, target: Path) -> None:
-    """Copy a store, also while it is written, into a file that does not exist yet; a failure leaves nothing behind."""
+    """Copy a store, even while it is written, into a new file; a failure leaves nothing behind."""
     with ExitStack() as closing, as_store_error(f"cannot copy the store {given} to {target}"), ExitStack() as undo:
         source = open_for_reading(given)
         closing.callback(source.close)
         path = _resolved(target)
         if path.exists():
-            raise StoreError(f"{target} already exists; give another name for the copy")
+            raise StoreError(f"{target} already exists; choose another name for the copy")
         _make_folders(path.parent, undo)
         # Under another name until it is whole: a copy that is cut off never passes for a store.
         part = path.with_name(f".{path.name}.{os.getpid()}")
@@ -140,7 +140,7 @@ def copy(given: Path, target: Path) -> None:
 
 
 def is_written(given: Path) -> bool:
-    """Whether a process holds a store's file for writing."""
+    """Whether a process has a store's file open for writing."""
     path = _resolved(given)
     try:
         import fcntl
@@ -197,7 +197,7 @@ class _Present:
         if size < self._size and lacks_pages(self._path, "mode=ro"):
             raise StoreError(
                 f"the store {self._given} was cut from {self._size:,} to {size:,} bytes while it was being "
-                f"{self._doing}. Restore it from a copy"
+                f"{self._doing}. Restore it from a backup"
             )
         self._size = size
 

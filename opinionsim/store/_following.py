@@ -1,4 +1,4 @@
-"""Following a run while it is being written, from another process as well."""
+"""Following a run while this or another process writes it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class NewRow(NamedTuple):
     """A new row of a run."""
 
     seq: int
-    """Its number in the run, from 1 without a gap."""
+    """Its number in the run, from 1 without gaps."""
     generation: int
-    """How often the run had been begun anew by then; where it rises, numbers start again from 1."""
+    """Number of restarts of the run so far; after each restart, numbers begin again at 1."""
     row: TurnRow | OpinionRow | TieRow
-    """A turn with its message, an opinion that an instrument read from a turn's text, or a tie that moved."""
+    """A turn with its message, an opinion that an instrument read from a turn's text, or a moved tie."""
 
 
 class Follower:
-    """Reads the rows of a run, each once, in the order they became known. Made by :meth:`Store.follow`.
+    """Reads each row of a run once, in the order in which they became known. Made by :meth:`Store.follow`.
 
     Parameters
     ----------
@@ -43,21 +43,21 @@ class Follower:
     run_id : str
         A registered run.
     after : int
-        Number of the last row that is known already.
+        Number of the last row that you already know.
     generation : int, optional
-        The generation of that number; default the present one.
+        The generation of that number; default the current one.
 
     Attributes
     ----------
     seq : int
         Number of the last row that was read.
     state : RunState
-        State of the run at the last look.
+        State of the run at the last poll.
 
     Raises
     ------
     StoreError
-        If there is no such run, or no row of that number yet.
+        If there is no such run, or not yet a row with that number.
     """
 
     def __init__(self, store: StoreReader, run_id: str, after: int = 0, generation: int | None = None) -> None:
@@ -75,11 +75,11 @@ class Follower:
 
     @property
     def over(self) -> bool:
-        """Whether, at the last look, the run had ended and nothing more was being added."""
+        """Whether, at the last poll, the run had ended and no more rows were being added."""
         return self.state.status in ("complete", "incomplete", "withdrawn") and not self.state.held
 
     def poll(self) -> list[NewRow]:
-        """Rows that are new since the last poll, in order; all rows where the run was begun anew.
+        """New rows since the last poll, in order; all rows if the run was restarted.
 
         Raises
         ------
@@ -101,9 +101,9 @@ class Follower:
 def columns(
     connection: Connection, run_id: str, after: int, generation: int | None, known: Columns | None = None
 ) -> Columns:
-    """What is known of a run beyond a number, without its texts; see :meth:`StoreReader.columns`.
+    """The rows of a run after a number, without texts; see :meth:`StoreReader.columns`.
 
-    `known` is what was read of the whole run before, which is still right where nothing has been added.
+    `known` is an earlier result for the whole run, which remains valid if no rows were added since.
     """
     state, last = look(connection, run_id)
     if not after and known is not None and (known.state.generation, known.seq) == (state.generation, last):
@@ -122,7 +122,7 @@ def columns(
 
 
 def look(connection: Connection, run_id: str) -> tuple[RunState, int]:
-    """State of a run, and the last number of its rows.
+    """State of a run, and the number of its last row.
 
     Raises
     ------

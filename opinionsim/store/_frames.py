@@ -1,4 +1,4 @@
-"""The store's content as tidy pandas frames. Their columns, with types and meanings, are in columns.toml."""
+"""The store's content as tidy pandas frames. The file columns.toml describes their columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STR = pd.StringDtype("python", na_value=np.nan)
 
 @cache
 def documented_columns() -> dict[str, dict[str, dict[str, str]]]:
-    """Type, unit if there is one, and meaning of the columns of each frame; those in angle brackets vary."""
+    """Type, meaning and, if any, unit of the columns of each frame; names in angle brackets vary."""
     found: dict[str, dict[str, dict[str, str]]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return found
 
@@ -54,7 +54,7 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
 
 
 def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] | None) -> dict[str, pd.DataFrame]:
-    """Frames of a design by name, all of them for None, from one state of the store.
+    """Frames of a design by name, by default all, from one state of the store.
 
     Raises
     ------
@@ -340,10 +340,11 @@ def plain_names(columns: Iterable[str]) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The plain name of each column, distinct from all others. Letters, digits, dots and underscores stay, so that a
-        swept path is named as in the specification; a hyphen before a digit becomes ``minus``, as in ``p_minus2``, and
-        any other sign an underscore; a name that begins with neither a letter nor a dot gets an ``X`` before it, and
-        one that is a word of R, or taken, a dot behind it. The codebook of an export has both names.
+        The plain name of each column, distinct from all others. Letters, digits, dots and underscores stay, so swept
+        paths keep their names from the specification. A hyphen before a digit becomes ``minus``, as in ``p_minus2``;
+        any other sign becomes an underscore. A name that begins with neither a letter nor a dot gets the prefix ``X``.
+        A name that is a reserved word of R or already taken gets a dot at the end. The codebook of an export contains
+        both names.
     """
     found: dict[str, str] = {}
     for column in columns:

@@ -1,4 +1,4 @@
-"""Leases on runs: taking a run to carry it out or to add opinions, and excluding other workers from it."""
+"""Leases on runs. A worker takes a lease to carry out a run or add opinions, which excludes other workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EPOCHS = select(_run.run_id, _run.epoch).where(_asked).order_by(_run.run_id).wi
 
 
 class HeldElsewhereError(StoreError):
-    """An owner tried to change a run that it does not hold, or no longer holds; nothing was changed."""
+    """An owner tried to change a run without holding its lease; nothing was changed."""
 
 
 class Leases:
@@ -32,8 +32,8 @@ class Leases:
     url : str
         Address of the store, for messages.
     heartbeat : Heartbeat or None
-        Signs of life of this store's owners; None where the store has one writer at a time, so that any earlier owner
-        is gone.
+        Heartbeats of this store's owners; None if the store has one writer at a time, so earlier owners no longer
+        exist.
     """
 
     def __init__(self, url: str, heartbeat: Heartbeat | None) -> None:
@@ -41,7 +41,7 @@ class Leases:
         self._heartbeat = heartbeat
 
     def take(self, connection: Connection, run_id: str, owner: str, *, complete: bool) -> int | None:
-        """Lease a run; returns the new epoch, or None where the run cannot be leased.
+        """Lease a run; returns the new epoch, or None if the run cannot be leased.
 
         Parameters
         ----------
@@ -52,12 +52,12 @@ class Leases:
         owner : str
             Name of the worker that leases it.
         complete : bool
-            True takes complete runs only, to add to them; False takes all others, to carry them out.
+            True leases only complete runs, to add to them; False leases only other runs, to carry them out.
 
         Raises
         ------
         StoreError
-            If the run is not registered, or withdrawn.
+            If the run is not registered or was withdrawn.
         """
         run = _locked(connection, [run_id]).get(run_id)
         if run is None or run.status == "withdrawn":
@@ -76,14 +76,14 @@ class Leases:
         return epoch
 
     def clear(self, connection: Connection, run_ids: Iterable[str]) -> None:
-        """Delete the rows that runs have produced and set the runs back to pending, under a new epoch without owner.
+        """Delete the rows of runs and set the runs back to pending, under a new epoch without an owner.
 
-        The cost of their calls stays in the ledger, and the generation of each run grows by one.
+        The cost of their calls stays in the ledger, and the generation of each run increases by one.
 
         Raises
         ------
         HeldElsewhereError
-            If one of them is held by another worker.
+            If another worker has the lease on one of them.
         """
         wanted = list(run_ids)
         for run_id, run in _locked(connection, wanted).items():
@@ -103,11 +103,11 @@ class Leases:
             _schema.upsert(connection, _schema.counts, [_counts.Counts().sealed(run_id)])
 
     def withdraw(self, connection: Connection, run_id: str, agent: int) -> None:
-        """Delete what a person said in a run and all that came after it, but what other people said themselves.
+        """Delete a person's texts in a run and everything after them, except what other people wrote.
 
-        What is kept are texts, without calls and prompts, of turns before the first of the person, and of other people;
-        texts and prompts that no run needs any more are deleted. What it reported of harm loses its words, and stays
-        otherwise. The run is withdrawn for good.
+        The method keeps only the texts, without calls and prompts, of turns before the person's first turn and of other
+        people. It deletes texts and prompts that no run needs any more. The person's reports of harm stay, but without
+        their words. The run is withdrawn for good.
         """
         turn, member = _schema.turns, _schema.agents
         cast = list(connection.execute(select(member).where(member.c.run_id == run_id)))
@@ -141,7 +141,7 @@ def _wordless(seat: SeatRow) -> SeatRow:
 
 
 def drop_unused(connection: Connection) -> None:
-    """Delete prompts and texts that no row refers to any more."""
+    """Delete prompts and texts without any reference from a row."""
     journal, prompts, texts, turns = _schema.journal.c, _schema.prompts, _schema.texts, _schema.turns.c
     used = select(journal.prompt_hash.label("id")).cte("used", recursive=True)
     used = used.union(select(prompts.c.before).join(used, prompts.c.prompt_id == used.c.id))
@@ -154,7 +154,7 @@ def drop_unused(connection: Connection) -> None:
 
 
 def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
-    """Refuse to go on under a lease that has ended.
+    """Raise an error if a lease has ended.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def require_epoch(connection: Connection, run_id: str, epoch: int) -> None:
     if current != epoch:
         raise HeldElsewhereError(
             f"run {run_id} is not leased under epoch {epoch} (the store says {current}); another worker leased it, or "
-            "none did"
+            "nobody did"
         )
 
 

@@ -1,15 +1,14 @@
-"""The log of a store in a file: whether it is this file's own, and when its rows are brought into the file.
+"""The log of a store in a file: whether it belongs to the file, and when its rows move into the file.
 
-SQLite writes new rows to a log, ``NAME-wal``, and copies them into the file later. It applies whatever log it finds
-beside a file, without asking whether it is the file's own. A store therefore keeps a random number and its predecessor
-in the first page of the file, which SQLite copies before any other: in the fields ``user_version`` and
-``application_id`` of the header. What the file alone shows must be one of the two that file and log show together.
+SQLite writes new rows to a log, ``NAME-wal``, and copies them into the file later. It applies any log that it finds
+next to a file, without checking that the log belongs to the file. A store therefore keeps a random number and its
+predecessor in the fields ``user_version`` and ``application_id`` of the header, in the first page of the file, which
+SQLite copies first. The number in the file alone must be one of the two that file and log show together.
 
-The last two bits of a number tell what the file holds by itself where that is its number:
+The last two bits of the number in the file tell what the file contains without its log:
 
-- clean: everything, when it was closed;
-- emptied: everything up to the time the log was last emptied;
-- working: some of what was written since.
+- clean: everything, because the store was closed; - emptied: everything up to the time when the log was last emptied; -
+working: in addition, some of the rows written since then.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ _logger = logging.getLogger(__name__)
 
 
 def require_file(path: Path, given: Path) -> None:
-    """Refuse a log without its file, which SQLite would delete.
+    """Raise an error for a log without its file, because SQLite would delete it.
 
     Raises
     ------
     StoreError
-        If there is a log that is not empty, and no file or an empty one beside it.
+        If a log is not empty, but its file is missing or empty.
     """
     log = log_of(path)
     if size_of(log) and not size_of(path):
@@ -56,12 +55,12 @@ def require_file(path: Path, given: Path) -> None:
 
 
 def require_own(path: Path, given: Path, mode: str) -> bool:
-    """Refuse a file whose log is another file's, or that was cut, before anything is read through it.
+    """Before reading, raise an error for a truncated file, or for a log that belongs to another file.
 
     Parameters
     ----------
     path, given : Path
-        The file, and its name in errors.
+        The file, and its name in messages.
     mode : str
         How SQLite opens it for reading.
 
@@ -73,7 +72,7 @@ def require_own(path: Path, given: Path, mode: str) -> bool:
     Raises
     ------
     StoreError
-        If the number of the file alone is none that file and log show together, or a page is in neither of them.
+        If the number of the file alone does not match file and log together, or both lack a page.
     """
     log = log_of(path)
     if not size_of(log):
@@ -90,14 +89,14 @@ def require_own(path: Path, given: Path, mode: str) -> bool:
                     "store back"
                 )
         if lacks_pages(path, mode):
-            raise StoreError(f"the store {given} was cut: it and {log.name} lack pages; restore it from a copy")
+            raise StoreError(f"the store {given} was truncated: it and {log.name} lack pages; restore it from a backup")
     return True
 
 
 def warn_damaged(path: Path, given: Path) -> str:
-    """Say once of a log that nobody writes that it is damaged; returns what is damaged, or nothing.
+    """Warn once about a damaged log that nobody writes; returns the damage, or nothing.
 
-    SQLite reads a log up to its damage, is silent about the rest, and deletes it when the store is closed.
+    SQLite silently reads a log only up to the damage, and deletes the log when the store is closed.
     """
     log = log_of(path)
     found = damaged_from(log)
@@ -110,7 +109,7 @@ def warn_damaged(path: Path, given: Path) -> str:
 
 
 def warn_unclean(path: Path, given: Path) -> bool:
-    """Say once, of a file without a log, that it was not closed, so that replies may be missing; whether it is so."""
+    """Warn once if a file without a log was not closed, so replies may be missing; returns whether it did."""
     unclean = number_alone(path) % _KINDS != CLEAN
     if unclean:
         _warn(
@@ -142,7 +141,7 @@ def _give_number(connection: sqlite3.Connection, kind: int, before: int) -> int:
 
 
 def copy(source: sqlite3.Connection, target: Path) -> None:
-    """Copy file and log into a new file, which gets a number of its own and is marked clean."""
+    """Copy file and log into a new file, with a new number and marked as clean."""
     with closing(sqlite3.connect(target)) as connection:
         source.backup(connection)
         with connection:
@@ -151,14 +150,14 @@ def copy(source: sqlite3.Connection, target: Path) -> None:
 
 
 class Log:
-    """The log of a file that this process alone writes; the calls are made one at a time.
+    """The log of a file that only this process writes; make its calls one at a time.
 
     Parameters
     ----------
     path : Path
         The file.
     own : sqlite3.Connection
-        A connection to it for the log alone; no connection brings the log in by itself.
+        A connection only for the log; no connection copies the log into the file automatically.
     """
 
     def __init__(self, path: Path, own: sqlite3.Connection) -> None:
@@ -168,14 +167,14 @@ class Log:
         self._next = 0.0
 
     def renew(self, connection: Connection) -> None:
-        """Give the file another number in the first transaction after the log was emptied."""
+        """Give the file a new number in the first transaction after the log was emptied."""
         if self._emptied is not None and connection.get_execution_options().get("write"):
             raw: Any = connection.connection.driver_connection
             if raw.execute("PRAGMA user_version").fetchone()[0] == self._emptied:
                 _give_number(raw, _WORKING, self._emptied)
 
     def tend(self) -> None:
-        """Bring the log in where it has grown long, between two transactions; where that fails, try again later."""
+        """Copy a long log into the file, between two transactions; after a failure, try again later."""
         if (self._emptied is None or size_of(self._log) > LIMIT) and time.monotonic() >= self._next:
             # What was written is safe in the log; if the disk is full, the next transaction says so.
             with suppress(sqlite3.Error):
@@ -184,7 +183,7 @@ class Log:
             self._next = time.monotonic() + _AGAIN_S
 
     def scrub(self) -> None:
-        """Rewrite the file without what was deleted, and empty the log.
+        """Rewrite the file without deleted rows, and empty the log.
 
         Raises
         ------
@@ -196,7 +195,7 @@ class Log:
             raise sqlite3.OperationalError("somebody reads it; try again")
 
     def close(self) -> None:
-        """Bring the log in and mark the file clean; where that fails, the next writer of the store does it."""
+        """Copy the log into the file and mark it clean; after a failure, the next writer of the store does this."""
         with closing(self._own), suppress(sqlite3.Error):
             self._bring_in(CLEAN, _LAST_WAIT_MS)
 

@@ -1,4 +1,4 @@
-"""The instruments on record, the texts that each has not coded yet, and audits of them."""
+"""The stored instruments, the texts that each has not coded yet, and audits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def save_instrument(connection: Connection, instrument: InstrumentRow) -> None:
     Raises
     ------
     SpecError
-        If options or code differ: opinions by other weights of the same name, for instance, would be mixed in unseen.
+        If options or code differ. Otherwise, for example, opinions from other weights with the same name would mix
+        unnoticed.
     """
     table = _schema.instruments
     row = _schema.sealed_row(table, instrument)
@@ -57,30 +58,30 @@ def _instrument(row: Any) -> InstrumentRow:
 def uncoded(
     connection: Connection, run_ids: Iterable[str], instrument_id: str, kinds: Collection[str], *, about: str = ""
 ) -> dict[str, list[_Key]]:
-    """The texts among the stored turns of runs that an instrument has not coded yet.
+    """The texts of stored turns of runs that an instrument has not coded yet.
 
     Parameters
     ----------
     run_ids : iterable of str
         The runs.
     instrument_id : str
-        The instrument, which need not be on record.
+        The instrument, which need not be stored.
     kinds : collection of str
         Kinds of text it reads. Turns that were skipped have no text.
     about : str
-        ``reads`` where each text is judged together with each message of another turn that its author was
-        shown; empty where it is judged by itself.
+        ``reads`` if each text is judged together with each message of another turn that its author saw; empty if each
+        text is judged separately.
 
     Returns
     -------
     dict of str to list of (int, int or None)
-        By run id, sorted, the keys without an opinion, sorted: index of the turn, and of the other turn or None.
-        Runs with nothing left are absent.
+        For each run id, sorted, the keys without an opinion, sorted: index of the turn, and of the other turn or None.
+        Fully coded runs are absent.
 
     Raises
     ------
     StoreError
-        If `about` is neither of these.
+        If `about` has another value.
     """
     if about not in ("", "reads"):
         raise StoreError(f"instrument {instrument_id!r}: about must be empty or 'reads'; got {about!r}")
@@ -160,7 +161,7 @@ def _require_same(classifier: str, before: dict[str, Any], options: dict[str, An
 
 
 def save_audit(connection: Connection, audit: AuditRow, labels: Sequence[LabelRow]) -> None:
-    """Insert or replace an audit, with labels in the place of those that their coders gave before."""
+    """Insert or replace an audit; its labels replace earlier ones of the same coders."""
     table = _schema.labels
     _schema.upsert(connection, _schema.audits, [_schema.sealed_row(_schema.audits, audit)])
     for coder in sorted({label.coder for label in labels}):
@@ -169,7 +170,7 @@ def save_audit(connection: Connection, audit: AuditRow, labels: Sequence[LabelRo
 
 
 def audits(connection: Connection) -> list[AuditRow]:
-    """All audits of instruments, the one made last at the end."""
+    """All audits of instruments, the most recent last."""
     table = _schema.audits
     found = _schema.sealed(connection, table, select(table).order_by(table.c.made_at, table.c.audit_id))
     return [_schema.made(AuditRow, table, row) for row in found]
@@ -186,13 +187,13 @@ def labels(connection: Connection, audit_id: str) -> list[LabelRow]:
 
 
 def audit_findings(connection: Connection) -> dict[tuple[str, str], str]:
-    """What audits found, by instrument and model; one by people goes before any other, then the last made."""
+    """Findings of audits, by instrument and model; audits by people take precedence, then the most recent."""
     said = sorted((each for audit in audits(connection) for each in audit.findings), key=lambda each: each["people"])
     return {(each["instrument_id"], each["model"]): str(each["text"]) for each in said}
 
 
 def missing_labels(connection: Connection) -> Iterator[str]:
-    """Coders of audits with fewer labels than texts, in words; texts that were forgotten have none."""
+    """Coders of audits with fewer labels than texts, in words, not counting deleted texts."""
     run = _schema.runs.c
     there = set(map(tuple, connection.execute(select(run.run_id, run.generation))))
     for audit in audits(connection):

@@ -1,4 +1,4 @@
-"""A store in a PostgreSQL database, which several processes on several machines may write."""
+"""Stores in PostgreSQL databases, which several processes on several machines can write."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PASSING = ("08", "57P01", "57P02", "57P03", "57P05", "53300", "40")
 
 
 def open_for_writing(address: Address) -> Database:
-    """Connect to a database, creating the tables where they are absent."""
+    """Connect to a database; creates the tables if they do not exist."""
     with as_store_error(f"cannot write the store {address}"), ExitStack() as closing:
         reading, writing = _engine(address, read_only=True), _engine(address, read_only=False)
         closing.callback(reading.dispose)
@@ -48,7 +48,7 @@ def open_for_writing(address: Address) -> Database:
 
 
 def open_for_reading(address: Address) -> Database:
-    """Connect to a store's database without the right to change it."""
+    """Connect to a store's database for reading only."""
     with as_store_error(f"cannot read the store {address}"), ExitStack() as closing:
         reading = _engine(address, read_only=True)
         closing.callback(reading.dispose)

@@ -37,7 +37,7 @@ _STATUSES = ("pending", "running", "complete", "incomplete", "withdrawn")
 
 
 def designs(connection: Connection, experiment_id: str | None = None) -> list[DesignRow]:
-    """All designs of one experiment, or of all, the most recently saved last."""
+    """All designs of one experiment or of all, the most recently saved last."""
     table, experiment = _schema.designs, _schema.experiments
     known = {row.experiment_id: row for row in _schema.sealed(connection, experiment, select(experiment))}
     numbers: dict[str, set[int]] = {identity: set() for identity in known}
@@ -64,7 +64,7 @@ def states(connection: Connection, run_ids: Sequence[str] | None = None) -> dict
     Parameters
     ----------
     run_ids : sequence of str, optional
-        Default: all runs. Runs that are not registered are absent from the answer.
+        Default: all runs. The result omits runs that are not registered.
 
     Returns
     -------
@@ -82,18 +82,18 @@ def states(connection: Connection, run_ids: Sequence[str] | None = None) -> dict
 
 
 def registered(connection: Connection, run_ids: Iterable[str]) -> dict[str, Any]:
-    """The rows of runs by run id, with the columns of their table; runs that are not registered are absent."""
+    """The rows of registered runs by run id, with the columns of their table."""
     return {row.run_id: row for row in _schema.of_runs(connection, _schema.runs, run_ids)}
 
 
 def waits(connection: Connection, run_id: str | None = None) -> list[WaitRow]:
-    """Questions to persons that have no answer yet, in a run or by default in all, by key."""
+    """Unanswered questions to people, in a run or by default in all, by key."""
     found = [_schema.made(WaitRow, _schema.waits, row) for row in _of_run(connection, _schema.waits, run_id)]
     return sorted(found, key=lambda row: (row.run_id, row.turn, row.call, row.attempt))
 
 
 def seats(connection: Connection, run_id: str | None = None) -> list[SeatRow]:
-    """Who sits where, in a run or by default in all, by run and agent."""
+    """The seats of a run, or by default of all, by run and agent."""
     return [seat_of(row) for row in _of_run(connection, _schema.seats, run_id, "run_id", "agent")]
 
 
@@ -158,7 +158,7 @@ def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow |
 def turns(
     connection: Connection, run_id: str, agent: int | None = None, only: Iterable[int] | None = None
 ) -> list[TurnRow]:
-    """The stored turns of a run, of one of its agents, or `only` some by their indices, by index."""
+    """The stored turns of a run or of one of its agents, or `only` those with some indices, by index."""
     table = _schema.turns
     statement = _schema.with_text(table).where(table.c.run_id == run_id).order_by(table.c.turn)
     if agent is not None:
@@ -168,7 +168,7 @@ def turns(
 
 
 def said(connection: Connection, run_ids: Iterable[str]) -> Iterator[Any]:
-    """Rows of the turns of runs with column `text`, which is not compared with its identity."""
+    """Rows of the turns of runs with column `text`, which is not checked against its identity."""
     return _schema.of_runs(connection, _schema.turns, run_ids, _schema.with_text(_schema.turns))
 
 
@@ -194,13 +194,13 @@ def tie_of(row: Any) -> TieRow:
 
 
 def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
-    """The ties a run began with, sorted."""
+    """The ties at the start of a run, sorted."""
     rows = _of_run(connection, _schema.edges, run_id, "source", "target")
     return [_schema.made(EdgeRow, _schema.edges, row) for row in rows]
 
 
 def casts(connection: Connection, run_ids: Iterable[str]) -> dict[str, list[AgentRow]]:
-    """The agents of runs, by run id and index; runs that have none on record are absent."""
+    """The agents of runs, by run id and index; runs without stored agents are absent."""
     found: dict[str, list[AgentRow]] = {}
     for row in _schema.of_runs(connection, _schema.agents, run_ids):
         found.setdefault(row.run_id, []).append(_schema.made(AgentRow, _schema.agents, row))
@@ -208,7 +208,7 @@ def casts(connection: Connection, run_ids: Iterable[str]) -> dict[str, list[Agen
 
 
 def opinions(connection: Connection, run_id: str, only: Iterable[int] | None = None) -> list[OpinionRow]:
-    """The opinions of instruments on the turns of a run, or `only` some, in the order they became known."""
+    """The opinions of all instruments, or `only` some, on the turns of a run, in the order they became known."""
     table = _schema.opinions
     statement = select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
     some = [statement] if only is None else [statement.where(table.c.turn.in_(each)) for each in _schema.chunks(only)]
@@ -229,8 +229,8 @@ def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tupl
     Returns
     -------
     dict of str to set of (str, str)
-        By the name of the model that was asked: that of the agent, or ``judge.ID`` for a model that an instrument
-        asks. What a provider did not tell is empty.
+        By the name of the requested model: that of the agent, or ``judge.ID`` for the model of an instrument. Values
+        that a provider did not return are empty.
     """
     found: dict[str, set[tuple[str, str]]] = {}
     for counts in _counts.stored(connection, run_ids).values():
@@ -240,7 +240,7 @@ def models(connection: Connection, run_ids: Iterable[str]) -> dict[str, set[tupl
 
 
 def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Extent]:
-    """How far each of some runs is on record, by run id."""
+    """The stored extent of some runs, by run id."""
     wanted = list(run_ids)
     known, nothing = _counts.stored(connection, wanted), _counts.Counts()
     found = {run_id: known.get(run_id, nothing) for run_id in wanted}
@@ -251,7 +251,7 @@ def progress(connection: Connection, run_ids: Iterable[str]) -> dict[str, Extent
 
 
 def spending(connection: Connection) -> dict[str, Paid]:
-    """What each experiment, by id, has paid for the calls of all its designs, including calls since forgotten."""
+    """Usage that each experiment, by id, has paid for in all its designs, including deleted calls."""
     ledger = _schema.ledger
     found: dict[str, Paid] = {}
     #: Generations of runs that are in the ledger.
@@ -272,7 +272,7 @@ def spending(connection: Connection) -> dict[str, Paid]:
 
 
 def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
-    """Rows of the ledger with the cost of the stored calls of runs; at least one a run."""
+    """Rows of the ledger with the cost of the stored calls of runs; at least one for each run."""
     run = _schema.runs.c
     counts, rows = _counts.stored(connection, run_ids), []
     for row in connection.execute(select(run.run_id, run.generation).where(run.run_id.in_(run_ids))):
@@ -284,7 +284,7 @@ def spent(connection: Connection, run_ids: list[str]) -> list[tuple[Any, ...]]:
 
 
 def require_sound(connection: Connection, run_id: str) -> None:
-    """Make sure that all stored rows of a run are as they were written, and none is missing.
+    """Check that all stored rows of a run are unchanged and that none is missing.
 
     Raises
     ------
@@ -303,7 +303,7 @@ def require_sound(connection: Connection, run_id: str) -> None:
 
 
 def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:
-    """Texts by content identity; unknown identities are absent from the answer."""
+    """Texts by content identity; unknown identities are absent."""
     table = _schema.texts
     return {
         row.text_id: _schema.checked_text(row.text_id, row.text)
@@ -317,13 +317,12 @@ def prompt(connection: Connection, run_id: str, turn: int, call: str = REPLY, at
 
     Parameters
     ----------
-    run_id, turn, call, attempt
-        The entry's key.
+    run_id, turn, call, attempt Key of the entry.
 
     Raises
     ------
     StoreError
-        If there is no such entry, or it answers no prompt.
+        If there is no such entry, or it does not answer a prompt.
     """
     table = _schema.journal
     statement = select(table).filter_by(run_id=run_id, turn=turn, call=call, attempt=attempt)
@@ -334,7 +333,7 @@ def prompt(connection: Connection, run_id: str, turn: int, call: str = REPLY, at
 
 
 def prompts(connection: Connection, run_id: str, call: str = REPLY) -> dict[int, list[ChatMessage]]:
-    """The literal prompts of the calls of a name, of each turn that has one, by turn, at the first attempt.
+    """The literal prompts of the calls with a name, at the first attempt, by turn.
 
     Raises
     ------

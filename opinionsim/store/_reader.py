@@ -1,4 +1,4 @@
-"""Reading an open store: states of runs, their rows, and what was paid."""
+"""Reading an open store: states of runs, their rows, and payments."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def _asked(question: Callable[Concatenate[Connection, _P], _T]) -> Callable[Conc
 class StoreReader:
     """The read methods of a store; each reads one consistent state.
 
-    A method that is `_asked` takes what its question takes after the connection, and is documented there.
+    A method made by `_asked` has the parameters and documentation of its query, without the connection.
 
     Parameters
     ----------
     database : Database
-        An open one.
+        An open database.
 
     Attributes
     ----------
     url : str
-        Address under which it opens again; it shows no password.
+        Address to open the store again; it hides the password.
     has_log : bool
-        Whether a store in a file, opened for reading, had a log beside it.
+        Whether a store in a file, opened for reading, had a log.
     """
 
     def __init__(self, database: Database) -> None:
@@ -64,7 +64,7 @@ class StoreReader:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection inside one read transaction: a consistent view, for any query."""
+        """A connection inside one read transaction, for any query on a consistent state."""
         self._prepare()
         with as_store_error(f"cannot read the store {self.url}"), self._database.reading.connect() as connection:
             self._database.present()
@@ -72,12 +72,12 @@ class StoreReader:
 
     @contextmanager
     def moment(self) -> Iterator[StoreReader]:
-        """A reader of this store all of whose methods read the same state, as long as the block lasts."""
+        """A reader of this store; inside the block, all its methods read the same state."""
         with self.reading() as connection:
             yield _Moment(self._database, connection, self._known)
 
     def passes(self, error: StoreError) -> bool:
-        """Whether an error of reading will pass, as when a server restarts."""
+        """Whether an error of reading is temporary, for example while a server restarts."""
         cause = error.__cause__
         return isinstance(cause, SQLAlchemyError) and self._database.passes(cause)
 
@@ -91,12 +91,12 @@ class StoreReader:
     states = _asked(_queries.states)
 
     def under_way(self, states: dict[str, RunState]) -> set[str]:
-        """Ids of the runs that a live worker is carrying out or measuring now.
+        """Ids of the runs that a live worker is now carrying out or measuring.
 
         Parameters
         ----------
         states : dict of str to RunState
-            As :meth:`states` gave them.
+            Result of :meth:`states`.
         """
         held = {run_id: state.owner for run_id, state in states.items() if state.held}
         if not held:
@@ -116,7 +116,7 @@ class StoreReader:
     require_sound = _asked(_queries.require_sound)
 
     def damage(self) -> Iterator[str]:
-        """Everything in the store that is damaged or missing, in words that name run, table and row."""
+        """Damaged and missing items in the store, each described by run, table and row."""
         yield from filter(None, [self._database.damage])
         for check in _checking.checks(self._database.reading.dialect.name):
             try:
@@ -141,7 +141,7 @@ class StoreReader:
     progress = _asked(_queries.progress)
 
     def columns(self, run_id: str, *, after: int = 0, generation: int | None = None) -> Columns:
-        """What is known of a run beyond a row, without its texts; parameters and errors are those of :meth:`follow`."""
+        """The rows of a run after a row, without texts; parameters and errors as in :meth:`follow`."""
         with self.reading() as connection:
             found = _following.columns(connection, run_id, after, generation, self._known.get(run_id))
         if not after:
@@ -156,29 +156,29 @@ class StoreReader:
             yield from _queries.said(connection, run_ids)
 
     def follow(self, run_id: str, *, after: int = 0, generation: int | None = None) -> _following.Follower:
-        """A reader of the rows of a run, as they become known.
+        """Follow the rows of a run as they become known.
 
         Parameters
         ----------
         run_id : str
             A registered run.
         after : int
-            Number of the last row that is known already.
+            Number of the last row that you already know.
         generation : int, optional
-            The generation of that number: where the run was begun anew since, all rows are read from the start.
-            Default: the present one.
+            The generation of that number. If the run was restarted since, all rows are read from the start. Default:
+            the current one.
 
         Raises
         ------
         StoreError
-            If there is no such run, or no row of that number yet.
+            If there is no such run, or not yet a row with that number.
         """
         return _following.Follower(self, run_id, after, generation)
 
     entries = _asked(stored_entries)
 
     def calls(self, run_id: str) -> list[Entry]:
-        """The entries of a run's journal that are replies of models, as :meth:`entries` gives them."""
+        """The entries of a run's journal that are replies of models, as in :meth:`entries`."""
         return [entry for entry in self.entries(run_id) if entry.source == "model"]
 
     def agents(self, run_id: str) -> list[AgentRow]:
@@ -201,7 +201,7 @@ class StoreReader:
     # Models and texts
 
     def usage(self, run_ids: Iterable[str]) -> Paid:
-        """Usage of the stored calls of runs, rejected replies included."""
+        """Usage of the stored calls of runs, including rejected replies."""
         return sum((each.paid for each in self.progress(run_ids).values()), Paid())
 
     spending = _asked(_queries.spending)
@@ -211,7 +211,7 @@ class StoreReader:
     prompt = _asked(_queries.prompt)
 
     def prompt_links(self, prompt_ids: Iterable[str]) -> Iterator[Any]:
-        """Messages of prompts, each once: `prompt_id`, that of the messages `before` it, `role` and `text`."""
+        """Messages of prompts, each once: `prompt_id`, the id of the messages `before` it, `role` and `text`."""
         with self.reading() as connection:
             yield from prompt_links(connection, prompt_ids)
 
@@ -227,6 +227,6 @@ class _Moment(StoreReader):
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """The connection of the transaction."""
+        """The connection inside the transaction."""
         with as_store_error(f"cannot read the store {self.url}"):
             yield self._connection

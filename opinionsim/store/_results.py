@@ -1,4 +1,4 @@
-"""Reading an experiment back: which experiment and design is meant, and the frames that users and tables read."""
+"""Loads experiments: finds the experiment and design, and reads the frames for users and tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load(store: str, experiment: str | None = None, *, design: int | None = None
         Number of a design of the experiment, from 1. An experiment has several designs if its cells or instruments were
         changed under the same name. Default: the design that ran last.
     own_parts : bool
-        Whether to import the user's own metrics, tables and figures that it names, which runs their code.
+        Whether to import the experiment's user-written metrics, tables and figures, which runs their code.
 
     Returns
     -------
@@ -168,7 +168,7 @@ class Results:
         return found
 
     def __repr__(self) -> str:
-        more = f", {self.under_way} of its runs under way" if self.under_way else ""
+        more = f", {self.under_way} of its runs in progress" if self.under_way else ""
         return f"Results({self.name!r}, {self.url!r}{more})"
 
     @property
@@ -187,12 +187,12 @@ class Results:
         return dict(self.design_row.manifest)
 
     def shown(self, run_id: str, value: Any) -> Any:
-        """A text of a run, or JSON values with its turns, as it is shown to others: here as it is."""
+        """A text of a run, or JSON values with its turns, as shown to others; here unchanged."""
         return value
 
     @property
     def swept(self) -> bool:
-        """Whether these are results of a classic sweep, which are in `points` and in no other frame."""
+        """Whether these are results of a classic sweep, which only the frame `points` contains."""
         return "points" in self.design_row.manifest
 
     @property
@@ -207,7 +207,7 @@ class Results:
 
     @property
     def edges(self) -> pd.DataFrame:
-        """One row per connection of a run's network for as long as it lasts; key: run_id, source, target, since."""
+        """One row per tie of a run's network and the time it lasts; key ``run_id, source, target, since``."""
         return self._frame("edges")
 
     @property
@@ -222,14 +222,14 @@ class Results:
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row per call: a reply of a model; key ``run_id, turn, call, attempt``. Its prompt: :meth:`prompt`."""
+        """One row per call; key ``run_id, turn, call, attempt``. For its prompt, see :meth:`prompt`."""
         return self._frame("calls")
 
     @property
     def entries(self) -> pd.DataFrame:
-        """The entries that repeat elections: calls, answers of persons, and opinions that a schedule waited for.
+        """The entries needed to repeat elections: calls, answers of people, and opinions that a schedule waited for.
 
-        Key and columns are those of `calls`, without the texts: ``reply`` has the number of an awaited opinion alone.
+        Key and columns are those of `calls`, without texts: ``reply`` contains only the numbers of awaited opinions.
         """
         found = self._frame("entries")[["run_id", "turn", "call", "attempt", "acceptance", "reply"]]
         rated = found["call"].map(lambda call: CallName.of(call).role == "rating").astype(bool)
@@ -237,17 +237,17 @@ class Results:
 
     @property
     def declared(self) -> dict[str, Mapping[str, Any]]:
-        """By cell, what its way of interacting says of itself."""
+        """The information that each cell's interaction declares about itself, by cell."""
         return {run.cell: run.declared for run in self.design_row.runs}
 
     def extras(self, what: str) -> list[str]:
-        """Names of the further tables or figures that the ways of interacting bring and that are shown, each once."""
+        """Names of the shown tables or figures that the interactions add, each once."""
         kind, gone = what.removesuffix("s"), self.not_installed
         return [name for name in self._brought(what) if self._shows(name) and f"{kind} {name}" not in gone]
 
     @property
     def not_installed(self) -> list[str]:
-        """Tables and figures, as ``table NAME``, that its ways of interacting bring and that are not installed here."""
+        """Tables and figures, as ``table NAME``, that the interactions add but that are not installed here."""
         brought = [(kind, name) for kind in ("table", "figure") for name in self._brought(f"{kind}s")]
         return [f"{kind} {name}" for kind, name in brought if not installed(kind, name)]
 
@@ -256,33 +256,33 @@ class Results:
 
     @property
     def own(self) -> list[str]:
-        """Import paths of the metrics, tables and figures of the user's own that the experiment names."""
+        """Import paths of the user-written metrics, tables and figures that the experiment names."""
         return list(filter(is_path, (*self.own_metrics, *self._brought("tables"), *self._brought("figures"))))
 
     @property
     def own_metrics(self) -> list[str]:
-        """The metrics among them; empty for a classic sweep, whose measures are on record."""
+        """The metrics in `own`; empty for a classic sweep, whose measures are stored."""
         return [] if self.swept else list(dict.fromkeys(filter(is_path, map(_name, self._named))))
 
     @property
     def left_out(self) -> list[str]:
-        """The parts that are not shown because `own_parts` is false, and those that failed."""
+        """The parts that are omitted because `own_parts` is false or because they failed."""
         return [*(() if self.own_parts else self.own), *self.failed]
 
     def leave_out(self, kind: str, name: str, error: OpinionSimError) -> str:
-        """Leave out the part that an error names, or else the one that was being made, and keep the sentence.
+        """Leave out the part that an error names, or else the one that was being made, and record the error.
 
         Parameters
         ----------
         kind, name : str
-            What was being made.
+            The part that was being made.
         error : OpinionSimError
-            How it failed.
+            The error.
 
         Returns
         -------
         str
-            Name of the part that is left out from now on (`failed`).
+            Name of the part that is now left out (see `failed`).
         """
         cause = error.fields.get("part", name)
         part: str = name if cause in self.failed else cause
@@ -295,14 +295,14 @@ class Results:
 
     @property
     def named_metrics(self) -> list[Any]:
-        """The metrics that the specification names and that are shown, as it names them."""
+        """The shown metrics of the specification, under the names used there."""
         return [each for each in self._named if self._shows(_name(each))]
 
     def _shows(self, name: str) -> bool:
         return name not in self.failed and (self.own_parts or not is_path(name))
 
     def read(self, *names: str) -> list[pd.DataFrame]:
-        """Frames by name, in one state of the store."""
+        """Frames by name, from one state of the store."""
         return self._read(*names)
 
     @cached_property
@@ -349,14 +349,14 @@ class Results:
 
     @cached_property
     def answered(self) -> dict[str, list[str]]:
-        """Models that answered, by the name of the model that was asked (:func:`opinionsim.metrics.named_models`)."""
+        """Models that answered, by the name of the requested model (:func:`opinionsim.metrics.named_models`)."""
         with open_store(self.url, write=False) as store:
             return named_models(store.models(self.run_ids))
 
     def counted(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """Runs, opinions, agents and turns: everything that tables count, read together.
+        """Runs, opinions, agents and turns, which tables count, from one state of the store.
 
-        The turns have the identity of each text instead of the message, because counting needs no texts.
+        The turns contain the identity of each text instead of the message, because counting needs no texts.
         """
         runs, opinions, agents, turns = self._read("runs", "opinions", "agents", "acts")
         return runs, opinions, agents, turns
@@ -390,8 +390,8 @@ class Results:
         Yields
         ------
         tuple of str
-            Identity of the prompt (``prompt_hash`` of calls); identity of the prompt that is all of it but its last
-            message, empty for none; role and text of that message.
+            Identity of the prompt (``prompt_hash`` of calls); identity of the prompt without its last message, or empty
+            if there is none; role and text of that message.
         """
         with open_store(self.url, write=False) as store:
             for link in store.prompt_links(self.calls["prompt_hash"].unique()):

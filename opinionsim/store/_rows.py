@@ -1,4 +1,4 @@
-"""The rows a store takes and returns: plain, frozen, with keys that do not depend on the order of insertion."""
+"""The rows that a store accepts and returns: plain, frozen, with keys independent of the order of insertion."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ SUMMARY = (
 
 
 class AbsentError(StoreError):
-    """What is asked for is not in the store."""
+    """The store does not contain the requested item."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRun:
-    """One cell and replicate of an experiment: which run it is, and how that run is measured.
+    """One cell and replicate of an experiment, with its run and how that run is measured.
 
     Attributes
     ----------
     run_id : str
         The run. Cells that differ only in how they are measured share it.
     instrument_id : str or None
-        The stance instrument the cell is read with first; None where it has none.
+        The first stance instrument of the cell; None if it has none.
     replicate : int
         From 0.
     block : str
@@ -45,19 +45,19 @@ class ExperimentRun:
     axes : dict of str to JSON value
         Value on each swept axis, by dotted path.
     instruments : dict of str to tuple of str
-        Every instrument of the cell, by id, with the kinds of text it reads there.
+        Every instrument of the cell, by id, with the kinds of text that it reads there.
     every_report : bool
         Whether all reports of an agent count in tables of the cell, because none depends on another.
     uncounted : tuple of str
         Statuses and signs of conduct of texts whose opinions count in no table or figure of the cell.
     least_measured : float
-        Least share of the participants with a turn that must be measured for a run to have a mean.
+        Minimum share of the participants with a turn that must be measured for a run to have a mean.
     topic_title : str
-        What figures call the topic; a change of it changes no run.
+        Name of the topic in figures; it does not affect runs.
     declared : dict of JSON values
-        What its way of interacting says of itself to readers of a store.
+        Information that the interaction declares about itself for readers of a store.
     redraw : int
-        From 0: which of the runs of one replicate, whose calls alone have other seeds.
+        From 0: number of the run within its replicate; redraws differ only in the seeds of their calls.
     """
 
     run_id: str
@@ -79,13 +79,13 @@ class ExperimentRun:
         return self.status_of(turn) not in (*self.uncounted, "left_out")
 
     def status_of(self, turn: Any) -> str:
-        """Status of such a text in tables: ``left_out`` where one of its signs keeps an answer out of them."""
+        """Status of such a text in tables: ``left_out`` if one of its signs excludes an answer from them."""
         out = turn.status not in self.uncounted and not set(self.uncounted).isdisjoint(turn.signs.split())
         return "left_out" if out else str(turn.status)
 
     @property
     def name(self) -> str:
-        """What it is called wherever runs are named (:func:`opinionsim.foundation.streams.run_name`)."""
+        """Name of the run for display (:func:`opinionsim.foundation.streams.run_name`)."""
         return run_name(self.cell, self.replicate, self.redraw)
 
 
@@ -100,7 +100,7 @@ class DesignRow:
     name : str
         As in its specification.
     design_id : str
-        Identity of its set of cells and instruments. Saving again under it replaces all below.
+        Identity of its set of cells and instruments. Saving again under it replaces all fields below.
     spec, manifest : dict of JSON values
         The resolved specification and the manifest.
     runs : tuple of ExperimentRun
@@ -132,7 +132,7 @@ class PointRow(NamedTuple):
     Attributes
     ----------
     point_id : str
-        Identity of its point: a hash of all that determines its numbers but the replicate.
+        Identity of its point: a hash of everything that determines its numbers, except the replicate.
     replicate : int
         From 0.
     measures : mapping of str to float
@@ -142,7 +142,7 @@ class PointRow(NamedTuple):
     stopped : bool
         Whether it ended before its limit of steps.
     error : str
-        Why it failed; empty for one that did not.
+        Why it failed; empty if it did not.
     """
 
     point_id: str
@@ -166,8 +166,8 @@ class RunRow:
     block : str
         Runs of one block share their random draws.
     evidence : str
-        ``scripted``, ``model``, ``equation`` or ``human``; ``human+model``,
-        ``equation+model`` or ``mixed`` where its agents differ in it.
+        ``scripted``, ``model``, ``equation`` or ``human``; ``human+model``, ``equation+model`` or ``mixed`` if its
+        agents differ in it.
     fields : dict of JSON values
         The resolved identity fields.
     summary : dict
@@ -176,11 +176,11 @@ class RunRow:
     expected : int or None
         Expected number of calls; None where that is not known.
     inputs : str
-        Digest of all that its prompts are made of, the version of the package included.
+        Digest of everything that its prompts are made of, including the version of the package.
     wording : str or None
-        Name of its prompt pack, ``@``, and a digest of the wording; None where nobody is asked.
+        Name of its prompt pack, ``@``, and a digest of the wording; None for runs without prompts.
     parts : dict of str to str
-        The code of each part of the user's own that can reach it, by name (:attr:`opinionsim.registry.Part.code`).
+        The code of each user-written part that can affect it, by name (:attr:`opinionsim.registry.Part.code`).
     """
 
     run_id: str
@@ -235,7 +235,7 @@ class AgentRow:
     evidence : str
         What its texts come from: ``scripted``, ``model``, ``equation`` or ``human``.
     assigned_opinion : float or None
-        Opinion the persona was given; None where none was.
+        Opinion assigned to the persona; None if there is none.
     persona : dict of JSON values
         Attributes of the persona.
     model : str
@@ -263,7 +263,7 @@ class EdgeRow(NamedTuple):
 
 
 class TieRow(NamedTuple):
-    """A tie that moved in the course of a run, its weight with it; or one that was added, of weight 1, or removed."""
+    """A tie that moved during a run with its weight, was added with weight 1, or was removed."""
 
     step: int
     """Last step it served in its old place; it serves in the new one from the next on."""
@@ -281,7 +281,7 @@ class TieRow(NamedTuple):
 class TurnRow:
     """A turn and its message; `reads` names earlier turns (int) and external messages (str), in order.
 
-    `signs` names the signs of conduct of the reply, `taken` those that were taken out of it, one blank apart.
+    `signs` names the signs of conduct of the reply, `taken` those that were removed, separated by blanks.
     """
 
     turn: int
@@ -312,7 +312,7 @@ class Doing(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """How far a run is on record.
+    """The stored extent of a run.
 
     Attributes
     ----------
@@ -327,18 +327,18 @@ class Extent(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What is known of a run without its texts: rows with the columns of the store's tables.
+    """The rows of a run without its texts, with the columns of the store's tables.
 
     Attributes
     ----------
     state : RunState
-        Its state.
+        State of the run.
     seq : int
         Number of the last row.
     turns, ties : list
         Turns by index, and ties that moved, in order.
     opinions : list
-        Opinions in the order of their turns; `about` is -1 for none, `value` None for no answer.
+        Opinions in the order of their turns; `about` is -1 if absent, `value` is None without an answer.
     """
 
     state: RunState
@@ -350,7 +350,7 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OpinionRow:
-    """The opinion that an instrument reads from the text of one turn.
+    """The opinion that an instrument read from the text of one turn.
 
     Attributes
     ----------
@@ -361,11 +361,11 @@ class OpinionRow:
     value : float
         Most probable scale point; NaN for no answer.
     off_scale : float
-        Probability in [0, 1] that the text is no answer.
+        Probability in [0, 1] that the text is not an answer.
     probabilities : tuple of float, length k
         Over the scale points of the instrument; NaN for no answer.
     about : int or None
-        An earlier turn of the run whose text was judged together with it; None where there is none.
+        An earlier turn of the run whose text was judged together with it, if any.
     """
 
     instrument_id: str
@@ -393,12 +393,12 @@ class InstrumentRow:
     points, labels : tuple of int, tuple of str
         Scale points, lowest first, and the anchor of each.
     context : bool
-        Whether the classifier is told what the author had read, who it is, and what it was assigned.
+        Whether the classifier sees what the author had read, its persona and its assigned opinion.
     about : str
-        ``reads`` where each text is judged together with each message its author was shown; empty where it is judged
-        by itself.
+        ``reads`` if each text is judged together with each message that its author saw; empty if it is judged
+        separately.
     code : str
-        Code of a classifier of the user's own (:attr:`opinionsim.registry.Part.code`); empty for any other.
+        Code of a user-written classifier (:attr:`opinionsim.registry.Part.code`); empty for any other.
     """
 
     instrument_id: str
@@ -414,7 +414,7 @@ class InstrumentRow:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """A sample of texts that coders label, to learn how an instrument errs on them.
+    """A sample of texts that coders label to estimate the errors of an instrument.
 
     Attributes
     ----------
@@ -426,9 +426,9 @@ class AuditRow:
         How it was drawn, and the ``texts``: a list of run_id, turn, generation of the run, code and inclusion
         probability.
     coders : dict of str to str
-        The evidence of each coder who has labelled it: ``human`` or ``model``.
+        The evidence of each coder who labelled the sample: ``human`` or ``model``.
     findings : tuple of dict
-        What was found: instrument_id, model, whether people gave the labels, and a statement.
+        Findings: instrument_id, model, whether people gave the labels, and a statement.
     made_at : float
         Unix time at which it was drawn.
     """
@@ -442,7 +442,7 @@ class AuditRow:
 
 
 class LabelRow(NamedTuple):
-    """What a coder says of a text."""
+    """The label that a coder gives a text."""
 
     audit_id: str
     """The audit whose sample has the text."""
@@ -484,7 +484,7 @@ class Paid(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WaitRow:
-    """A question to a person that has no answer yet.
+    """An unanswered question to a person.
 
     Attributes
     ----------
@@ -495,11 +495,11 @@ class WaitRow:
     agent : int
         The seat.
     question : mapping of JSON values
-        What is asked, as :meth:`opinionsim.llm.Question.as_json` gives it.
+        The question, as :meth:`opinionsim.llm.Question.as_json` returns it.
     asked_at : float
-        Unix time at which it was asked, anew after a stop.
+        Unix time of the question; a resumed run asks anew.
     deadline : float or None
-        Unix time at which the time is over; None for no end.
+        Unix time at which the time limit ends; None for no limit.
     """
 
     run_id: str
@@ -514,31 +514,31 @@ class WaitRow:
 
 @dataclass(frozen=True, slots=True)
 class SeatRow:
-    """Who sits at a seat of a run.
+    """A seat of a run and its person.
 
     Attributes
     ----------
     run_id, agent : str, int
         The seat.
     token : str or None
-        Hash of what lets a person in: of an invitation until somebody has sat down, then of what that person shows.
+        Hash of the person's means of entry: the invitation until somebody sits down, then that person's token.
     joined_at, consented_at : float or None
-        Unix times of sitting down and of consenting; None before.
+        Unix times at which the person sat down and consented; None before.
     link : str or None
         Hash of the link by which the person sat down.
     consent : str or None
-        Hash of the text that was consented to.
+        Hash of the text to which the person consented.
     withdrawal : str or None
         Hash of the code by which the person can withdraw.
     trial : bool
-        Whether it is the owner, who only tries.
+        Whether the owner sits there for a trial.
     publishes : bool
-        Whether the person has consented that what it writes is published.
+        Whether the person consented to publication of their texts.
     events : tuple of mapping
-        What happened out of turn, in order: `at`, a Unix time; `what`, which is ``analysis``, ``pause``, ``end`` or
-        ``harm`` where the person wanted something, ``link`` where a new link was made, which ends earlier ones and
-        the way in of who sat there, ``left`` where the person left for good, and ``withdrawn``; `text` of a report
-        of harm, empty once it is withdrawn; and `done`, how the owner has dealt with it.
+        Events outside turns, in order: `at`, a Unix time; `what`, which is ``analysis``, ``pause``, ``end`` or ``harm``
+        for a request of the person, ``link`` for a new link, which invalidates earlier links and the person's access,
+        ``left`` if the person left for good, or ``withdrawn``; `text` of a report of harm, empty once withdrawn; and
+        `done`, how the owner dealt with it.
     """
 
     run_id: str

@@ -38,10 +38,10 @@ class Found(NamedTuple):
 class RunRecord:
     """The record of a run under one lease: its journal, agents, turns, ties and opinions.
 
-    Rows are stored in the order they were added, at most 0.2 s later, so that no stored row depends on a missing one.
-    Stored rows survive the death of the process; after a power cut the last transactions may be missing, never a
-    middle one. Stored rows never change: adding an equal row again does nothing. Made by
-    :meth:`opinionsim.store.Store.record`; used from one thread.
+    Rows are stored in the order in which they were added, at most 0.2 s later, so no stored row depends on a missing
+    one. Stored rows survive the death of the process. After a power cut, only the last transactions may be missing.
+    Stored rows never change, and adding an equal row again does nothing. :meth:`opinionsim.store.Store.record` makes
+    the record; use it from one thread.
 
     Attributes
     ----------
@@ -80,21 +80,21 @@ class RunRecord:
         return self._entries.get(key)
 
     def append(self, record: Entry) -> None:
-        """Add an entry; the first under a key stays.
+        """Add an entry unless its key already has one.
 
         Raises
         ------
         HeldElsewhereError
             If the lease has passed to another owner.
         StoreError
-            If the store is closed, or an earlier row could not be kept.
+            If the store is closed, or an earlier row could not be stored.
         """
         self.check()
         if self._entries.setdefault(record.key, record) is record:
             self._writer.put(self, _schema.journal, len(self._entries), record)
 
     async def wait_for(self, question: Question) -> None:
-        """Put on record that a person is about to be asked; returns when that is durable.
+        """Record that a person is about to be asked; returns when the record is durable.
 
         Raises
         ------
@@ -107,23 +107,23 @@ class RunRecord:
 
     @property
     def entries(self) -> list[Entry]:
-        """All entries: those found in the store sorted by key, then the others in the order they arrived."""
+        """All entries: first those from the store, sorted by key, then the others in order of arrival."""
         return list(self._entries.values())
 
     @property
     def behind(self) -> bool:
-        """Whether rows cannot be made durable now, so that no further call should be made."""
+        """Whether rows cannot be made durable now. If so, make no further call."""
         return self._writer.behind
 
     @property
     def full(self) -> bool:
-        """Whether so much waits to be written that callers that can wait should."""
+        """Whether so many rows wait to be written that callers should wait if they can."""
         return self._writer.full
 
     # What the run leads to
 
     def begin(self, agents: Iterable[AgentRow], edges: Iterable[EdgeRow]) -> None:
-        """Add the agents of the run, and the ties it begins with, in the same order each time."""
+        """Add the agents and initial ties of the run, in the same order each time."""
         self.check()
         for place, (table, rows) in enumerate(((_schema.agents, agents), (_schema.edges, edges))):
             for number, row in enumerate(rows):
@@ -134,7 +134,7 @@ class RunRecord:
                     self._writer.put(self, table, 0, row)
 
     def add_turn(self, row: TurnRow) -> None:
-        """Add a turn that has published.
+        """Add a published turn.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class RunRecord:
             raise self._differs(f"turn {row.turn}")
 
     def add_tie(self, row: TieRow) -> None:
-        """Add a tie that has moved; called in the order of the moves.
+        """Add a moved tie; call this in the order of the moves.
 
         Raises
         ------
@@ -165,18 +165,18 @@ class RunRecord:
             raise self._differs(f"the change {number} of its ties")
 
     def add_opinions(self, rows: Iterable[OpinionRow]) -> None:
-        """Add opinions of instruments; a text that was coded before keeps its opinion."""
+        """Add opinions of instruments; a text that is already coded keeps its opinion."""
         for row in rows:
             if not self.has_opinion(row.instrument_id, row.turn, row.about):
                 self._opinions.add((row.instrument_id, row.turn, row.about))
                 self._put(_schema.opinions, row)
 
     def has_opinion(self, instrument_id: str, turn: int, about: int | None = None) -> bool:
-        """Whether an instrument has coded a turn, or a turn beside another."""
+        """Whether an instrument has coded a turn, or a turn together with another."""
         return (instrument_id, turn, about) in self._opinions
 
     def require_all_met(self) -> None:
-        """Make sure, at the end of a run, that every stored turn and tie was added again.
+        """Check at the end of a run that every stored turn and tie was added again.
 
         Raises
         ------
@@ -196,13 +196,13 @@ class RunRecord:
         Raises
         ------
         StoreError
-            If a row could not be kept.
+            If a row could not be stored.
         """
         self._writer.flush()
         self.check()
 
     def check(self) -> None:
-        """Raise the error that keeps the record from being written, if there is one."""
+        """Raise the error that prevents the record from being written, if there is one."""
         self._writer.check()
         if self._refused is not None:
             raise self._refused
@@ -229,18 +229,18 @@ class RunRecord:
         return ("", "answered") if row is None else (row.kind, row.status)
 
     def kept(self, content: Any) -> None:
-        """Take note that a row is durable; called by the writer's thread."""
+        """Note that a row is durable; called by the writer's thread."""
         if isinstance(content, Entry):
             # The prompts of a sweep would not fit in memory, and copying an entry takes longer than writing it.
             object.__setattr__(content, "prompt", None)
 
     @property
     def refused(self) -> bool:
-        """Whether nothing more of the run is kept."""
+        """Whether no more rows of the run are stored."""
         return self._refused is not None
 
     def refuse(self, error: StoreError | None = None, *, registered: bool = True) -> None:
-        """Keep no further row, for an error or because the lease has ended; called by the writer."""
+        """Store no more rows, because of an error or because the lease ended; called by the writer."""
         if error is not None:
             self._refused = StoreError(f"run {self.run_id} cannot be stored: {error}")
         elif registered:
@@ -261,7 +261,7 @@ class RunRecord:
     def _differs(self, what: str) -> DamagedError:
         return DamagedError(
             f"run {self.run_id}: {what} differs from what the journal leads to; start the run anew with --fresh, or "
-            "restore the store from a copy"
+            "restore the store from a backup"
         )
 
 

@@ -1,4 +1,4 @@
-"""Tables of a store, and the few statements dialects spell differently."""
+"""Tables of a store, and the few statements that differ between dialects."""
 
 from __future__ import annotations
 
@@ -278,9 +278,9 @@ def _crc(values: Iterable[Any], fractions: Iterable[int]) -> int:
 
 
 def seal(table: Table, values: Sequence[Any]) -> tuple[Any, ...]:
-    """A row with the check sum by which :func:`intact` tells that it is as it was written.
+    """A row with the check sum by which :func:`intact` recognises an unchanged row.
 
-    Numbers and texts of other types, numpy's for instance, become the types that databases return, and NaN None.
+    Numbers and texts of other types, such as numpy's, become the types that databases return; NaN becomes None.
 
     Parameters
     ----------
@@ -309,12 +309,12 @@ def sealed_row(table: Table, content: Any = None, **given: Any) -> tuple[Any, ..
     content : object, optional
         Its attributes fill the columns of their names.
     **given : Any
-        Values of columns; they go before attributes.
+        Values of columns; they override attributes.
 
     Raises
     ------
     StoreError
-        If a value for a column of JSON is no JSON value.
+        If a value for a JSON column is not a JSON value.
     """
     shape = _shape(table)
     others, places = _filled(table, tuple(given))
@@ -336,18 +336,18 @@ def _filled(table: Table, given: tuple[str, ...]) -> tuple[Callable[[Any], Seque
 
 
 def made(kind: type[_T], table: Table, row: Row[Any], **given: Any) -> _T:
-    """An object whose fields are filled from a row.
+    """An object with fields filled from a row.
 
     Parameters
     ----------
     kind : type
-        A dataclass or NamedTuple whose fields are named as columns are.
+        A dataclass or NamedTuple whose fields have the names of columns.
     table : Table
         The table of the row.
     row : Row
         Begins with all columns of the table.
     **given : Any
-        Fields that have no column, or another value than their column.
+        Fields without a column, or with another value than their column.
     """
     names = getattr(kind, "_fields", None) or kind.__dataclass_fields__  # type: ignore[attr-defined]
     shape, found = _shape(table), row._asdict()
@@ -362,7 +362,7 @@ def read_json(table: Table, row: Row[Any], name: str) -> Any:
     Raises
     ------
     DamagedError
-        If it is no JSON.
+        If it is not JSON.
     """
     try:
         value = json.loads(getattr(row, name))
@@ -378,9 +378,9 @@ def _key(table: Table, row: Sequence[Any]) -> str:
 def of_runs(
     connection: Connection, table: Table, run_ids: Iterable[str] | None, statement: Select[Any] | None = None
 ) -> Iterator[Any]:
-    """Rows of runs, of all for None, each found intact.
+    """Rows of runs, by default of all, each checked.
 
-    They are those of a statement that begins with all columns of `table`; default just these.
+    They come from a statement that begins with all columns of `table`; default only these columns.
     """
     asked = select(table) if statement is None else statement
     for each in [asked] if run_ids is None else (asked.where(table.c.run_id.in_(some)) for some in chunks(run_ids)):
@@ -393,7 +393,7 @@ def with_text(table: Table) -> Select[Any]:
 
 
 def sealed(connection: Connection, table: Table, statement: Select[Any]) -> Iterator[Any]:
-    """The rows of a statement whose first columns are all those of `table`, as named tuples, each found intact.
+    """The rows of a statement that begins with all columns of `table`, as named tuples, each checked.
 
     Raises
     ------
@@ -428,7 +428,7 @@ def _kind_of_row(names: tuple[str, ...]) -> Any:
 
 
 def intact(table: Table, row: Sequence[Any]) -> None:
-    """Make sure that a row, which begins with all columns of `table`, is as it was written.
+    """Check that a row, which begins with all columns of `table`, is unchanged.
 
     Raises
     ------
@@ -437,7 +437,7 @@ def intact(table: Table, row: Sequence[Any]) -> None:
     """
     names, _, fractions, _ = _shape(table)
     if row[len(names)] != _crc(row[: len(names)], fractions):
-        raise DamagedError(f"in table {table.name} the row of {_key(table, row)} is not as it was written")
+        raise DamagedError(f"in table {table.name} the row of {_key(table, row)} has changed since it was written")
 
 
 def checked_text(identity: str, text: str | None) -> str:
@@ -446,17 +446,17 @@ def checked_text(identity: str, text: str | None) -> str:
     Raises
     ------
     StoreError
-        If the text is missing or another one.
+        If the text is missing or different.
     """
     if text is None:
         raise DamagedError(f"text {identity} is missing")
     if not isinstance(text, str) or text_id.__wrapped__(text) != identity:
-        raise DamagedError(f"text {identity} is not as it was written")
+        raise DamagedError(f"text {identity} has changed since it was written")
     return text
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[Sequence[Any]], *, adding: bool = False) -> None:
-    """Insert rows, each of all columns in order; where the key exists, replace every other column, or add to it."""
+    """Insert rows with all columns in order; if a key exists, replace the other columns, or add to them."""
     if rows:
         names = table.columns.keys()
         statement = _upsertion(connection.dialect.name, table, adding)
@@ -474,9 +474,9 @@ def _upsertion(dialect: str, table: Table, adding: bool) -> Any:
 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows, each of all columns in order; where the key exists, leave what is there.
+    """Insert rows with all columns in order, except for keys that exist.
 
-    Where the key is a hash of the content, other content under it is damage, and is mended.
+    If the key is a hash of the content, different content under it is damage, and is repaired.
     """
     if not rows:
         return
@@ -572,7 +572,7 @@ def to_json(value: Any, what: str) -> str:
     Raises
     ------
     StoreError
-        If the value holds something JSON cannot, NaN included.
+        If the value contains anything that JSON cannot represent, including NaN.
     """
     try:
         return _encode(dict(value) if isinstance(value, Mapping) else value)
@@ -581,12 +581,12 @@ def to_json(value: Any, what: str) -> str:
 
 
 def to_nullable(value: float | None) -> float | None:
-    """NaN as NULL, the spelling SQLite itself turns it into and JSON allows."""
+    """NaN as NULL, to which SQLite converts it and which JSON allows."""
     return None if value is None or math.isnan(value) else float(value)
 
 
 def to_index(turn: int | None) -> int:
-    """Index of a turn as a key holds it; -1 for None."""
+    """Index of a turn for a key; -1 for None."""
     return _NO_TURN if turn is None else turn
 
 

@@ -1,4 +1,4 @@
-"""The SQL store: all that a run needs to be resumed, replayed, measured and read; and copies of a whole store."""
+"""The SQL store, from which runs can be resumed, replayed, measured and read; and copies of stores."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def open_store(url: str, *, write: bool = True) -> Store:
     ----------
     url : str
         ``sqlite:///PATH``; a bare path ending in ``.sqlite``, ``.sqlite3`` or ``.db``; or
-        ``postgresql+psycopg://USER@HOST/DATABASE``, also spelled ``postgresql://``, where what is left out,
-        the password above all, comes from the environment, ``~/.pgpass`` or a service file as for ``psql``.
+        ``postgresql+psycopg://USER@HOST/DATABASE``, also spelled ``postgresql://``. Missing parts, above all the
+        password, come from the environment, ``~/.pgpass`` or a service file, as for ``psql``.
     write : bool
-        True creates what is absent, a file with its folders or the tables of a database; a SQLite file is
-        locked, a PostgreSQL database is shared with other writers. False opens an existing store, also while
-        it is being written, and can change nothing.
+        True opens for writing, and creates a missing file with its folders or missing tables. It locks a SQLite file,
+        but shares a PostgreSQL database with other writers. False opens an existing store for reading only, even while
+        others write to it.
 
     Returns
     -------
     Store
-        To be used as a context manager, or closed.
+        Use it as a context manager, or close it.
 
     Raises
     ------
     StoreError
-        If the address is not valid; the database cannot be reached or written, is corrupt, belongs to another
-        program, or has another version of the schema; another process is writing the file; or, for reading, there is
-        no store. A failure leaves nothing behind.
+        If the address is not valid; if the database cannot be reached or written, is corrupt, belongs to another
+        program, or has another schema version; if another process is writing the file; or, for reading, if there is no
+        store. A failure leaves nothing behind.
     """
     place = parse(url)
     if isinstance(place, Path):
@@ -62,19 +62,19 @@ def open_store(url: str, *, write: bool = True) -> Store:
 
 
 def copy_store(source: str, target: str) -> None:
-    """Copy a store in a file, at any time: while a run writes it, and with its log where a run was killed.
+    """Copy a store in a file, even while a run writes it, including the log of a killed run.
 
     Parameters
     ----------
     source : str
         Address of a store in a file, as for :func:`open_store`.
     target : str
-        Address of the copy: a file that does not exist yet. Its folders are made.
+        Address of the copy: a new file. Missing folders are created.
 
     Raises
     ------
     StoreError
-        If one of them is a PostgreSQL database, the source is no store, or the copy exists already or cannot be
+        If one of them is a PostgreSQL database, the source is not a store, or the target exists already or cannot be
         written. A failure leaves nothing behind.
     """
     _files.copy(_file(source), _file(target))
@@ -90,13 +90,13 @@ def _file(url: str) -> Path:
 class Store(StoreReader):
     """Designs, runs, journals, messages and opinions of any number of experiments; threads may share it.
 
-    Made by :func:`open_store`. Every method raises :class:`opinionsim.errors.StoreError` when the
-    database fails, and every changing one when the store was opened for reading.
+    Made by :func:`open_store`. Every method raises :class:`opinionsim.errors.StoreError` if the database fails.
+    Methods that change the store also raise it if the store was opened for reading.
 
     Attributes
     ----------
     url : str
-        Address under which it opens again; it shows no password.
+        Address to open the store again; it hides the password.
     """
 
     def __init__(self, database: Database) -> None:
@@ -119,12 +119,12 @@ class Store(StoreReader):
     def close(self) -> None:
         """Make everything durable and close the database; closing twice does nothing.
 
-        The lock of a file is freed, and runs still leased can be leased by others at once.
+        This releases the lock of a file, and others can lease its leased runs at once.
 
         Raises
         ------
         StoreError
-            If entries were lost and no error has said so yet.
+            If entries were lost and no earlier error reported this.
         """
         self._finalizer()
 
@@ -134,7 +134,7 @@ class Store(StoreReader):
         Raises
         ------
         StoreError
-            If the database refused one.
+            If the database rejected an entry.
         """
         if self._writer is not None:
             self._writer.flush()
@@ -144,7 +144,7 @@ class Store(StoreReader):
     def save_design(self, design: DesignRow) -> int:
         """Save a design of an experiment, or replace the one with its id.
 
-        Runs that the design no longer names stay in it if they were begun, so that fewer replicates hide no results.
+        Started runs that the design no longer names stay in it, so fewer replicates do not hide results.
 
         Returns
         -------
@@ -154,18 +154,18 @@ class Store(StoreReader):
         return self._write(lambda connection: _stored.save_design(connection, design))
 
     def register(self, runs: Sequence[RunRow]) -> None:
-        """Insert runs as pending; those already there stay as they are."""
+        """Insert runs as pending; existing runs stay unchanged."""
         # One order for all workers prevents deadlocks.
         rows = [_stored.run_row(run) for run in sorted(runs, key=lambda run: run.run_id)]
         self._write(lambda connection: _schema.insert_new(connection, _schema.runs, rows))
 
     def save_inputs(self, run_id: str, inputs: str, wording: str | None, parts: Mapping[str, str]) -> None:
-        """Save what the prompts of a run are made of, as in :class:`opinionsim.store.RunRow`."""
+        """Save the digest of the sources of a run's prompts, as in :class:`opinionsim.store.RunRow`."""
         spelled = _schema.to_json(parts, "the code of a run's parts")
         self._write(lambda connection: set_run(connection, run_id, inputs=inputs, wording=wording, parts=spelled))
 
     def save_error(self, run_id: str, error: OpinionSimError | None) -> None:
-        """Save the error of a run, beside its status; None when there is none."""
+        """Save the error of a run in addition to its status; None if there is none."""
         self._write(lambda connection: set_run(connection, run_id, error=error))
 
     def save_points(self, rows: Sequence[PointRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
@@ -174,48 +174,48 @@ class Store(StoreReader):
         Parameters
         ----------
         rows : sequence of PointRow
-            The runs. Their measures are added to those that are stored; a run that failed before is replaced.
+            The runs. Their measures are added to the stored ones; a run that failed before is replaced.
         keys : mapping
-            Key of each of their points, as JSON values, by identity.
+            Keys of their points, as JSON values, by identity.
         """
         self._write(lambda connection: _sweep_rows.save(connection, rows, keys))
 
     def change_seat(self, run_id: str, agent: int, change: Callable[[SeatRow], SeatRow]) -> None:
-        """Change a seat of a registered run in one transaction: changes at once see each other.
+        """Change a seat of a registered run in one transaction, which excludes concurrent changes.
 
         Parameters
         ----------
         run_id, agent : str, int
             The seat.
         change : callable
-            Returns what comes in the place of the seat as it is then, a bare :class:`SeatRow` at first. An error that
-            it raises leaves the seat as it is.
+            Takes the current seat, a bare :class:`SeatRow` at first, and returns the new one. If it raises an error,
+            the seat stays unchanged.
         """
         self._write(lambda connection: _stored.change_seat(connection, run_id, agent, change))
 
     # Leases
 
     def lease(self, run_id: str, owner: str, *, complete: bool = False) -> int | None:
-        """Take a run over to carry it out, or a complete one to add opinions; earlier leases can append no more.
+        """Lease a run to carry it out, or a complete run to add opinions; earlier leases can append no more.
 
-        A file has one writer at a time, so any earlier owner is gone. In a shared database, the owner gives a
-        sign of life every 5 s until the store is closed; a run that is held can be taken over when its owner
-        has given none for 30 s, by the database's clock.
+        A file has one writer at a time, so earlier owners no longer exist. In a shared database, the owner sends a
+        heartbeat every 5 s until the store is closed. Another worker can take over a leased run if its owner has sent
+        no heartbeat for 30 s, by the database's clock.
 
         Parameters
         ----------
         run_id : str
             A registered run.
         owner : str
-            Name of the worker, for messages and to tell workers apart: host, process and something unique.
+            Name of the worker, which identifies it in messages and leases: host, process and something unique.
         complete : bool
-            True takes complete runs only, whose status and error stay as they are; False takes all others.
+            True leases only complete runs, which keep their status and error; False leases only other runs.
 
         Returns
         -------
         int or None
-            The new epoch, one more than the last; None if the run is held elsewhere, or not of the kind that is taken
-            (:meth:`states` says which). The run is then held until :meth:`finish` or :meth:`release`.
+            The new epoch, one more than the last, which lasts until :meth:`finish` or :meth:`release`. None if another
+            worker has a lease on the run, or it is not of the right kind (see :meth:`states`).
 
         Raises
         ------
@@ -229,7 +229,7 @@ class Store(StoreReader):
         return epoch
 
     def release(self, run_id: str, epoch: int) -> None:
-        """Give a run back as it stands, after its record is durable: other workers can lease it at once.
+        """End the lease of a run once its record is durable; other workers can lease it at once.
 
         Raises
         ------
@@ -239,7 +239,7 @@ class Store(StoreReader):
         self._give_back(run_id, epoch)
 
     def finish(self, run_id: str, epoch: int, status: RunStatus, error: OpinionSimError | None = None) -> None:
-        """Give a run back with a new status and error, after its record is durable.
+        """End the lease of a run with a new status and error, once its record is durable.
 
         Raises
         ------
@@ -249,32 +249,32 @@ class Store(StoreReader):
         self._give_back(run_id, epoch, status=status, error=error)
 
     def forget(self, run_ids: Iterable[str]) -> None:
-        """Delete everything runs have produced and set them back to pending.
+        """Delete everything that runs have produced and set them back to pending.
 
-        Their registration stays, under a new epoch, so that a worker that still executes one of them can append no
-        more. Texts stay, for other runs may share them, and what was paid for stays in the ledger. The generation of
-        each run grows by one, by which its readers know that it starts anew.
+        Their registration stays, under a new epoch, so a worker that still carries out one of them can append no more.
+        Texts stay because other runs may share them, and payments stay in the ledger. The generation of each run
+        increases by one, which tells readers that the run starts anew.
 
         Raises
         ------
         HeldElsewhereError
-            If another worker holds one of them; nothing is deleted then.
+            If another worker has the lease on one of them; nothing is deleted in this case.
         """
         self.flush()
         wanted = list(run_ids)
         self._write(lambda connection: self._leases.clear(connection, wanted))
 
     def withdraw(self, run_id: str, agent: int) -> None:
-        """Delete for good what a person said in a run, and all that came after it but what other people said.
+        """Permanently delete a person's texts in a run and everything after them, except what other people wrote.
 
-        The run becomes ``withdrawn``: it is never carried out again. Of a file, not a byte of what is deleted stays;
-        what a database server keeps in logs of its own is out of reach.
+        The run becomes ``withdrawn`` and is never carried out again. In a file, no byte of the deleted content stays,
+        but this method cannot reach the logs of a database server.
 
         Raises
         ------
         StoreError
-            If somebody carries the run out, or a reader keeps the file from being rewritten: it is deleted then, and
-            asking again removes the last bytes.
+            If a worker carries out the run; or if a reader prevents rewriting the file. In the second case the content
+            is deleted, and calling the method again removes the last bytes.
         """
         self.flush()
 
@@ -288,36 +288,36 @@ class Store(StoreReader):
             self._database.rewrite()
 
     def tell(self, doing: Callable[[], Doing]) -> None:
-        """Set the function that gives, at every sign of life, what is being done, for readers."""
+        """Set the function that reports, at every heartbeat, what this worker is doing."""
         if self._heartbeat is not None:
             self._heartbeat.tell(doing)
 
     # Budgets of several workers
 
     def reserve(self, experiment_id: str, owner: str, call: Call, worst: Usage, limits: Limits) -> tuple[bool, Usage]:
-        """Reserve the most a call may cost, if that fits beside what all workers have paid and hold.
+        """Reserve the maximum cost of a call, if it fits in addition to what all workers have paid and reserved.
 
-        The reservation ends with the reply on record, with :meth:`release_call`, or when the worker counts as dead.
+        The reservation ends when the reply is stored, with :meth:`release_call`, or when the worker counts as dead.
 
         Parameters
         ----------
         experiment_id : str
-            Who pays.
+            The experiment that pays.
         owner : str
-            The worker that holds the call's run.
+            The worker with the lease on the call's run.
         call : tuple
             Run, turn, call and attempt.
         worst : Usage
-            The most the call may cost.
+            The maximum cost of the call.
         limits : Limits
-            Limits of everything that the experiment pays.
+            Limits of the total usage of the experiment.
 
         Returns
         -------
         reserved : bool
             Whether it was reserved.
         paid : Usage
-            What is paid.
+            The usage that is paid.
         """
         return self._write(lambda connection: _workers.reserve(connection, experiment_id, owner, call, worst, limits))
 
@@ -328,7 +328,7 @@ class Store(StoreReader):
     # What a run leads to
 
     def record(self, run_id: str, epoch: int, payer: str = "") -> RunRecord:
-        """The record of a run under a lease, with all that is stored so far.
+        """The record of a run under a lease, with everything stored so far.
 
         Parameters
         ----------
@@ -358,12 +358,12 @@ class Store(StoreReader):
         Raises
         ------
         SpecError
-            If they differ: opinions by other weights of the same name, for instance, would be mixed in unseen.
+            If they differ. Otherwise, opinions from other weights with the same name, for example, would mix unnoticed.
         """
         self._write(lambda connection: _measured.save_instrument(connection, instrument))
 
     def save_audit(self, audit: AuditRow, labels: Sequence[LabelRow] = ()) -> None:
-        """Save an audit, with labels that replace those that their coders gave before, in one transaction."""
+        """Save an audit in one transaction; its labels replace earlier ones of the same coders."""
         self._write(lambda connection: _measured.save_audit(connection, audit, labels))
 
     # Connections

@@ -1,4 +1,4 @@
-"""Rows of the tables, made from the rows a store is given."""
+"""Makes the rows of the tables from the rows that a store receives."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _Row = tuple[Any, ...]
 
 
 def run_row(run: RunRow) -> _Row:
-    """Row of a run as it is registered: pending, and held by nobody.
+    """Row of a newly registered run, which is pending and has no lease.
 
     Raises
     ------
     StoreError
-        If its summary lacks a name or has another one.
+        If its summary lacks a name or has an unknown one.
     """
     if set(run.summary) != set(SUMMARY):
         odd = ", ".join(sorted(set(run.summary) ^ set(SUMMARY)))
@@ -37,7 +37,7 @@ def run_row(run: RunRow) -> _Row:
 
 
 def save_design(connection: Connection, row: DesignRow) -> int:
-    """Insert a design, or replace the one with its id but for runs that were begun; returns its number."""
+    """Insert a design, or replace the one with its id, except for started runs; returns its number."""
     table, runs = _schema.designs, _schema.runs
     experiment = _schema.experiments
     first = _schema.sealed_row(experiment, row, created_at=time.time(), designs=0)
@@ -78,7 +78,7 @@ def _cell(run: ExperimentRun) -> dict[str, Any]:
 
 
 def change_seat(connection: Connection, run_id: str, agent: int, change: Callable[[SeatRow], SeatRow]) -> None:
-    """Put in the place of a seat what `change` makes of it; it is bare before its first change."""
+    """Replace a seat with the result of `change`; it is bare before its first change."""
     table = _schema.seats
     # The insertion makes a second change of the same seat wait for the first.
     _schema.insert_new(connection, table, [_schema.sealed_row(table, SeatRow(run_id, agent))])
@@ -110,7 +110,7 @@ def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, tex
     content : Any
         The journal entry, question to a person, turn, tie with its number, opinion, agent or edge.
     texts : NewTexts
-        Takes in the texts and prompts it refers to.
+        Collects the texts and prompts that the row refers to.
     """
     given: dict[str, Any] = {"run_id": run_id, "seq": number}
     if isinstance(content, Entry):

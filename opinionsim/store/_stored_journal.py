@@ -1,4 +1,4 @@
-"""Reading a journal back: entries, and the prompts they answer."""
+"""Reading a journal: entries, and the prompts that they answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_texts() -> Select[Any]:
 
 
 def texts_of(row: Any) -> tuple[str, str]:
-    """Text and reasoning of an entry; the latter empty where there is none.
+    """Text and reasoning of an entry; reasoning is empty if there is none.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def texts_of(row: Any) -> tuple[str, str]:
 
 
 def stored_entries(connection: Connection, run_id: str, turn: int | None = None) -> list[Entry]:
-    """The entries of a run's journal, or of one turn, sorted by key, without prompts: what a replay needs.
+    """The entries of a run's journal, or of one turn, sorted by key, without prompts, for replays.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def _entry(row: Any) -> Entry:
 
 
 def prompt_links(connection: Connection, prompt_ids: Iterable[str]) -> Iterator[Any]:
-    """The last message of prompts, and of all prompts that they begin with, each once, with its text.
+    """The last message of prompts and of all prompts at their beginning, each once, with its text.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def prompt_links(connection: Connection, prompt_ids: Iterable[str]) -> Iterator[
             for row in connection.execute(_chains(some)):
                 if row.prompt_id not in known:
                     if row.prompt_id != prompt_identity(row.before, row.role, row.text_id):
-                        raise DamagedError(f"prompt {row.prompt_id} is not as it was written")
+                        raise DamagedError(f"prompt {row.prompt_id} has changed since it was written")
                     known.add(row.prompt_id)
                     before.add(row.before)
                     yield row

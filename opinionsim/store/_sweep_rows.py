@@ -21,7 +21,7 @@ _TOGETHER = 50
 def save(connection: Connection, rows: Sequence[PointRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
     """Insert runs, and the keys of their points.
 
-    Measures are added to those a run has already; a run that failed before is replaced.
+    Measures are added to the stored ones of a run; a run that failed before is replaced.
     """
     table = _schema.points
     _schema.insert_new(
@@ -88,7 +88,7 @@ def runs(connection: Connection, point_ids: Iterable[str], *where: ColumnElement
 
 
 def keys(connection: Connection, point_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """All that determines the numbers of each point that has runs, of which its identity is the hash."""
+    """Everything that determines the numbers of each point with runs; a point's identity is the hash of this."""
     table, found = _schema.point_keys, dict[str, dict[str, Any]]()
     for some in _schema.chunks(point_ids):
         for row in _schema.sealed(connection, table, select(table).where(table.c.point_id.in_(some))):
@@ -102,7 +102,7 @@ def failed(connection: Connection, point_ids: Iterable[str]) -> list[PointRow]:
 
 
 def counts(connection: Connection, point_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Numbers of runs that are done, and of runs that failed, of each point that has any."""
+    """Numbers of finished and of failed runs of each point that has any."""
     table, found = _schema.points, dict[str, tuple[int, int]]()
     errors = func.coalesce(func.sum(case((table.c.error != "", 1), else_=0)), 0)
     for some in _schema.chunks(point_ids):

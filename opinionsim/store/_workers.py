@@ -1,4 +1,4 @@
-"""Workers that share a database: their signs of life, by its clock, and what they reserve of one budget."""
+"""Workers that share a database: their heartbeats, by its clock, and their reservations in one budget."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _PATIENCE_S = 1.0
 
 
 class Heartbeat:
-    """Signs of life of the owners that hold leases through one open store, given by a thread.
+    """Heartbeats of the owners with leases through one open store, sent by a thread.
 
-    Each carries what the owner is doing.
+    Each heartbeat reports what the owner is doing.
 
     Parameters
     ----------
@@ -52,26 +52,26 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
 
     def add(self, connection: Connection, owner: str) -> None:
-        """Give a sign of life within the transaction of a lease: under an expired one, others could take it at once."""
+        """Send a heartbeat within the transaction of a lease, because others could take the run if it had expired."""
         _beat(connection, [owner], self._doing())
 
     def tell(self, doing: Callable[[], Doing]) -> None:
-        """Set the function that gives what the owners are doing."""
+        """Set the function that reports what the owners are doing."""
         self._doing = doing
 
     def keep(self, owner: str) -> None:
-        """Go on giving signs of life of an owner whose lease is committed."""
+        """Keep sending heartbeats for an owner whose lease is committed."""
         self._owners.add(owner)
         if self._thread is None:
             self._thread = threading.Thread(target=self._loop, name="opinionsim-heartbeat", daemon=True)
             self._thread.start()
 
     def is_own(self, owner: str) -> bool:
-        """Whether an owner is one of this store's."""
+        """Whether an owner belongs to this store."""
         return owner in self._owners
 
     def stop(self) -> None:
-        """Give no more signs of life, and take the last ones back: the owners' runs can be leased at once."""
+        """Stop the heartbeats and remove the last ones, so others can lease the owners' runs at once."""
         self._stopped.set()
         if self._thread is None:
             return
@@ -95,18 +95,18 @@ class Heartbeat:
 
 
 def live(connection: Connection) -> Select[tuple[str]]:
-    """The owners that have given a sign of life that has not expired."""
+    """The owners with a heartbeat that has not expired."""
     workers = _schema.workers
     return select(workers.c.owner).where(workers.c.heartbeat_at > _now(connection) - EXPIRY_S)
 
 
 def lives(connection: Connection, owner: str) -> bool:
-    """Whether an owner has given a sign of life that has not expired."""
+    """Whether an owner has a heartbeat that has not expired."""
     return bool(connection.scalar(select(exists(live(connection).where(_schema.workers.c.owner == owner)))))
 
 
 def doing(connection: Connection) -> list[Doing]:
-    """What each live worker was doing at its last sign of life, as far as it tells."""
+    """What each live worker was doing at its last heartbeat, if known."""
     workers = live(connection).with_only_columns(_schema.workers.c.doing).order_by(_schema.workers.c.owner)
     return [Doing(**told) for told in map(json.loads, connection.scalars(workers)) if told]
 
@@ -133,31 +133,31 @@ _KEY = tuple_(*_HELD.primary_key)
 def reserve(
     connection: Connection, experiment_id: str, owner: str, call: Call, worst: Usage, limits: Limits
 ) -> tuple[bool, Usage]:
-    """Reserve the most a call may cost, if that fits within limits beside what is paid and what live workers hold.
+    """Reserve the maximum cost of a call, if limits allow it in addition to usage paid and reserved by live workers.
 
-    Until the transaction ends, nobody else reserves or pays under this name.
+    Until the transaction ends, nobody else reserves or pays for this experiment.
 
     Parameters
     ----------
     connection : Connection
         Open for writing.
     experiment_id : str
-        Who pays.
+        The experiment that pays.
     owner : str
-        The worker that calls. A reservation that another one left under the same key becomes its own.
+        The worker that calls. It takes over a reservation that another worker left under the same key.
     call : tuple
         Run, turn, call and attempt.
     worst : Usage
-        The most it may cost.
+        The maximum cost of the call.
     limits : Limits
-        Limits of everything paid under this name.
+        Limits of the total usage of the experiment.
 
     Returns
     -------
     reserved : bool
         Whether it was reserved.
     paid : Usage
-        What is paid.
+        The usage that is paid.
     """
     total = (
         select(_TOTALS.c.calls, _TOTALS.c.tokens, _TOTALS.c.money)
@@ -185,14 +185,15 @@ def release(connection: Connection, call: Call) -> None:
 
 
 def settle(connection: Connection, entries: Sequence[tuple[str, str, Entry]]) -> None:
-    """End the reservations of calls whose replies the transaction records, and add their cost to what is paid.
+    """End the reservations of calls whose replies the transaction stores, and add their cost to the paid usage.
 
-    A call whose tokens its provider did not tell cost what was reserved for it.
+    If a provider did not report the tokens of a call, its cost is the reserved amount.
 
     Parameters
     ----------
     connection : Connection
-        Open for writing. Nobody else reserves under the names that pay until its transaction ends: call this last.
+        Open for writing. Until its transaction ends, nobody else can reserve for the experiments that pay, so call
+        this last.
     entries : sequence of tuple
         Experiment that pays, run, and entry.
     """
@@ -211,9 +212,9 @@ def settle(connection: Connection, entries: Sequence[tuple[str, str, Entry]]) ->
 
 
 def left_behind(connection: Connection) -> dict[str, int]:
-    """Calls in flight, by id of experiment, when a worker with a budget ended that shared the store.
+    """Calls in flight, by id of experiment, when a worker with a budget in a shared store ended.
 
-    They may have been paid for, and are asked again when their runs go on, after which they do not count here.
+    They may have been paid for. When their runs continue, the calls are made again and no longer count here.
     """
     gone = select(_HELD.c.experiment_id, func.count().label("calls")).where(_HELD.c.owner.not_in(live(connection)))
     return {row.experiment_id: row.calls for row in connection.execute(gone.group_by(_HELD.c.experiment_id))}

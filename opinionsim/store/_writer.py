@@ -1,4 +1,4 @@
-"""The queue of rows of an open store, which one thread makes durable in order."""
+"""The queue of rows of an open store, which one thread writes in order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Item(NamedTuple):
 
 
 class NewTexts:
-    """Texts and prompts that rows of one transaction refer to, as far as they are not known to be stored.
+    """Texts and prompts that rows of one transaction refer to and that are not known to be stored.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class NewTexts:
     prompts : dict of str to tuple
         Rows of the table, by identity.
     counts : dict of RunRecord to Counts
-        Counts of the runs as they are after the transaction.
+        Counts of the runs after the transaction.
     """
 
     def __init__(self, known: set[str]) -> None:
@@ -71,14 +71,14 @@ class NewTexts:
         self.counts: dict[RunRecord, Counts] = {}
 
     def text(self, text: str) -> str:
-        """Take a text in; returns its identity."""
+        """Add a text; returns its identity."""
         key = text_id(text)
         if key not in self._known:
             self.texts[key] = text
         return key
 
     def prompt(self, prompt: Prompt) -> None:
-        """Take in the part of a prompt that is not known to be stored."""
+        """Add the part of a prompt that is not known to be stored."""
         link = prompt
         while link.before is not None and link.message is not None:
             if link.identity in self._known or link.identity in self.prompts:
@@ -90,7 +90,7 @@ class NewTexts:
 
 
 class Writer:
-    """One thread that writes queued rows in transactions, in the order in which they were queued.
+    """One thread that writes queued rows in transactions, in the order of the queue.
 
     Parameters
     ----------
@@ -116,17 +116,17 @@ class Writer:
 
     @property
     def behind(self) -> bool:
-        """Whether rows cannot be made durable now, so that no further call should be made."""
+        """Whether rows cannot be made durable now. If so, make no further call."""
         since = self._writing_since
         return self._failure is None and (self._stalled or (since is not None and time.monotonic() - since > _LATE_S))
 
     @property
     def full(self) -> bool:
-        """Whether so much is queued that callers that can wait should."""
+        """Whether so many rows are queued that callers should wait if they can."""
         return len(self._queue) > _FULL and self._failure is None
 
     def forget_known(self) -> None:
-        """Take no text for stored that is not looked up again."""
+        """Forget which texts are known to be stored."""
         self._known.clear()
 
     def put(self, record: RunRecord, table: Table, number: int, content: Any) -> None:
@@ -136,12 +136,12 @@ class Writer:
             self._work.set()
 
     def flush(self) -> None:
-        """Wait until all that is queued is durable.
+        """Wait until all queued rows are durable.
 
         Raises
         ------
         StoreError
-            If the database refused a row since the store was opened.
+            If the database has rejected a row since the store was opened.
         """
         self._drain_now()
         self.check()
@@ -155,12 +155,12 @@ class Writer:
             raise StoreError("the store is closed; open it again to continue")
 
     def close(self) -> None:
-        """Write what is queued and end the thread.
+        """Write all queued rows and end the thread.
 
         Raises
         ------
         StoreError
-            If rows were lost and no error has said so yet.
+            If rows were lost and no earlier error reported this.
         """
         if self._closed:
             return

@@ -1,4 +1,4 @@
-"""Pages in a browser: the room, where people sit among models, and the viewer of a store. Needs the extra ``web``."""
+"""Pages in a browser: the room, where people talk with models, and the viewer of a store. Needs the extra ``web``."""
 
 from __future__ import annotations
 

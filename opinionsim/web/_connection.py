@@ -1,4 +1,4 @@
-"""Connections that end where a request is sent by halves."""
+"""Connections that close if a request does not arrive completely."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WHOLE_S = 10.0
 
 
 class PromptConnection(H11Protocol):
-    """A connection of the server that is closed where a request is not whole in time."""
+    """A connection that the server closes if a request is not complete in time."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
@@ -20,7 +20,7 @@ class PromptConnection(H11Protocol):
         self._late = self.loop.call_later(_WHOLE_S, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Take in a part of a request."""
+        """Receive a part of a request."""
         super().data_received(data)
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._late.cancel()

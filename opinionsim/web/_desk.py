@@ -12,9 +12,9 @@ from opinionsim.schedules import CONSENT
 
 
 class Desk:
-    """Answers for all seats of a server with what people send; also says when a session may begin.
+    """Answers for all seats of a server with what people send, and decides when a session may begin.
 
-    Everything but :meth:`give`, :meth:`leave` and :meth:`open` is used on the package's loop alone.
+    Everything but :meth:`give`, :meth:`leave` and :meth:`open` is used only on the package's event loop.
     """
 
     evidence = "human"
@@ -30,7 +30,7 @@ class Desk:
         self._open: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     async def answer(self, question: Question) -> str | Left:
-        """What the person sends; to a signal, what it wants so far; asked for its consent, that it has given it."""
+        """Return what the person sends: an answer, its requests so far for a signal, or its consent."""
         if question.act == CONSENT.name:
             # It was given before the session began, and is on record with the seat.
             return str(question.form.items[0])
@@ -57,7 +57,7 @@ class Desk:
     # From other threads
 
     async def give(self, run_id: str, agent: int, key: EntryKey, text: str) -> str | None:
-        """Hand in an answer of a seat; returns the first one, which counts, or None where the seat is not asked."""
+        """Submit an answer for a seat. Return the first one, which counts, or None if the seat has no open question."""
 
         async def hand_in() -> str | None:
             asked, answer, counts = self._asked.get((run_id, agent), (None, None, None))
@@ -71,7 +71,7 @@ class Desk:
         return await asyncio.wrap_future(background.submit(hand_in()))
 
     def leave(self, run_id: str, agent: int) -> None:
-        """Ask a seat nothing more: its person has left, and nobody waits for it."""
+        """Ask a seat no more questions because its person has left, and stop waiting for it."""
 
         def left() -> None:
             self._left.add((run_id, agent))

@@ -1,4 +1,4 @@
-"""One run as a file that opens without a host: the viewer's page, its modules and styles, and the run's record."""
+"""Export one run as a file that opens without a server: the viewer's page, modules and styles, and the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-
 
 
 def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None, *, force: bool = False) -> list[str]:
-    """Write a run as one HTML file that opens without a host.
+    """Write a run as one HTML file that opens without a server.
 
     Parameters
     ----------
@@ -34,23 +34,23 @@ def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None,
     run_id : str
         The run.
     path : Path
-        The file, which is written whole or not at all; an earlier page of that name is replaced.
+        The file, which is written completely or not written. It replaces an earlier page of that name.
     row : int, optional
-        Row of the design, where cells share the run; default the first.
+        Row of the design, if several cells share the run; default the first.
     force : bool
-        Whether any other file of that name is replaced, too; a store never is.
+        Whether to also replace any other file of that name, except a store, which is never replaced.
 
     Returns
     -------
     list of str
-        A sentence for each part that was left out for its size.
+        A sentence for each part that was left out because of its size.
 
     Raises
     ------
     AbsentError
         If there is no such run.
     SpecError
-        If the file cannot be written or is there and no page, or the extra ``web`` is missing.
+        If the file cannot be written or exists but is not such a page, or the extra ``web`` is missing.
     """
     packages("opinionsim view --export", "web", "starlette", kind=SpecError)
     record: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What all pages have in common: who is let in, what every answer carries, templates and static files."""
+"""Common to all pages: access, headers of answers, templates and static files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def static() -> Mount:
 
 
 def cookie_name(request: Request) -> str:
-    """Name of a visitor's cookie: with the port, for browsers send cookies to all servers of a machine."""
+    """Name of a visitor's cookie; it includes the port because browsers send cookies to all servers of a machine."""
     return f"opinionsim-{request.url.port or {'http': 80, 'https': 443}[request.url.scheme]}"
 
 
@@ -46,12 +46,12 @@ def set_cookie(response: Response, request: Request, key: str) -> None:
 
 
 class Guard:
-    """Refuses requests under a foreign name, from a foreign page, too large or too many; adds headers to every answer.
+    """Refuses requests that use a foreign name, come from a foreign page, or are too large or too many; adds headers.
 
     Parameters
     ----------
     app : ASGIApp
-        What answers.
+        The application that answers.
     hosts : frozenset of str
         Names, with ports, under which the server is reached.
     scheme : str

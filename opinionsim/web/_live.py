@@ -1,4 +1,4 @@
-"""What happens in a session as server-sent events: one look at the store serves all pages of a room."""
+"""Server-sent events of a session; one look at the store serves all pages of a room."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _PAUSE_S = 0.15
 
 
 class SessionState(NamedTuple):
-    """Where a session stands."""
+    """State of a session."""
 
     rows: tuple[int, int]
-    """How often its run was begun anew, and the number of the last row."""
+    """How often its run was restarted, and the number of the last row."""
     asked: Mapping[int, str]
-    """What tells the questions that are open from all others, by seat."""
+    """Keys of the open questions, by seat."""
     tokens: Mapping[int, str | None]
     """What opens each seat."""
     status: str
     """Status of its run."""
     stopped: bool
-    """Whether the room is not being carried out any more."""
+    """Whether the experiment of the room is no longer running."""
 
 
 class Watch:
-    """Looks at all sessions of a room, for as many pages as there are; used on the event loop of the pages.
+    """Watches all sessions of a room for all its pages; used on the event loop of the pages.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Watch:
     async def after(
         self, run_id: str, known: SessionState | None, within_s: float | None = None
     ) -> SessionState | None:
-        """Where a session stands once that is not `known` any more, or when the time is over.
+        """Return the state of a session once it differs from `known`, or when the time is over.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class _Viewer:
             sight.heed(room.reader.turns(run_id, sight.seat))
 
     def look(self, before: SessionState | None, now: SessionState) -> list[dict[str, str]] | None:
-        """What has happened since the last look, as events; None for somebody who has lost the seat."""
+        """Return what has happened since the last look, as events; None for a person who has lost the seat."""
         found: list[dict[str, str]] = []
         events = self._follower.poll() if before is None or before.rows != now.rows else []
         if events and not self._sight.agents:
@@ -147,7 +147,7 @@ class _Viewer:
 async def events(
     room: Room, run_id: str, sight: Sight, known: tuple[int, int], key: str
 ) -> AsyncIterator[dict[str, Any]]:
-    """Tell a viewer what happens in a session, until it goes away or has lost its seat.
+    """Yield to a viewer what happens in a session, until it leaves or loses its seat.
 
     Parameters
     ----------
@@ -158,15 +158,16 @@ async def events(
     sight : Sight
         What the viewer sees.
     known : (int, int)
-        Generation and number of the last row that it knows.
+        Generation and number of the last row that it has received.
     key : str
-        Hash of its cookie, by which it holds its seat.
+        Hash of its cookie, which identifies its seat.
 
     Yields
     ------
     dict of str to str
-        `event`, `data` and `id`: ``line`` is a message, ``seat`` says that something else is asked of the person,
-        ``analysis`` that there is a new one, ``state`` where the session stands, ``lost`` that it cannot be read.
+        `event`, `data` and `id`: ``line`` is a message, ``seat`` says that the person's question has changed,
+        ``analysis`` that there is a new one, ``state`` gives the state of the session, ``lost`` that it cannot be
+        read.
     """
     before = None
     try:

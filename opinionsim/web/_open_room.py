@@ -1,4 +1,4 @@
-"""The room: an experiment being carried out with people at its seats, and who is known to its pages."""
+"""The room: an experiment that runs with people at its seats, and the visitors that its pages know."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ WANTS = ("analysis", "pause", "end", "harm")
 class Room:
     """The sessions of an experiment, one for each replicate, and their seats.
 
-    It keeps nothing of a session itself: what a page shows is read from the store each time.
+    It keeps no part of a session in memory: pages read what they show from the store each time.
 
     Parameters
     ----------
     experiment : Experiment
         The experiment.
     store : Store
-        The open store that it is carried out in.
+        The open store in which the experiment runs.
     reader : StoreReader
         The same store, open for reading.
     desk : Desk
         Answers for the seats.
     withdrawing : callable
-        ``await withdrawing(run_id, agent)`` ends a run and deletes what was said from a person's first text on.
+        ``await withdrawing(run_id, agent)`` ends a run and deletes everything from a person's first text on.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class Room:
     consent_text : Consent or None
         The text to which people consent.
     error : str
-        Why the experiment is not being carried out any more; empty as long as it is.
+        Why the experiment has stopped; empty while it runs.
     forms : dict
-        Forms of the questions that were answered here, by run, seat and key: a question has none once it is over.
+        Forms of the questions that were answered here, by run, seat and key: a question that is over has none.
     links : dict
-        Keys of links that wait to be used, by run and seat, or None for looking on.
+        Keys of links that are not used yet, by run and seat, or None for observers.
     held : list of SeatRow or None
-        Who sits where, since every request asks who sends it; None after a change, which only this room makes.
+        Who sits where, kept because every request needs it; None after a change, which only this room makes.
     watch : Watch
         Says when something has happened in a session.
     """
@@ -133,29 +133,29 @@ class Room:
         return HTMLResponse(self.templates.get_template(template).render(room=self, **values), status)
 
     def seat(self, run_id: str, agent: int) -> SeatRow:
-        """Who sits at a seat."""
+        """The person at a seat."""
         own = (row for row in self.seated() if (row.run_id, row.agent) == (run_id, agent))
         return next(own, SeatRow(run_id, agent))
 
     # Who is known
 
     def visitor(self, cookie: str) -> Visitor:
-        """Who brings a cookie."""
+        """The visitor with a cookie."""
         return self.keys.visitor(cookie, self.seated())
 
     def seated(self) -> list[SeatRow]:
-        """Who sits where, read anew once a seat has changed."""
+        """Who sits where, read again after a seat has changed."""
         with self._holding:
             self.held = self.reader.seats() if self.held is None else self.held
             return self.held
 
     def invite(self, run_id: str, agent: int | None) -> None:
-        """Make a new link to a seat, which ends earlier ones and the way in of who sits there; to None for looking on.
+        """Make a new link to a seat, which ends earlier links and the access of its person; None is for observers.
 
         Raises
         ------
         StoreError
-            If the session is over, is tried by the owner, or has no text to consent to, or the person has left.
+            If the session is over, the owner is trying it, it has no text to consent to, or the person has left.
         """
         if agent is None:
             self.links[run_id, agent] = self.keys.link(run_id)
@@ -180,7 +180,7 @@ class Room:
         self.links[run_id, agent] = link
 
     def take(self, link: str, key: str) -> str:
-        """Give the seat that a link invites to, to the browser whose cookie has this hash; returns its run.
+        """Give the seat of a link to the browser whose cookie has this hash, and return its run.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class Room:
         return found.run_id
 
     def sit(self, run_id: str, agent: int, key: str) -> None:
-        """Seat the owner in a session to try it: alone, so that the run is marked as a trial.
+        """Seat the owner alone in a session to try it, and mark the run as a trial.
 
         Raises
         ------
@@ -230,12 +230,12 @@ class Room:
             self.held = None
 
     def want(self, run_id: str, agent: int, what: str, text: str = "") -> None:
-        """Put on record what a person wants out of turn; the next signal turn of its seat takes it up."""
+        """Record what a person requests out of turn; the next signal turn of its seat takes it up."""
         wanted = _event(what, text)
         self._save(run_id, agent, lambda seat: replace(seat, events=(*seat.events, wanted)))
 
     def handle(self, run_id: str, agent: int, number: int, done: str) -> None:
-        """Keep how a report of harm was dealt with; `number` is its place among the events of the seat."""
+        """Record how a report of harm was dealt with; `number` is its place among the events of the seat."""
 
         def handled(seat: SeatRow) -> SeatRow:
             events = [{**event, "done": done} if place == number else event for place, event in enumerate(seat.events)]
@@ -244,7 +244,7 @@ class Room:
         self._save(run_id, agent, handled)
 
     def wanted(self, run_id: str, agent: int) -> tuple[str, ...]:
-        """What a person wants that no signal turn on record has taken up."""
+        """Requests of a person that no recorded signal turn has taken up."""
         events = next((row.events for row in self.store.seats(run_id) if row.agent == agent), ())
         wants = [": ".join(filter(None, (each["what"], each["text"]))) for each in events if each["what"] in WANTS]
         if not wants:
@@ -253,7 +253,7 @@ class Room:
         return tuple(wants[sum(len(entry.text.splitlines()) for entry in told) :])
 
     def consent(self, run_id: str, agent: int, text_hash: str, *, publishes: bool = False) -> str:
-        """Keep that the person at a seat consents to a text; returns the code by which it can withdraw.
+        """Record that the person at a seat consents to a text, and return the code for withdrawing.
 
         Parameters
         ----------
@@ -262,12 +262,12 @@ class Room:
         text_hash : str
             Hash of the text.
         publishes : bool
-            Whether it also consents that what it writes is published.
+            Whether the person also consents to publication of what they write.
 
         Raises
         ------
         StoreError
-            If it has consented already: the code is shown once.
+            If the person has consented already, because the code is shown only once.
         """
         code = new_code()
 
@@ -281,7 +281,7 @@ class Room:
         return "-".join(code[place : place + 4] for place in range(0, len(code), 4))
 
     def leave(self, run_id: str, agent: int) -> None:
-        """Give the seat of a person up for good; before the session begins, free it for somebody else."""
+        """Give up the seat of a person for good; before the session begins, free it for somebody else."""
         begun = standing(self.reader, run_id)[0] not in ("", "pending")
 
         def left(seat: SeatRow) -> SeatRow:
@@ -298,7 +298,7 @@ class Room:
         Raises
         ------
         StoreError
-            If the code is nobody's.
+            If nobody has this code.
         """
         key = hashed("".join(code.casefold().replace("-", " ").split()))
         row = next((each for each in self.reader.seats() if each.withdrawal == key), None)
@@ -322,7 +322,7 @@ class Room:
         return Sight(self.planned(run_id), self.reader.agents(run_id), visitor)
 
     def asked(self, run_id: str, agent: int, key: EntryKey | None = None) -> WaitRow | None:
-        """What the person at a seat is asked now, or under a key; None where it has nothing to answer."""
+        """The current question to the person at a seat, or the one with a key; None if there is none."""
         own = [row for row in self.questions(self.reader, run_id) if row.agent == agent]
         return next((row for row in own if key in (None, (row.turn, row.call, row.attempt))), None)
 
@@ -332,7 +332,7 @@ class Room:
         return [row for row in reader.waits(run_id) if row.question["act"] != CONSENT.name]
 
     def entry(self, run_id: str, agent: int, key: EntryKey) -> Entry | None:
-        """What is on record of a seat under a key."""
+        """The record of a seat for a key."""
         own = (entry for entry in self.reader.entries(run_id, key.turn) if entry.agent == agent)
         return next((entry for entry in own if entry.key == key), None)
 

@@ -1,4 +1,4 @@
-"""The pages of the room, one function each, named as its route is in the table of rights."""
+"""The pages of the room, one function each, with the name of its route in the table of rights."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def enter(room: Room, request: Request) -> Response:
 
 
 def home(room: Room, request: Request) -> Response:
-    """The sessions: all for the owner, else those that the visitor has to do with; with links that are not used yet."""
+    """The sessions, with unused links: all for the owner, otherwise those that the visitor takes part in."""
     visitor, listed = request.state.visitor, []
     states = room.reader.registered(room.runs)
     for number, (run_id, planned) in enumerate(sorted(room.runs.items(), key=lambda each: each[1].replicate), 1):
@@ -93,7 +93,7 @@ def home(room: Room, request: Request) -> Response:
 
 
 def invite(room: Room, request: Request) -> Response:
-    """Make a link: to a seat, or for somebody who looks on."""
+    """Make a link to a seat or for an observer."""
     run_id, given = request.path_params["run"], request.state.given
     room.planned(run_id)
     room.invite(run_id, None if given.get("seat") == "none" else _seat(room, request))
@@ -109,14 +109,14 @@ def sit(room: Room, request: Request) -> Response:
 
 
 def handle(room: Room, request: Request) -> Response:
-    """Keep how the owner has dealt with a report of harm."""
+    """Record how the owner has dealt with a report of harm."""
     run_id, given = request.path_params["run"], request.state.given
     room.handle(run_id, _seat(room, request), _number(given, "report"), _line(given) or "dealt with")
     return RedirectResponse(request.url_for("home"), 303)
 
 
 def consent(room: Room, request: Request) -> Response:
-    """Ask the person at a seat for its consent and age; gives it the code by which it can withdraw."""
+    """Ask the person at a seat for consent and age, and show the code for withdrawing."""
     run_id, given, text = request.path_params["run"], request.state.given, room.consent_text
     if text is None:
         raise HTTPException(404, "This session needs no consent.")
@@ -143,7 +143,7 @@ def consent(room: Room, request: Request) -> Response:
 
 
 def debriefing(room: Room, request: Request) -> Response:
-    """What a person is told when it leaves for good, which it is asked first, or when its session is over."""
+    """The debriefing for a person who leaves for good, after a confirmation, or whose session is over."""
     run_id, visitor = request.path_params["run"], request.state.visitor
     planned, agent = room.planned(run_id), visitor.seats[run_id]
     title, over = planned.spec.name, standing(room.reader, run_id)[0] in CLOSED or run_id in visitor.gone
@@ -178,7 +178,7 @@ async def withdrawal(room: Room, request: Request) -> Response:
 
 
 def session(room: Room, request: Request, problem: str = "") -> Response:
-    """A session: its dialogue, the analysis beside it, and what the visitor is asked."""
+    """A session: its dialogue, the analysis next to it, and the visitor's question."""
     run_id, visitor = request.path_params["run"], request.state.visitor
     planned = room.planned(run_id)
     status, evidence = standing(room.reader, run_id)
@@ -258,7 +258,7 @@ def analysis(room: Room, request: Request) -> Response:
 
 
 async def live(room: Room, request: Request) -> Response:
-    """What happens in a session, as it happens."""
+    """Stream what happens in a session."""
     run_id = request.path_params["run"]
     since = request.headers.get("last-event-id") or request.query_params.get("since", "")
     generation, _, seq = since.partition(".")
@@ -272,13 +272,13 @@ async def live(room: Room, request: Request) -> Response:
 
 
 async def answer(room: Room, request: Request) -> Response:
-    """Take an answer in, once; says that it is sent when it is on record."""
+    """Accept an answer once, and confirm it when it is recorded."""
     run_id, given = request.path_params["run"], request.state.given
     agent = request.state.visitor.seats[run_id]
     key = EntryKey(_number(given, "turn"), given.get("call", ""), _number(given, "attempt"))
 
     async def refused(problem: str, status: int) -> Response:
-        """The problem, and on a page all that was filled in."""
+        """The problem and, on a page, everything that was filled in."""
         if _wants_json(request):
             return JSONResponse({"problem": problem}, status)
         return await run_in_threadpool(session, room, request, problem)
@@ -349,7 +349,7 @@ def _written(form: Form, given: Mapping[str, str]) -> str:
 
 
 def signal(room: Room, request: Request) -> Response:
-    """Take in what a person wants out of turn; the next step takes it up, and the owner sees every report of harm."""
+    """Accept what a person requests out of turn, for the next step; the owner sees every report of harm."""
     run_id, given = request.path_params["run"], request.state.given
     wanted = given.get("want", "")
     if wanted not in WANTS:
@@ -390,7 +390,7 @@ def download(room: Room, request: Request) -> Response:
 
 
 def settings(room: Room, request: Request) -> Response:
-    """The form that changes the specification: what it would take, a trial of it, and a new file."""
+    """The form that changes the specification, forecasts its cost, tries it, and saves it as a new file."""
     given = request.state.given
     told: dict[str, Any] = {"problem": "", "saved": "", "forecast": "", "trial": None}
     try:
@@ -417,13 +417,13 @@ def _takes(experiment: Experiment) -> str:
 
 
 def about(room: Room, planned: PlannedRun) -> str:
-    """What a session is about: its question, its claim, or its task."""
+    """The subject of a session: its question, its claim, or its task."""
     claim = room.experiment.resources.claim(planned.spec)
     return planned.spec.task or ("" if claim is None else claim.question or claim.statement)
 
 
 def analysed(turns: Sequence[TurnRow]) -> dict[str, Any] | None:
-    """The last valid analysis of a session, with the number of later ones that were not; None where there is none."""
+    """The last valid analysis of a session, with the number of later ones that failed; None if there is none."""
     texts = [(row.turn, row.text) for row in turns if row.kind == ANALYSIS]
     found = analyses(texts)
     if not found:
@@ -440,7 +440,7 @@ async def fields(request: Request) -> dict[str, str]:
     Raises
     ------
     HTTPException
-        If it is damaged, or holds a file.
+        If it is damaged, or contains a file.
     """
     try:
         form = await request.form(max_files=0, max_fields=500)

@@ -1,4 +1,4 @@
-"""Who may do what: one table for all routes, and the keys by which visitors are known."""
+"""Who may do what: one table for all routes, and the keys that identify visitors."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ def new_key() -> str:
 
 
 def new_code() -> str:
-    """A secret that a person can write down: no letter looks like a digit, and no case matters."""
+    """A secret that a person can write down: no letter looks like a digit, and case does not matter."""
     return "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(16))
 
 
 def hashed(key: str) -> str:
-    """What is kept of a key: its SHA-256, since keys are random and long."""
+    """The stored form of a key: its SHA-256, which is enough because keys are random and long."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who asks for a page.
+    """The visitor who requests a page.
 
     Attributes
     ----------
     owner : bool
-        Whether it is the owner.
+        Whether the visitor is the owner.
     seats : mapping of str to int
-        The seat that it has in sessions, by run.
+        The visitor's seat in each session, by run.
     watches : frozenset of str
-        Runs whose sessions it may look at.
+        Runs whose sessions the visitor may observe.
     owing : frozenset of str
-        Runs in which it has a seat and has still to be asked for its consent; an owner who tries alone has not.
+        Runs in which the visitor has a seat but has not given consent yet; an owner's trial needs none.
     gone : frozenset of str
-        Runs in which it has left its seat for good.
+        Runs in which the visitor has left the seat for good.
     """
 
     owner: bool = False
@@ -65,26 +65,26 @@ class Visitor:
 
     @property
     def known(self) -> bool:
-        """Whether it is anybody that this server knows."""
+        """Whether this server knows the visitor."""
         return bool(self.owner or self.seats or self.watches)
 
     def roles(self, run_id: str) -> set[str]:
-        """Its roles in the session of a run; outside of sessions with an empty `run_id`."""
+        """Roles of the visitor in the session of a run; with an empty `run_id`, roles outside sessions."""
         found = {"anybody"}
         found |= {"owner"} if self.owner else set()
         found |= {"seat"} if run_id in self.seats else set()
         return found | ({"observer"} if run_id in self.watches else set())
 
     def may(self, route: str, run_id: str = "") -> bool:
-        """Whether it may use a route."""
+        """Whether the visitor may use a route."""
         return bool(self.roles(run_id) & RIGHTS.get(route, frozenset()))
 
 
 class Keys:
-    """The keys of a server: links that work once, and the cookies they become, of both the hashes alone.
+    """The keys of a server: links that work once, and the cookies they become; only hashes are kept.
 
-    Cookies of seats are kept in the store; those of owner and observers end with the server. An empty run stands for
-    all, which only the owner may look at.
+    The store keeps cookies of seats; those of owner and observers end with the server. An empty run means all runs,
+    which only the owner may see.
     """
 
     def __init__(self) -> None:
@@ -92,17 +92,17 @@ class Keys:
         self._known: dict[str, set[str]] = {}
 
     def link(self, run_id: str = "") -> str:
-        """A new key of a link by which one browser may look at the session of a run; by default the owner's."""
+        """Make a key for a link that lets one browser observe the session of a run; by default, the owner's link."""
         key = new_key()
         self._links[hashed(key)] = run_id
         return key
 
     def owns(self, link: str) -> bool:
-        """Whether a link is the owner's, and has not been used."""
+        """Whether a link is the owner's and unused."""
         return self._links.get(hashed(link)) == ""
 
     def enter(self, link: str, cookie: str) -> str | None:
-        """Take a link of the owner or an observer: its run, empty for the owner; None where the link is none, or used.
+        """Use up a link of the owner or an observer. Return its run, empty for the owner, or None if it is not valid.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Keys:
         return run_id
 
     def visitor(self, cookie: str, seats: Sequence[SeatRow]) -> Visitor:
-        """Who brings a cookie, by its key, among those who hold seats."""
+        """The visitor with a cookie, by its key, among those who have seats."""
         if not cookie:
             return Visitor()
         key = hashed(cookie)
@@ -129,17 +129,17 @@ class Keys:
 
 
 def happened(seat: SeatRow, what: str) -> float | None:
-    """When something happened at a seat last; None for never."""
+    """When an event last happened at a seat; None for never."""
     return max((event["at"] for event in seat.events if event["what"] == what), default=None)
 
 
 def invited(link: str, key: str, seats: Sequence[SeatRow]) -> SeatRow:
-    """The seat that a link invites to, or has given to the browser whose cookie has the hash `key`.
+    """The seat that a link is for, or that it has given to the browser whose cookie has the hash `key`.
 
     Raises
     ------
     StoreError
-        If the link invites to none, or has given its seat to another browser, or this one has a seat there already.
+        If the link is for no seat, another browser has its seat, or this browser has a seat there already.
     """
     token = hashed(link)
     for row in seats:

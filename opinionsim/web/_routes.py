@@ -30,7 +30,7 @@ def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Star
     Parameters
     ----------
     room : Room
-        The experiment, its store, and who is known.
+        The experiment, its store, and its visitors.
     hosts : frozenset of str
         Names, with ports, under which the server may be reached.
     scheme : str

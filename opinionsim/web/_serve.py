@@ -1,4 +1,4 @@
-"""Serving pages on this machine: those of a room, whose experiment is carried out beside them, and of the viewer."""
+"""Serve pages on this machine: a room, while its experiment runs, or the viewer."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class _Served:
     host : str
         Name or address of this machine.
     port : int
-        Port; 0 takes a free one.
+        Port; 0 chooses a free one.
     scheme : str
         ``http`` or ``https``.
 
@@ -97,11 +97,11 @@ class _Served:
         self.address = f"{scheme}://{host}:{number}"
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._socket.close()
 
     def run(self, app: Any, link: str | None, **options: Any) -> None:
-        """Serve an application until Ctrl-C, which is how pages are closed; open `link` in a browser."""
+        """Serve an application until Ctrl-C closes it; open `link` in a browser."""
         import uvicorn
 
         from opinionsim.web._connection import PromptConnection
@@ -125,24 +125,24 @@ def serve(
     browser: bool = True,
     told: Callable[[str], None] = print,
 ) -> None:
-    """Open the room of an experiment in a browser, and carry it out as people take its seats, until it is stopped.
+    """Open the room of an experiment in a browser, and run it as people take its seats, until you stop it.
 
     Parameters
     ----------
     experiment : Experiment
-        An experiment; those of its runs without a seat are carried out at once.
+        An experiment; its runs without seats start immediately.
     store : str
         Address of its store, which is kept open.
     port : int
-        Port; 0 takes a free one.
+        Port; 0 chooses a free one.
     host : str
-        Name or address under which pages are served; any other than this machine's loopback needs a certificate.
+        Name or address under which pages are served; any address except loopback needs a certificate.
     certificate, key : Path, optional
         Files of a certificate and its key, for TLS.
     browser : bool
         Whether a browser is opened.
     told : callable
-        Is told the owner's link, and what happens.
+        Function that receives the owner's link and messages.
 
     Raises
     ------
@@ -199,20 +199,20 @@ def view(
     browser: bool = True,
     told: Callable[[str], None] = print,
 ) -> None:
-    """Show the experiments of a store in a browser, until it is stopped.
+    """Show the experiments of a store in a browser, until you stop it.
 
     Parameters
     ----------
     store : str
-        Address of a store, which is only read, and may be written meanwhile.
+        Address of a store, which is only read; other processes may write to it meanwhile.
     experiment : str, optional
         Name or identity of the experiment that is shown first; default all of them.
     port : int, optional
-        Port; default :data:`VIEWER_PORT`, or a free one where that is taken.
+        Port; default :data:`VIEWER_PORT`, or a free one if that is in use.
     browser : bool
         Whether a browser is opened.
     told : callable
-        Is told the link, and what happens.
+        Function that receives the link and messages.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a page of a room shows of its session, read from the store each time."""
+"""What a page of a room shows of its session; it is read from the store each time."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class Line:
     Attributes
     ----------
     turn : int or str
-        Its turn; of one whose author the visitor is not told, a place in the order in which it was shown.
+        The turn, or the place in the order shown if the visitor must not know the author.
     name, role, model : str
-        Who said it: name, role and model, which is empty for a person.
+        Name, role and model of the author; the model is empty for a person.
     kind, text : str
         Kind of text, and the text.
     wordless : str
-        In the place of a text, what became of the turn; else empty.
+        What became of a turn without a text; otherwise empty.
     cut_off : bool
         Whether the text was cut off.
     own : bool
-        Whether the visitor said it.
+        Whether the visitor is the author.
     blind : bool
-        Whether the visitor is not told who said it.
+        Whether the author is hidden from the visitor.
     """
 
     turn: int | str
@@ -64,7 +64,7 @@ class Line:
 
 
 def name_of(row: WaitRow | None) -> str:
-    """What tells a question from every other, and from itself asked anew after a stop; empty for none."""
+    """Name that distinguishes a question from all others, even if it is asked again after a stop; empty for none."""
     return "" if row is None else f"{row.turn}.{row.call}.{row.attempt}.{row.asked_at}"
 
 
@@ -78,7 +78,7 @@ class Sight:
     agents : sequence of AgentRow
         Its cast.
     visitor : Visitor
-        Who looks.
+        The visitor.
     """
 
     def __init__(self, planned: PlannedRun, agents: Sequence[AgentRow], visitor: Visitor) -> None:
@@ -94,17 +94,17 @@ class Sight:
         self.know(agents)
 
     def know(self, agents: Sequence[AgentRow]) -> None:
-        """Take note of the cast, which is on record once the run has begun."""
+        """Read the cast, which is recorded once the run has begun."""
         self.agents = {row.agent: row for row in agents}
 
     def heed(self, turns: Iterable[TurnRow]) -> None:
-        """Take note of what the seat was shown."""
+        """Note what the seat was shown."""
         for row in turns:
             if row.agent == self.seat:
                 self.show(row.turn, row.act, row.reads)
 
     def show(self, turn: int, act: str, reads: Iterable[int | str]) -> None:
-        """Take note of what a turn of the seat shows."""
+        """Note what a turn of the seat shows."""
         refs = [ref for ref in reads if isinstance(ref, int)]
         for ref in refs:
             self._shown.setdefault(ref, (turn, len(self._shown)))
@@ -172,17 +172,17 @@ def standing(reader: StoreReader, run_id: str) -> tuple[str, str]:
 
 
 def given_up(own: Sequence[TurnRow]) -> bool:
-    """Whether a seat with these turns is asked nothing more: two questions running had no answer in time."""
+    """Whether a seat gets no more questions, because two in a row had no answer in time."""
     return [row.status for row in own if row.kind != "signal"][-2:] == ["empty", "empty"]
 
 
 def stamp(evidence: str) -> str:
-    """What a title says of the evidence; nothing before there is any."""
+    """What a title says about the evidence; empty before there is any."""
     return evidence_statement([evidence]) if evidence else ""
 
 
 def export(planned: PlannedRun, agents: Sequence[AgentRow], turns: Sequence[TurnRow], evidence: str) -> dict[str, Any]:
-    """A session as JSON values: what is known of the run, its cast, and all that was said."""
+    """A session as JSON values: the run, its cast, and all messages."""
     return {
         "run_id": planned.run_id,
         "replicate": planned.replicate,
@@ -194,7 +194,7 @@ def export(planned: PlannedRun, agents: Sequence[AgentRow], turns: Sequence[Turn
 
 
 def as_csv(session: Mapping[str, Any]) -> str:
-    """The messages of a session as CSV, texts that a spreadsheet would run marked as texts."""
+    """The messages of a session as CSV. Texts that a spreadsheet would run are marked as texts."""
     import pandas as pd
 
     from opinionsim.foundation.spreadsheets import write_csv

@@ -1,4 +1,4 @@
-"""The form in which the owner changes a specification, sees what that would take, and saves it as a new file."""
+"""The form in which the owner changes a specification, sees a forecast, and saves it as a new file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Input:
     path : str
         Dotted path in the specification.
     label : str
-        What it is.
+        Name of the field.
     value : str
         Its value as text.
     choices : tuple of str
@@ -58,7 +58,7 @@ class Input:
 
 
 def settings(experiment: Experiment) -> list[Input]:
-    """The fields of the form, as the specification has them."""
+    """The fields of the form, with the values of the specification."""
     document, interaction = experiment.source.value, experiment.spec.interaction
     models = [model.name for cell in experiment.cells for model in cell.spec.chat_models]
     # Other names than those of the file are ones of which the price is known.
@@ -99,12 +99,12 @@ def _takes(path: str, key: str, interaction: Interaction) -> bool:
 
 
 def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
-    """The experiment with what was filled in.
+    """The experiment with the changes from the form.
 
     Raises
     ------
     SpecError
-        If a value is none of those that can be chosen, or the specification would not be valid.
+        If a value is not one of the choices, or the specification would not be valid.
     """
     overrides: dict[str, Any] = {}
     options = {model.name: model.options for cell in experiment.cells for model in cell.spec.chat_models}
@@ -135,7 +135,7 @@ def changed(experiment: Experiment, given: Mapping[str, str]) -> Experiment:
 
 
 def saved(experiment: Experiment, name: str) -> Path:
-    """Write the specification into a new file: beside its own, or in the current folder for one of the package.
+    """Write the specification into a new file, next to its own, or in the current folder if the package contains it.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def saved(experiment: Experiment, name: str) -> Path:
     Raises
     ------
     SpecError
-        If the name is no plain one, or there is such a file.
+        If the name is not plain, or the file exists.
     """
     if not _NAME.fullmatch(name):
         raise SpecError("The name must consist of letters, digits, - and _.")

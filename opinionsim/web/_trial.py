@@ -1,4 +1,4 @@
-"""A trial of changed settings: one session with stand-ins at its seats, in a store of its own."""
+"""A trial of changed settings: one session with stand-ins at its seats, in a separate store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _StandIn:
     evidence = "scripted"
 
     async def answer(self, question: Question) -> str:
-        """Something that fits the form, and means nothing."""
+        """A meaningless answer that fits the form."""
         form = question.form
         if form.kind == "ranking":
             return form.written([str(place) for place, _ in enumerate(form.items, 1)])
@@ -32,14 +32,14 @@ class _StandIn:
 
 
 def tried(experiment: Experiment) -> dict[str, Any]:
-    """Carry out the first session of an experiment, or show it again, as a page shows it.
+    """Run the first session of an experiment, or show it again, in the form that a page shows.
 
     It is marked as a trial, so that no table counts it.
 
     Raises
     ------
     OpinionSimError
-        If it cannot be carried out.
+        If it cannot run.
     """
     planned, url = experiment.runs[0], f"sqlite:///results/{experiment.spec.name}-trial.sqlite"
     with open_store(url) as opened:

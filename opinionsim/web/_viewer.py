@@ -1,4 +1,4 @@
-"""The viewer: what a store holds, as JSON for one page that draws it; it only reads."""
+"""The viewer: the contents of a store as JSON for one page that draws them; it only reads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SPELLED = {"start": "from", "text": "q"}
 
 
 class Viewer:
-    """A store that is shown, one question after another, and its last answers.
+    """A store that is shown, with its most recent answers.
 
     Parameters
     ----------
@@ -102,19 +102,19 @@ class Viewer:
         self._answers.clear()
 
     def asked(self, key: Any, question: Callable[[StoreReader], Any]) -> Any:
-        """The answer of the store to a question, which others may have had a moment ago.
+        """The answer of the store to a question, or a recent answer to the same question.
 
         Parameters
         ----------
         key : hashable
-            What tells the question from others.
+            Key that distinguishes the question from others.
         question : callable
-            Is given the open store.
+            Function that receives the open store.
 
         Raises
         ------
         StoreError
-            If the store cannot be read; it is opened anew for the next question.
+            If the store cannot be read; it is opened again for the next question.
         """
         with self._asking:
             until, answer = self._answers.pop(key, (0.0, None))
@@ -140,7 +140,7 @@ class Viewer:
             raise
 
     def standing(self, run_id: str) -> watching.Standing:
-        """How far a run is on record."""
+        """How far a run is recorded."""
         found: watching.Standing = self.asked(("run", run_id), lambda reader: watching.standing(reader, run_id))
         return found
 
@@ -165,7 +165,7 @@ def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
         return viewer.keys.visitor(request.cookies.get(cookie_name(request), ""), []).owner
 
     def owned(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint that the owner alone may use."""
+        """An endpoint that only the owner may use."""
 
         async def checked(request: Request) -> Response:
             if not may(request):

@@ -195,7 +195,7 @@ def test_a_missing_template(invoke: Invoke, spec: Path) -> None:
         ("folder.sqlite", ["folder.sqlite is a folder", "sqlite:///PATH"]),
         ("results/x", ["'results/x' is not a store address", ".sqlite"]),
         ("mysql://me:secret@host/db", ["'mysql'", "sqlite:///PATH"]),
-        ("sqlite:///:memory:", ["names no file"]),
+        ("sqlite:///:memory:", ["does not name a file"]),
         ("", ["--store", "got ''"]),
         ("loop.sqlite", ["loop.sqlite", "symbolic links"]),
     ],

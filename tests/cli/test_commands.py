@@ -269,7 +269,7 @@ def test_replay_finds_what_was_tampered_with(invoke: Invoke, spec: Path) -> None
     changed = invoke("replay", "s.sqlite", "--json")
     assert changed.exit_code == 1
     differing = [each for each in json.loads(changed.stdout) if each["difference"]]
-    damage = f"the store is damaged: in table turns the row of run_id {run_id}, turn 4 is not as it was written"
+    damage = f"the store is damaged: in table turns the row of run_id {run_id}, turn 4 has changed since it was written"
     assert differing == [{"run_id": run_id, "turns": 0, "difference": damage}]
 
 

@@ -58,9 +58,7 @@ def test_twins_get_a_specification_of_their_own(invoke: Invoke) -> None:
     # The first run that somebody is asked in is shown, and who takes part is told as it is.
     shown = invoke("preview", "mine.yaml").stdout
     assert re.match(r"mine: run topic=buses, interaction=twins/0 \(\w{8}\), one of 6\n", shown)
-    told = (
-        "Taking part: people on record | agents in the places of people on record, 1 a run; initial opinions: those of"
-    )
+    told = "Taking part: people on record | agents who play recorded people, 1 per run; initial opinions: those of"
     assert told in invoke("plan", "mine.yaml").stdout
     assert invoke("run", "mine.yaml", "--store", "s.sqlite").exit_code == 0
     # People have no memory and no model, which therefore are no conditions.

@@ -32,7 +32,7 @@ def _without_timing(frame: pd.DataFrame) -> pd.DataFrame:
 def test_run_reports_and_leaves_standard_output_to_data(invoke: Invoke, spec: Path) -> None:
     result = invoke("run", spec)
     assert (result.exit_code, result.stdout) == (0, "")
-    told = "Taking part: 4 of the 10 personas of chuang2024, drawn by chance; initial opinions: as the file says"
+    told = "Taking part: 4 of the 10 personas of chuang2024, drawn at random; initial opinions: as the file says"
     assert told in result.stderr.splitlines()
     assert "4 of 4 runs complete" in result.stderr
     assert "48 calls made, 0 answered by the store" in result.stderr

@@ -89,7 +89,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     (
         {"sweep": {"moderator.values": ["a", "b"]}},
         14,
-        "sweep.moderator.values: cannot be swept; valid are fields under seed, population, cast, roles",
+        "sweep.moderator.values: cannot be swept; valid: fields under seed, population, cast, roles",
     ),
 ]
 

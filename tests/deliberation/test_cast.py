@@ -18,9 +18,9 @@ CHAIN: dict[str, Any] = {"name": "chain", "task": "Say something.", "cast": TWO,
 
 MEMBERS: list[tuple[dict[str, Any], str]] = [
     ({"persona": "a", "template": "defautl"}, "unknown name 'defautl' (did you mean default?); valid: default, anes"),
-    ({"persona": "a", "template": "You are somebody."}, "a text must hold ${persona} where that is to stand"),
+    ({"persona": "a", "template": "You are somebody."}, "a text must contain ${persona}; got"),
     ({"instructions": "chian"}, "unknown name 'chian' (did you mean chain?)"),
-    ({"instructions": "Read it all."}, "a text must hold ${previous_responses}"),
+    ({"instructions": "Read it all."}, "a text must contain ${previous_responses}"),
     ({"persona": "a", "template": "first_wave", "without": ["empahty"]}, "the ideal 'empahty'; valid: common_good"),
     ({"persona": "a", "without": ["empathy"]}, "no text of this agent has the ideal 'empathy'; valid: none"),
 ]
@@ -36,7 +36,7 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ({"roles": {"moderator": {"instructions": "jury"}}}, "roles.moderator: instructions: unknown name 'jury'"),
     (
         {"roles": {"moderator": {"instructions": "Combine them."}}},
-        "roles.moderator: instructions: a text must hold ${previous_responses}",
+        "roles.moderator: instructions: a text must contain ${previous_responses}",
     ),
     (
         {"roles": {"moderator": {"persona": "second_wave", "without": ["x"]}}},
@@ -89,7 +89,7 @@ STRUCTURES: list[tuple[dict[str, Any], str]] = [
     ({"kind": "chain", "shuffle": True}, "shuffle: unknown field"),
     ({"kind": "chain", "steps": 3}, "steps: unknown field"),
     ({"kind": "chain", "instructions": "nope"}, "interaction.instructions: unknown name 'nope'"),
-    ({"kind": "chain", "instructions": "nothing here"}, "instructions: a text must hold ${previous_responses}"),
+    ({"kind": "chain", "instructions": "nothing here"}, "instructions: a text must contain ${previous_responses}"),
     ({"kind": "ensemble", "last_n": 2}, "last_n: unknown field"),
     ({"kind": "ensemble", "instructions": "debate"}, "instructions: has no effect, because agents see no answers"),
     ({"kind": "ensemble", "own": True, "remember": True}, "own: cannot be combined with remember"),

@@ -193,8 +193,8 @@ def test_a_run_of_judges_goes_on_where_it_stopped_and_refuses_texts_that_are_not
     judges = [run for run in load_experiment(SPEC).runs if run.sources]
     assert [len(run.sources) for run in judges] == [20, 20]
     for run in judges:
-        told = f"it takes over turns from run {run.sources[0].run_id} of cell 'cast=group, task=wishes', which is not "
-        assert summary.errors[run.run_id] == f"run {run.run_id}: {told}complete"
+        told = f"it takes turns from run {run.sources[0].run_id} of cell 'cast=group, task=wishes', which is not "
+        assert summary.errors[run.run_id] == f"run {run.run_id}: {told}complete; complete that run first"
 
 
 def _judging(**fields: Any) -> dict[str, Any]:

@@ -427,5 +427,5 @@ def test_messages_from_outside_may_be_plain_text() -> None:
 def test_a_schedule_that_lacks_a_declaration_is_refused_by_name(name: str) -> None:
     declared = {"n_agents": 1, "steps": 0, "acts": ACTS, "others": (), "externals": {}, "needs": ()}
     bare = type("Bare", (), {"turns": lambda self: iter(()), **{k: v for k, v in declared.items() if k != name}})
-    with pytest.raises(ScheduleError, match=f"^Bare declares no {name}; inherit opinionsim.schedules.Schedule"):
+    with pytest.raises(ScheduleError, match=f"^Bare declares no {name}; inherit from opinionsim.schedules.Schedule"):
         Engine(bare(), [Clerk()], Run(Listed(1)).calls)

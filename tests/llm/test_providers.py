@@ -466,7 +466,7 @@ def test_a_model_at_its_own_address_is_not_warned_of(name: str) -> None:
 def test_an_address_that_only_the_environment_knows_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"https://me:{KEY}@example.org/v1")
     (found,) = warnings_for("openai:gpt-4o-mini-2024-07-18")
-    assert "is asked at example.org, for OPENAI_BASE_URL is set" in found
+    assert "sends calls to example.org, because OPENAI_BASE_URL is set" in found
     assert KEY not in found
     assert warnings_for("openai:m", SERVER) == []
 

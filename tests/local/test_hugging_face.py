@@ -288,7 +288,7 @@ def test_several_event_loops_may_ask_at_once(model: HuggingFaceChatModel) -> Non
     ("messages", "complaint"),
     [
         ([SystemMessage("Be brief."), HumanMessage("Hello.")], "the chat template refuses these messages: no system"),
-        ([HumanMessage([{"type": "image", "base64": "AA==", "mime_type": "image/png"}])], "reads text only"),
+        ([HumanMessage([{"type": "image", "base64": "AA==", "mime_type": "image/png"}])], "reads only text"),
     ],
 )
 def test_messages_the_model_cannot_take_are_an_error(
@@ -307,9 +307,9 @@ def test_messages_the_model_cannot_take_are_an_error(
 
 
 def test_options_of_a_call_that_it_cannot_honour_are_refused(model: HuggingFaceChatModel) -> None:
-    with pytest.raises(ValueError, match="takes no stop sequences"):
+    with pytest.raises(ValueError, match="accepts no stop sequences"):
         model.invoke(says("Write."), stop=["."])
-    with pytest.raises(ValueError, match="takes no logprobs"):
+    with pytest.raises(ValueError, match="accepts no logprobs"):
         model.invoke(says("Write."), logprobs=True)
 
 

@@ -309,7 +309,7 @@ def test_a_class_that_is_no_kind_of_network_is_refused() -> None:
         def build(self) -> None:
             """Nothing."""
 
-    with pytest.raises(ValidationError, match=r"must be a class that inherits opinionsim\.networks\.NetworkKind"):
+    with pytest.raises(ValidationError, match=r"must be a class that inherits from opinionsim\.networks\.NetworkKind"):
         NetworkKind.read("no-kind")
 
 

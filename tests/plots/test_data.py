@@ -251,7 +251,7 @@ def test_cells_without_a_common_topic_show_one_each() -> None:
     rows = [{"topic": "a", "model.x": 1}, {"topic": "a", "model.y": 1}, {"topic": "b", "model.z": 2}, {"topic": "b"}]
     data = panels_data(study([*rows, {"topic": "a"}], steps=5))
     assert [panel.run_id for panel in data.panels] == ["r0", "r1", "r2", "r4"]
-    assert "one topic a condition, a where there is one" in data.note
+    assert "one topic per condition, a where there is one" in data.note
 
 
 def test_a_grid_with_a_condition_left_out_stays_a_grid() -> None:

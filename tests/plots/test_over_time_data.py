@@ -84,7 +84,7 @@ def test_ribbons_of_classic_models_name_what_differs() -> None:
     assert (data.band, data.evidence) == ("", EVIDENCE["equation"])
     keyed = plots.ribbon_data({"wide": two[0], "narrow": two[1]})
     assert keyed.frame["cell"].unique().tolist() == ["wide", "narrow"]
-    with pytest.raises(SpecError, match="of one given pair"):
+    with pytest.raises(SpecError, match="a step is one pair in some simulations"):
         plots.ribbon_data([two[0], classic([[[0, 1], [0.5, 0.5]]], scheme={"order": "given"})])
 
 
@@ -232,7 +232,7 @@ def test_transitions_of_a_classic_model_lead_from_record_to_record() -> None:
     np.testing.assert_array_equal(data.frame["count"], [1, 1, 0, 2])
     np.testing.assert_allclose(data.frame["share"], [0.5, 0.5, 0, 1])
     assert data.names["deffuant"] == ["0 to 0.5", "0.5 to 1"]
-    assert data.notes[-1] == "from one record to the next, 5 steps later, agents without an update included"
+    assert data.notes[-1] == "from one record to the next, 5 steps later, including agents without an update"
 
 
 @pytest.mark.parametrize("bins", [2, 3, 7])
@@ -281,7 +281,7 @@ def test_a_complete_network_is_a_circle() -> None:
     data = plots.snapshot_data(classic([[np.linspace(0, 1, 30)]]))
     np.testing.assert_allclose(np.hypot(data.frame["x"], data.frame["y"]), 1)
     assert data.ties.empty
-    assert data.notes[-1] == "everybody hears everybody: ties not drawn"
+    assert data.notes[-1] == "everybody hears everybody; ties are not drawn"
     assert len(plots.snapshot_data(classic([[[0, 1, 1]]])).ties) == 3
 
 
@@ -299,7 +299,7 @@ def test_a_phase_diagram_averages_the_runs_of_each_crossing() -> None:
     assert rows == [[0.1, 0.5, 5, 1], [0.2, 0.1, 7, 1], [0.2, 0.5, 3, 2]]
     assert data.frame[["low", "high"]].isna().all(axis=None)
     assert data.runs[["epsilon", "mu", "value"]].to_numpy().tolist() == [[0.2, 0.5, 2], [0.2, 0.5, 4]]
-    assert data.notes == ("1 of 5 runs without a number of clusters left out", "mean of 1 to 2 runs a point")
+    assert data.notes == ("1 of 5 runs without a number of clusters left out", "mean of 1 to 2 runs per point")
     np.testing.assert_allclose(data.frame["spread"], [NAN, NAN, math.sqrt(2)])
     line = plots.phase_data(SWEEP, "epsilon", value="clusters", where={"mu": 0.5})
     np.testing.assert_allclose(line.frame["mean"], [5, 3])
@@ -320,13 +320,13 @@ def test_a_sweep_names_its_model_and_what_is_constant_and_counts_neither_as_swep
     over = {"epsilon": [0.1, 0.3], "mu": [0.5], "order": ["random"]}
     found = sweep("deffuant", over, n=6, steps=3, replicates=2, threshold="<")
     data = plots.phase_data(found, "epsilon")
-    expected = ("deffuant, 6 agents, 3 steps, mu 0.5, order random, threshold <", "mean of 2 replicates a point")
+    expected = ("deffuant, 6 agents, 3 steps, mu 0.5, order random, threshold <", "mean of 2 replicates per point")
     assert data.notes == expected
     assert plots.phase_data(found, "epsilon", "mu").notes[0] == expected[0].replace(", mu 0.5", "")
     held = plots.phase_data(found, "epsilon", where={"mu": 0.5})
     assert held.notes[:2] == (expected[0].replace(", mu 0.5", ""), "mu: 0.5")
     read = pd.DataFrame(found.to_dict("list"))
-    assert plots.phase_data(read, "epsilon").notes == ("deffuant, mu 0.5, order random", "mean of 2 runs a point")
+    assert plots.phase_data(read, "epsilon").notes == ("deffuant, mu 0.5, order random", "mean of 2 runs per point")
     several = pd.concat([read, read.assign(model="weighted-linear")], ignore_index=True)
     assert plots.phase_data(several, "epsilon", "model").notes[0] == "mu 0.5, order random"
     with pytest.raises(SpecError, match="so model varied too"):
@@ -440,11 +440,11 @@ ONE = classic([[[0, 1], [0.5, 0.5]]])
             lambda: plots.phase_data(SWEEP.assign(model="deffuant"), "epsilon", value="clusters"),
             "agree in epsilon, replicate, so mu varied too",
         ),
-        (lambda: plots.share_data(ONE), "with discrete opinions; density_data"),
+        (lambda: plots.share_data(ONE), "with discrete opinions; for others, use density_data"),
         (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), most=0), "most must be a whole number"),
         (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), run=1), "replicate from 0 to 0; got 1"),
         (lambda: plots.phase_data(SWEEP, "eps", value="clusters"), "no column 'eps'"),
-        (lambda: plots.phase_data(SWEEP, "epsilon", value="evidence"), "must hold numbers"),
+        (lambda: plots.phase_data(SWEEP, "epsilon", value="evidence"), "must contain numbers"),
         (lambda: plots.phase_data(SWEEP, "mu", "mu", value="clusters"), "two different columns"),
         (lambda: plots.phase_data(SWEEP.drop(columns="evidence"), "mu", value="clusters"), "no column 'evidence'"),
         (lambda: plots.phase_data(FRAMES, "topic"), "differ in framing"),

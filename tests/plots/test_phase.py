@@ -152,7 +152,7 @@ def test_places_without_a_value_are_hatched_and_named_and_enter_no_colours() -> 
     assert entries(ax) == ["no value"]
     assert mesh_of(ax).get_clim() == pytest.approx((2.6, 6.1))
     assert "4 of 18 runs without a number of m left out" in said(ax)
-    assert "Mean of 2 to 3 replicates a point." in said(ax)
+    assert "Mean of 2 to 3 replicates per point." in said(ax)
     assert not re.search(r"\b(nan|inf)\b", said(ax), re.IGNORECASE)
 
 
@@ -290,7 +290,7 @@ def test_many_lines_have_the_colours_of_a_scale_and_no_bands() -> None:
     (bar,) = bars_of(ax)
     assert (bar.get_ylabel(), bar.get_yscale()) == ("number of agents", "log")
     words = swept(lambda e, kind, r: e, **{"epsilon": [1, 2], "network.kind": [f"kind{i}" for i in range(11)]})
-    with pytest.raises(SpecError, match=r"network.kind has 11 levels that are no numbers; at most 10 lines"):
+    with pytest.raises(SpecError, match=r"network.kind has 11 levels that are not numbers; at most 10 lines"):
         plots.phase_diagram(words, "epsilon", value="m", lines="network.kind")
 
 
@@ -417,7 +417,7 @@ WORDS = swept(lambda kind, e, r: e, **{"network.kind": ["a", "b"], "epsilon": [1
         (lambda f: f(SIZES, "n", value="m", lines="n"), "two different columns; got 'n' twice"),
         (lambda f: f(GRID, "epsilon", "mu", []), "value must name one measure or several"),
         (lambda f: f(GRID, "epsilon", "mu", ["m", "m"]), "value must name one measure or several"),
-        (lambda f: f(GRID, "epsilon", "mu", "mu"), "a measure cannot be a swept column too; got mu"),
+        (lambda f: f(GRID, "epsilon", "mu", "mu"), "a measure cannot also be a swept column; got mu"),
         (lambda f: f(GRID.assign(m=NAN), "epsilon", "mu", "m"), "no run has a number of 'm'"),
         (lambda f: f(GRID, "epsilon", "mu", "m", show="sd"), "show must be 'mean', 'spread' or 'both'; got 'sd'"),
         (lambda f: f(GRID, "epsilon", "mu", "m", scale={"n": "log"}), "'n' is not in the figure; valid: epsilon, mu"),
@@ -428,7 +428,7 @@ WORDS = swept(lambda kind, e, r: e, **{"network.kind": ["a", "b"], "epsilon": [1
         (lambda f: f(GRID.assign(m=-1.0), "epsilon", "mu", "m", scale={"m": "log"}), "its least is -1"),
         (lambda f: f(SIZES.assign(m=-1.0), "epsilon", None, "m", lines="n", scale={"m": "log"}), "its least mean is"),
         (lambda f: f(GRID[GRID["replicate"] == 0], "epsilon", "mu", "m", show="both"), "needs at least two runs"),
-        (lambda f: f(SIZES, "epsilon", None, "m", lines="n", contours=[1]), "contours belong to a map"),
+        (lambda f: f(SIZES, "epsilon", None, "m", lines="n", contours=[1]), "contours are drawn on a map"),
         (lambda f: f(WORDS, "network.kind", "epsilon", "m", contours=[1.5]), "two levels of each parameter"),
         (lambda f: f(GRID, "epsilon", "mu", "m", contours=["1"]), r"must be finite numbers; got \['1'\]"),
         (lambda f: f(GRID, "epsilon", "mu", "m", theory=[1]), "theory must map labels .*; got list"),

@@ -102,7 +102,7 @@ def test_a_text_may_include_files_of_the_pack(pack: PromptPack, agent: Agent) ->
 def test_an_act_without_any_template_is_an_error_that_lists_what_there_is(pack: PromptPack) -> None:
     message = _refusal(pack, replace(_PICK, text=None))
     assert message == (
-        "prompt pack default: no task template 'pick', which act 'pick' asks for; "
+        "prompt pack default: no task template 'pick', which act 'pick' needs; "
         "it has probe, report, review, self-report, write, and the act brings no text of its own"
     )
     assert "no task template 'event'" in _refusal(pack, ActSpec("odd", "event", "response"))
@@ -206,7 +206,7 @@ def test_a_file_that_only_own_tasks_include_may_use_values_as_well(pack: PromptP
     [
         ("Pick {{ choices }}." + _CLAIM_AND_POSTS, "pick.j2: its cue 'Now pick!' is missing"),
         ("Now pick! {{ choices }} {{ task }} Answer in a few sentences" + _CLAIM_AND_POSTS, "the cue of probe"),
-        ("Now pick! {{ choices }} {{ claim }} {{ task }}" + _CLAIM_AND_POSTS, "the claim also stands outside"),
+        ("Now pick! {{ choices }} {{ claim }} {{ task }}" + _CLAIM_AND_POSTS, "the claim also occurs outside"),
         ("Now pick! {{ choices }}" + _CLAIM_AND_POSTS, "the variable task must appear in the prompt"),
         ("Now pick! {{ choices }} {{ task }}", "the claim must be between"),
         ("Now pick! {{ choices[99].x }} {{ task }}", "pick.j2:1: the template cannot be rendered"),

@@ -97,14 +97,14 @@ def _labelling(labelling: str) -> _Check:
 @pytest.mark.parametrize(
     ("file", "old", "new", "check", "said"),
     [
-        ("_received.j2", "Post by {", "{{ post.text }} by {", _labelling("named"), "also stands outside"),
+        ("_received.j2", "Post by {", "{{ post.text }} by {", _labelling("named"), "also occurs outside"),
         ("_received.j2", '"Your earlier post"', "post.words", _labelling("you-other"), "no attribute 'words'"),
         ("system.j2", "reads and writes", "reads", _effect("writes"), "writes False and True give the same text"),
         ("_situation.j2", '"closed"', '"shut"', _effect("world"), "world 'open' and 'closed' give the same text"),
-        ("_situation.j2", '"strong"', '"firm"', _conditions(bias="strong"), "no instruction stands"),
+        ("_situation.j2", '"strong"', '"firm"', _conditions(bias="strong"), "there is no instruction between"),
         ("_situation.j2", 'bias == "weak"', 'bias != "none"', _effect("confirmation_bias"), "'strong' and 'weak' give"),
         ("system.j2", "{% if name %}", "{% if background %}", _conditions("name"), "the name must be between"),
-        ("_words.j2", "the claim that", "it holds that {{ claim }},", _conditions(masked=False), "also stands outside"),
+        ("_words.j2", "the claim that", "it holds that {{ claim }},", _conditions(masked=False), "also occurs outside"),
     ],
 )
 def test_a_fault_in_a_condition_is_found(folder: Path, file: str, old: str, new: str, check: _Check, said: str) -> None:

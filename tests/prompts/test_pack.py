@@ -128,7 +128,7 @@ def test_other_files_of_a_folder_are_left_alone(folder: Path) -> None:
         ("write.j2", '"_situation.j2"', '"/etc/hostname"', "is not a template of this pack"),
         ("write.j2", "Your post:", "{% include name %}Your post:", "write.j2:"),
         ("write.j2", '{{ define(" about", claim, masked) }}', "it", "the claim must be between"),
-        ("write.j2", "Your post:", "Your post: {{ claim }}", "also stands outside"),
+        ("write.j2", "Your post:", "Your post: {{ claim }}", "also occurs outside"),
         ("write.j2", "Your post:", "Your post: {{ '<claim>it</claim>' if not claim }}", "there is no claim"),
         ("event.j2", "{{ text }}", "{{ text }}{{ '<claim>it</claim>' if not claim }}", "there is no claim"),
         (

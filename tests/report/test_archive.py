@@ -234,7 +234,7 @@ def test_what_somebody_wrote_into_a_folder_stays(
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text("mine")
     before = all_bytes(folder)
-    with pytest.raises(SpecError, match=rf"holds '{name}', which is not as an archive wrote it; give a new or empty"):
+    with pytest.raises(SpecError, match=rf"contains '{name}', which is new or changed; give a new or empty"):
         write_archive(small, folder)
     assert all_bytes(folder) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive"]

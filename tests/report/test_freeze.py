@@ -136,7 +136,7 @@ def test_the_form_is_filled_and_says_what_only_its_author_can() -> None:
     assert '{"' not in form
     bare = preregistration(_frozen(STUDY), "sqlite:///none.sqlite")
     assert "declares no contrast" in bare
-    assert "none.sqlite holds no run" in bare
+    assert "none.sqlite contains no run" in bare
     assert not Path("none.sqlite").exists()
 
 
@@ -156,7 +156,7 @@ def test_history_tells_pilot_confirmatory_runs_and_every_deviation() -> None:
     assert [label.split(" (")[0] for label in as_frozen.reach] == ["One model family", "One wording of the prompts"]
 
     more = history(osim.run(load_experiment(frozen, {"replicates": 2}), url))
-    assert "replicates: 2 in the place of 1, which was frozen." in more.deviations
+    assert "replicates: 2 instead of 1, which was frozen." in more.deviations
     assert "The store has 4 runs, but the frozen design has 2." in more.deviations
 
     worded = history(osim.run(load_experiment(frozen, {"prompts": {"variant": "second"}}), url))
@@ -176,7 +176,7 @@ def test_runs_that_are_missing_and_instruments_added_are_deviations() -> None:
     again = history(osim.run(load_experiment(partly.manifest, added), "part.sqlite"))
     (told,) = [each for each in again.deviations if each.startswith("measurement.instruments: ")]
     assert '"variable":"tone"' in told
-    assert told.endswith("in the place of nothing, which was frozen.")
+    assert told.endswith("instead of nothing, which was frozen.")
 
 
 def test_another_version_of_the_package_is_a_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_another_version_of_the_package_is_a_deviation(monkeypatch: pytest.Monke
     frozen_with = osim.__version__
     monkeypatch.setattr(osim, "__version__", "9.9")
     told = history(osim.run(experiment, "later.sqlite")).deviations
-    assert f"opinionsim: version 9.9 in the place of {frozen_with}, which was frozen." in told
+    assert f"opinionsim: version 9.9 instead of {frozen_with}, which was frozen." in told
 
 
 def test_variants_that_were_run_widen_what_a_claim_rests_on() -> None:
@@ -230,4 +230,4 @@ def test_a_copy_without_the_mark_does_not_undo_the_freeze() -> None:
     assert same.frozen is not None
     assert (same.frozen["hash"], same.deviations) == (frozen["frozen"]["hash"], ())
     more = history(osim.run(load_experiment(unmarked, {"replicates": 2}), url))
-    assert "replicates: 2 in the place of 1, which was frozen." in more.deviations
+    assert "replicates: 2 instead of 1, which was frozen." in more.deviations

@@ -53,7 +53,7 @@ def test_no_mean_is_told_of_withheld_runs(of_model: Study) -> None:
     frame.loc[frame.index[1:], ["bias", "diversity"]] = float("nan")
     some, none = statements([replace(main, frame=frame)])
     assert "over 2 of 3 runs" in some
-    assert "there is no mean opinion and no diversity, since in all 3 runs opinions of too few agents" in none
+    assert "there is no mean opinion and no diversity, because in all 3 runs opinions of too few agents" in none
 
 
 def test_shares_and_moved_means_are_told_with_their_turns_and_agents(of_model: Study) -> None:

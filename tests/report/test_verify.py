@@ -160,12 +160,12 @@ def test_a_table_that_no_frame_gives_is_told(archive: Path) -> None:
 def test_files_that_say_nothing_are_problems(name: str, content: str, archive: Path) -> None:
     (archive / name).write_text(content)
     sealed(archive)
-    assert [each.partition(":")[0] for each in verify(archive).problems] == ["No table can be made again"]
+    assert [each.partition(":")[0] for each in verify(archive).problems] == ["No table can be rebuilt"]
 
 
 def test_a_name_that_no_file_can_have_is_a_problem(archive: Path) -> None:
     stated(archive, lambda about: about["tables"][0].update(file="a" * 5000))
-    assert verify(archive).problems[0].startswith("No table can be made again")
+    assert verify(archive).problems[0].startswith("No table can be rebuilt")
 
 
 def test_a_specification_that_is_not_that_of_the_manifest_is_a_problem(archive: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_table_that_was_taken_away_is_missed(archive: Path) -> None:
         path.unlink()
     sealed(archive)
     problems = verify(archive).problems
-    assert problems == (f"{taken['title']}: the frames give this table, which the archive does not have",)
+    assert problems == (f"{taken['title']}: the frames give this table, but the archive does not have it",)
 
 
 def test_rebuild_script_is_never_run(archive: Path, tmp_path: Path) -> None:
@@ -222,9 +222,9 @@ def _listed(name: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (_link, "'odd.md' is a link or no plain file"),
-        (_linked_folder, "'figures' is a link or no plain file"),
-        (lambda archive: os.mkfifo(archive / "tables" / "pipe.csv"), "'tables/pipe.csv' is a link or no plain file"),
+        (_link, "'odd.md' is not a plain file"),
+        (_linked_folder, "'figures' is not a plain file"),
+        (lambda archive: os.mkfifo(archive / "tables" / "pipe.csv"), "'tables/pipe.csv' is not a plain file"),
         (_listed("../outside.csv"), "'../outside.csv' points outside"),
         (_listed("/etc/passwd"), "'/etc/passwd' points outside"),
         (_listed("C:\\windows"), "points outside"),

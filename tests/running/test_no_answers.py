@@ -105,7 +105,7 @@ def test_where_everybody_answers_a_measured_start_has_a_change_and_nothing_is_mi
     own = tables(results.runs, results.metrics, "self-report")[0]
     assert own.header[-1][-1] == "change"
     assert own.rows[0][-1] == f"{own.frame['change'].iloc[0]:.2f} (4 of 4)".replace("-", "\N{MINUS SIGN}")
-    with pytest.raises(SpecError, match="small: no number rests on a doubtful text, and no refusal changed who was"):
+    with pytest.raises(SpecError, match="small: no number uses a doubtful text, and no refusal changed who was"):
         tables_of(results, what="missing")
 
 

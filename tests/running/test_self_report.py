@@ -115,7 +115,7 @@ def test_a_pack_without_the_template_is_told_at_once(tmp_path: Path) -> None:
     assert ended(changed(SMALL, prompts=str(folder)), "plain.sqlite").complete == 1
     with pytest.raises(
         SpecError,
-        match=r"prompts: prompt pack .*mine: no task template 'self-report', which act 'self-report' asks for",
+        match=r"prompts: prompt pack .*mine: no task template 'self-report', which act 'self-report' needs",
     ):
         ended(changed(ASKED, prompts=str(folder)), "asked.sqlite")
     assert not Path("asked.sqlite").exists()

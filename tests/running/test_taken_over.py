@@ -244,7 +244,7 @@ def test_a_source_that_is_not_complete_is_said() -> None:
     summary = ended(GIVEN, "s.sqlite", GivenReplies(fails))
     runs = {run.run_id: run for run in load_experiment(GIVEN).runs if run.sources}
     for run_id, run in runs.items():
-        told = f"it takes over turns from run {run.sources[0].run_id} of cell {DYADIC!r}, which is not complete"
+        told = f"it takes turns from run {run.sources[0].run_id} of cell {DYADIC!r}, which is not complete"
         assert summary.errors[run_id] == f"run {run_id}: {told}; complete that run first"
 
 

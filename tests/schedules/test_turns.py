@@ -110,7 +110,7 @@ def test_acts_are_declared_by_name_and_for_good() -> None:
     [
         ({"draws": -1}, "draws must be a whole number of at least 0; got -1"),
         ({"draws": 0}, "memory must be none with 0 draws; got 'keep'"),
-        ({"template": ""}, "name a template if the act asks somebody"),
+        ({"template": ""}, "set template, because its turns make calls"),
         ({"attempts": 0}, "attempts must be a whole number of at least 1; got 0"),
         ({"after": "retry"}, "after must be one of stop, none; got 'retry'"),
         ({"memory": "forget"}, "memory must be one of keep, fork, none; got 'forget'"),
@@ -155,7 +155,7 @@ def test_a_schedule_may_declare_everything_itself() -> None:
 @pytest.mark.parametrize("name", ["n_agents", "steps", "acts", "others", "externals", "needs"])
 def test_a_declaration_that_is_missing_is_named(name: str) -> None:
     declared = {key: value for key, value in vars(_Plain).items() if not key.startswith("__") and key != name}
-    with pytest.raises(ScheduleError, match=f"^Odd declares no {name}; inherit opinionsim.schedules.Schedule"):
+    with pytest.raises(ScheduleError, match=f"^Odd declares no {name}; inherit from opinionsim.schedules.Schedule"):
         check_schedule(type("Odd", (), declared)())
 
 
@@ -176,15 +176,15 @@ def test_a_kind_of_text_is_a_word(kind: Any) -> None:
     ("declared", "words"),
     [
         ({"turns": None}, r"Odd yields no turns; define turns\(\) or decide\(outcomes\)"),
-        ({"acts": {"write": REVIEW}}, r"Odd\.acts: 'write' must lead to the ActSpec of that name; got ActSpec"),
-        ({"acts": {"write": "write"}}, r"Odd\.acts: 'write' must lead to the ActSpec of that name; got 'write'"),
+        ({"acts": {"write": REVIEW}}, r"Odd\.acts: 'write' must be the ActSpec of that name; got ActSpec"),
+        ({"acts": {"write": "write"}}, r"Odd\.acts: 'write' must be the ActSpec of that name; got 'write'"),
         (
             {"others": "moderator"},
             r"Odd\.others must be a sequence of names, such as \('moderator',\); got 'moderator'",
         ),
         ({"needs": "stance"}, r"Odd\.needs must be a sequence of names, such as \('stance',\); got 'stance'"),
-        ({"given": {0: "text"}}, r"Odd\.given must lead from participants to names of externals; got \{0: 'text'\}"),
-        ({"given": ("text",)}, r"Odd\.given must lead from participants to names of externals; got \('text',\)"),
+        ({"given": {0: "text"}}, r"Odd\.given must map participants to names of externals; got \{0: 'text'\}"),
+        ({"given": ("text",)}, r"Odd\.given must map participants to names of externals; got \('text',\)"),
         ({"others": ("critic", "participant")}, r"Odd\.others: participants are counted by n_agents; name another"),
     ],
 )

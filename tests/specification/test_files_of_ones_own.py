@@ -92,7 +92,7 @@ def test_who_takes_part_is_told_in_one_line(tmp_path: Path) -> None:
     )
     sizes = _experiment(tmp_path, sweep={"population.size": [5, 9]}, population={"personas": _set(name="mine")})
     assert taking_part(sizes) == (
-        "Taking part: 5 of the 8 personas of mine, drawn by chance; initial opinions: as the file says | "
+        "Taking part: 5 of the 8 personas of mine, drawn at random; initial opinions: as the file says | "
         "9 agents who play the 8 personas of mine, some more than once; initial opinions: as the file says"
     )
     for opinions, assignment, told in (

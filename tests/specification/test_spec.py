@@ -298,7 +298,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("sweep", {"seed": [1, 1]}, "sweep.seed[1]: repeats the value or label '1'"),
         ("sweep", {"model.temperature": [1, 1.0]}, "repeats the value or label"),
         ("sweep", {"model.temperature": [float("nan")]}, "must be a finite number"),
-        ("sweep", {"execution.timeout_s": [1]}, "cannot be swept; valid are fields under seed, population"),
+        ("sweep", {"execution.timeout_s": [1]}, "cannot be swept; valid: fields under seed, population"),
         ("sweep", {"replicates": [1]}, "cannot be swept"),
         ("sweep", {"a..b": [1]}, "'a..b' is not a dotted path"),
         ("sweep", {"seed.x": [1]}, "seed: must be a whole number"),
@@ -306,7 +306,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("sweep", [3], "sweep[0]: must be a mapping of axes to lists of values"),
         ("sweep", {f"model.options.x{i}": list(range(10)) for i in range(9)}, "has 1000000000 cells; at most"),
         ("independent_over", ["topic.nam"], "'topic.nam' is not a field of a run; valid after topic: name"),
-        ("independent_over", ["execution.timeout_s"], "is not a field of a run; valid are fields under population"),
+        ("independent_over", ["execution.timeout_s"], "is not a field of a run; valid: fields under population"),
         ("independent_over", ["topic.name", "topic.name"], "entries must be distinct"),
     ],
 )

@@ -42,8 +42,8 @@ def test_variants_change_no_run_of_the_specification_itself() -> None:
     ("change", "problem"),
     [
         ({"cognition.memory": "cumulative"}, "variant 'v' changes nothing: its runs are those of the specification"),
-        ({"replicates": 3}, "variant 'v' changes replicates; the design stays"),
-        ({"measurement.classifier": "lexicon"}, "variant 'v' changes measurement.classifier; the design stays"),
+        ({"replicates": 3}, "variant 'v' changes replicates, part of the design"),
+        ({"measurement.classifier": "lexicon"}, "variant 'v' changes measurement.classifier, part of the design"),
         ({"cognition.confirmation_bias": "weak"}, "is set by the sweep axis"),
         ({"model.temprature": 1}, "variant 'v': model.temprature: unknown field"),
         ({"prompts.variant": "sixth"}, "variant 'v'.*no wording 'sixth'"),

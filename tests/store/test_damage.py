@@ -147,7 +147,7 @@ def test_a_value_that_was_changed_is_named(path: Path, table: Table) -> None:
             with pytest.raises(DamagedError, match="the store is damaged: ") as caught:
                 list(_read(store))
             assert f"in table {table.name} the row of " in str(caught.value), column.name
-            assert str(caught.value).endswith("is not as it was written")
+            assert str(caught.value).endswith("changed since it was written")
         _do(path, statement, row[column.name], *keys[1])
     with open_store(str(path), write=False) as store:
         list(_read(store))
@@ -171,7 +171,7 @@ def test_a_damaged_run_is_neither_leased_nor_begun_anew_unseen(path: Path) -> No
 @pytest.mark.parametrize(
     ("harm", "what"),
     [
-        ("UPDATE texts SET text = text || '.' WHERE text = ?", "is not as it was written"),
+        ("UPDATE texts SET text = text || '.' WHERE text = ?", "has changed since it was written"),
         ("DELETE FROM texts WHERE text = ?", "is missing"),
     ],
 )
@@ -188,18 +188,18 @@ def test_a_text_that_was_changed_or_deleted_is_named(path: Path, text: str, harm
 @pytest.mark.parametrize(
     ("harm", "what"),
     [
-        ("UPDATE prompts SET role = 'user' WHERE role = 'system'", "not as it was written"),
-        ("UPDATE prompts SET text_id = (SELECT min(text_id) FROM texts) WHERE role = 'user'", "not as it was written"),
-        ("UPDATE prompts SET before = '' WHERE role = 'user'", "not as it was written"),
-        ("DELETE FROM prompts WHERE role = 'system'", "missing"),
-        ("DELETE FROM prompts", "missing"),
+        ("UPDATE prompts SET role = 'user' WHERE role = 'system'", "has changed since"),
+        ("UPDATE prompts SET text_id = (SELECT min(text_id) FROM texts) WHERE role = 'user'", "has changed since"),
+        ("UPDATE prompts SET before = '' WHERE role = 'user'", "has changed since"),
+        ("DELETE FROM prompts WHERE role = 'system'", "is missing"),
+        ("DELETE FROM prompts", "is missing"),
     ],
 )
 def test_a_prompt_that_was_changed_or_deleted_is_named(path: Path, harm: str, what: str) -> None:
     _do(path, harm)
     with (
         open_store(str(path), write=False) as store,
-        pytest.raises(DamagedError, match=f"the store is damaged: prompt [0-9a-f]+ is {what}"),
+        pytest.raises(DamagedError, match=f"the store is damaged: prompt [0-9a-f]+ {what}"),
     ):
         store.prompt("r1", 0)
 
@@ -214,7 +214,7 @@ def test_prompts_of_a_run_are_those_of_its_turns(path: Path) -> None:
         _do(path, harm)
         with (
             open_store(str(path), write=False) as store,
-            pytest.raises(DamagedError, match=r"prompt [0-9a-f]+ is (missing|not as it was written)"),
+            pytest.raises(DamagedError, match=r"prompt [0-9a-f]+ (is missing|has changed since it was written)"),
         ):
             store.prompts("r1")
 
@@ -298,16 +298,16 @@ def test_a_check_names_run_table_and_row(path: Path) -> None:
     _do(path, "DELETE FROM instruments")
     found = "\n".join(check())
     for what in (
-        "in table opinions the row of run_id r1, instrument_id m1, turn 0, about -1 is not as it was written",
-        "text [0-9a-f]+ is not as it was written",
+        "in table opinions the row of run_id r1, instrument_id m1, turn 0, about -1 has changed since it was written",
+        "text [0-9a-f]+ has changed since it was written",
         "table agents has 1 rows of run r1, not 2",
-        "prompts lacks the row [0-9a-f]+ that the row of run_id r1, turn 2, call reply, attempt 0 in journal names",
-        "instruments lacks the row m1 that the row of run_id r1, .* in opinions names",
+        "prompts lacks the row [0-9a-f]+ that the row of run_id r1, turn 2, call reply, attempt 0 in journal refers to",
+        "instruments lacks the row m1 that the row of run_id r1, .* in opinions refers to",
     ):
         assert re.search(what, found), what
     _do(path, "DELETE FROM runs")
     assert "run r1 of design 1 of quick is missing" in check()
-    assert "runs lacks the row r1 that the row of run_id r1, turn 0 in turns names" in check()
+    assert "runs lacks the row r1 that the row of run_id r1, turn 0 in turns refers to" in check()
 
 
 def test_a_check_names_triggers_and_views(each_url: str) -> None:
@@ -327,7 +327,7 @@ def test_a_check_names_triggers_and_views(each_url: str) -> None:
     with open_store(each_url, write=False) as store:
         found = list(store.damage())
     assert found == [
-        f"opinionsim did not make the {what}; drop it, or restore the store from a copy"
+        f"opinionsim did not make the {what}; drop it, or restore the store from a backup"
         for what in ("trigger kind", "view mine")
     ]
 

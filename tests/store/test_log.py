@@ -265,7 +265,7 @@ def test_copies_that_cannot_be_made_leave_nothing_behind(dead: Path, tmp_path: P
     (tmp_path / "text.sqlite").write_text("no store " * 1000)
     before = sorted(_bytes(tmp_path))
     for source, target, message in (
-        (dead, dead, "a.sqlite already exists; give another name for the copy"),
+        (dead, dead, "a.sqlite already exists; choose another name for the copy"),
         (tmp_path / "text.sqlite", tmp_path / "b.sqlite", "not a database"),
         (tmp_path / "none.sqlite", tmp_path / "b.sqlite", "there is no store at"),
         (dead, tmp_path / "text.sqlite" / "b.sqlite", "text.sqlite is not a folder"),

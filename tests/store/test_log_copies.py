@@ -119,7 +119,7 @@ def test_a_file_that_was_cut_beside_its_log_is_refused(killed: Killed, tmp_path:
     lacking = max(set(range(1, len(killed.file) // _PAGE + 1)) - logged)
     path = killed.put(tmp_path / "put", killed.file[: (lacking - 1) * _PAGE])
     for write in (True, False):
-        with pytest.raises(StoreError, match=r"was cut: it and a\.sqlite-wal lack pages; restore it"):
+        with pytest.raises(StoreError, match=r"was truncated: it and a\.sqlite-wal lack pages; restore it"):
             open_store(str(path), write=write)
         assert log_of(path).read_bytes() == killed.log
 

@@ -92,7 +92,7 @@ def test_the_frames_of_an_experiment_under_way_are_of_one_state(store: Store) ->
     _add(record, turn_row(0), opinion_row(0))
     results, unread = load(store.url), load(store.url)
     assert results.under_way == 1
-    assert "1 of its runs under way" in repr(results)
+    assert "1 of its runs in progress" in repr(results)
     assert len(results.opinions) == 1
     _add(record, turn_row(1), opinion_row(1))
     assert _sizes(results) == {"runs": 1, "agents": 2, "edges": 1, "turns": 1, "opinions": 1, "calls": 1}

@@ -199,12 +199,12 @@ def test_a_path_is_taken_literally(tmp_path: Path, name: str) -> None:
         ("mysql://user:secret@host/db", "'mysql' are not supported"),
         ("sqlite://results/a.sqlite", "three slashes"),
         ("sqlite://", "three slashes"),
-        ("sqlite:///", "names no file"),
-        ("sqlite:///:memory:", "names no file"),
+        ("sqlite:///", "does not name a file"),
+        ("sqlite:///:memory:", "does not name a file"),
         ("sqlite:///a.sqlite?mode=ro", "has a '\\?'"),
         ("a\x00.sqlite", "has a '\\?' or NUL"),
         ("results.csv", "not a store address; give sqlite:///PATH"),
-        ("", "names no file"),
+        ("", "does not name a file"),
     ],
 )
 @pytest.mark.parametrize("write", [True, False])

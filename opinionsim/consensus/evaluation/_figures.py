@@ -305,7 +305,7 @@ def _figure(name: str, count: Callable[..., pd.DataFrame], *more: Shown) -> Call
 
 @_figure("kappas", kappas_data)
 def kappas_figure(data: pd.DataFrame) -> Figure:
-    """Distribution of kappa over raters, and the threshold for reliable raters.
+    """Draw the distribution of kappa over raters, and the threshold for reliable raters.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ _PICKS = Shown("wins-welfare", "The same for winners by welfare function.", {"ag
 
 @_figure("wins", wins_data, _PICKS)
 def wins_figure(data: pd.DataFrame) -> Figure:
-    """Share of groups that agree more with the statements of one drafter than with those of another.
+    """Draw the share of groups that agree more with the statements of one drafter than with those of another.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def wins_figure(data: pd.DataFrame) -> Figure:
 
 @_figure("ratings", ratings_data)
 def ratings_figure(data: pd.DataFrame) -> Figure:
-    """Ratings of each drafter's statements, for agreement and quality.
+    """Draw the ratings of each drafter's statements for agreement and quality.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def ratings_figure(data: pd.DataFrame) -> Figure:
 
 @_figure("divisiveness", divisiveness_data)
 def divisiveness_figure(data: pd.DataFrame) -> Figure:
-    """Division of groups over the position statement, and their agreement with statements.
+    """Draw how divided groups are over the position statement, and how far they agree with statements.
 
     Parameters
     ----------
@@ -426,7 +426,7 @@ def divisiveness_figure(data: pd.DataFrame) -> Figure:
 
 @_figure("pairwise-accuracy", accuracy_data)
 def accuracy_figure(data: pd.DataFrame) -> Figure:
-    """Share of pairs of statements that predictions put in the order of a citizen, compared with six baselines.
+    """Draw the share of pairs that predictions order as citizens do, compared with six baselines.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @part("table", name="rated-statements")
 def rating_tables(results: Results) -> Iterator[Table]:
-    """The tables of rated statements by condition (D7).
+    """Tabulate ratings of statements by condition (D7).
 
     Returns
     -------
@@ -28,7 +28,7 @@ def rating_tables(results: Results) -> Iterator[Table]:
         Means from :func:`opinionsim.consensus.policy_table`, one row per policy; if there are two policies,
         :func:`opinionsim.consensus.win_rates` by the mean of a group, one row per pair; if somebody rated twice, the
         share of these citizens who are reliable by :func:`opinionsim.consensus.reliability`; and if winners were rated
-        after they were known, the means of these ratings. Without ratings, there are no tables.
+        after they were announced, the means of these ratings. Without ratings, there are no tables.
     """
     if not (results.opinions["variable"] == "agreement").any():
         return

@@ -1,1 +1,1 @@
-"""The scripted stand-in: what it makes of a prompt, and what it answers."""
+"""The scripted model: how it reads a prompt, and what it answers."""

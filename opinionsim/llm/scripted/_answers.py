@@ -1,4 +1,4 @@
-"""What the scripted model says to tasks that need an answer of another form than a stance."""
+"""Answers of the scripted model to tasks that do not ask for a stance."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def moderate(scene: Scene, draws: Draws) -> str:
 
 @part("scripted", name="instruct")
 def instruct(scene: Scene, draws: Draws) -> str:
-    """Instructions, after the words with which they are to begin."""
+    """Instructions, after their required beginning."""
     marker = _MARKER.search(scene.told)
     return " ".join(filter(None, [marker[1] if marker else "", draws.pick(phrases.INSTRUCTIONS)]))

@@ -1,4 +1,4 @@
-"""What the scripted model says in moderated rooms: the sentences of ``room.toml``, and those of all scripted posts."""
+"""Answers of the scripted model in moderated rooms, from ``room.toml`` and the sentences of scripted posts."""
 
 from __future__ import annotations
 

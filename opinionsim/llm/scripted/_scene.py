@@ -1,4 +1,4 @@
-"""What the scripted model has read and holds, as its answers to tasks see it."""
+"""The prompt and the position of the scripted model, for its answers to tasks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from opinionsim.opinions import OpinionScale
 
 
 def level_of(centre: float, spread: float, rounds: bool, scale: OpinionScale, draws: Draws) -> int:
-    """The intensity a reply expresses, -2 to 2.
+    """The intensity that a reply expresses, -2 to 2.
 
-    Noise of standard deviation `spread` is added and the sum clipped to the scale. Of the two intensities
-    around it one is drawn so that the expectation is kept and small moves add up over replies, or, when
-    `rounds`, the nearer one is taken (of two equally near, the one closer to neutral).
+    The function adds noise of standard deviation `spread` and clips the sum to the scale. It then draws one of the two
+    intensities around the sum with probabilities that preserve the expectation, so small moves add up over replies.
+    With `rounds`, it takes the nearer intensity instead (of two equally near, the one closer to neutral).
     """
     noisy = centre + spread * draws.normal()
     highest, neutral = scale.highest, scale.neutral
@@ -29,34 +29,34 @@ def level_of(centre: float, spread: float, rounds: bool, scale: OpinionScale, dr
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A prompt, and the position that the answer may express.
+    """A prompt, and the position for the answer.
 
     Attributes
     ----------
     act : str
         Name of the template that states the task, or of the part that answers it.
     name : str
-        The agent's name; empty when the prompt gives none.
+        The agent's name; empty if the prompt gives none.
     received : sequence of int or None
-        Levels of the posts now shown, -2 to 2; None for one that nothing can be read from.
+        Levels of the posts now shown, -2 to 2; None for a post without a readable level.
     masked : bool
         Whether the prompt calls the claim by its masked name.
     claim : bool
         Whether a message states a claim.
     told : str
-        The system message and the task, outside memory and posts.
+        The system message and the task, without memory and posts.
     task : str
         The whole text of the last message.
     position : float
-        The position held after what the prompt shows, on the scale.
+        The agent's position on the scale after reading the prompt.
     spread : float
-        Standard deviation of what is expressed around the position, in scale units.
+        Standard deviation of the expressed opinion around the position, in scale units.
     greedy : bool
-        Whether nothing is to be drawn: the nearest level is expressed.
+        Whether to express the nearest level without a draw.
     scale : OpinionScale
         The scale.
     delimiters : (str, str)
-        What opens and closes a received message.
+        The opening and closing delimiter of a received message.
     """
 
     act: str

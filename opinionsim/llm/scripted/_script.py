@@ -1,8 +1,8 @@
-"""A chat model that follows a script: text in, text out, no network, nothing learnt.
+"""A chat model that follows a script, without a network or learning.
 
-It finds persona, memory, received posts and disposition by the delimiters of the prompt pack, holds one position on
-the opinion scale, moves it by a documented rule (:func:`latent`) and answers in plain sentences. It stands in
-for a language model where one would cost money or differ from day to day; what it says is evidence of nothing.
+The model finds persona, memory, received posts and disposition by the delimiters of the prompt pack. It has one
+position on the opinion scale, moves it by a documented rule (:func:`latent`) and answers in plain sentences. It
+replaces a language model that would cost money or differ from day to day. Its replies are not evidence of anything.
 """
 
 from __future__ import annotations
@@ -238,11 +238,11 @@ def latent(
     marks: Marks,
     scale: OpinionScale | None = None,
 ) -> float:
-    """The position on the scale that the scripted model's reply to a prompt is drawn around.
+    """The position on the scale around which the scripted model draws its reply to a prompt.
 
-    A pure function, free of noise. The agent's position x is the newest stance in its own words in memory
-    (outside the posts it read), else the initial belief whose verbal anchor stands in a line on belief or
-    opinion of the persona block, else `pull`, else neutral.
+    This is a pure function without noise. The agent's position x is the newest stance in its own words in memory
+    (outside the posts that it read). If there is none, x is the initial belief, from the verbal anchor in a line on
+    belief or opinion of the persona block; otherwise `pull`, or else neutral.
 
     - Writing, reflecting and answering off the record state x.
     - Any other task moves it. For each post shown outside memory, in order, x becomes
@@ -255,7 +255,7 @@ def latent(
     Parameters
     ----------
     messages : sequence of BaseMessage or ChatMessage
-        The prompt; its last user message states the task.
+        The prompt. Its last user message states the task.
     parameters : ScriptedParameters
         Susceptibility, pull and bias weights.
     marks : Marks
@@ -295,42 +295,41 @@ def _tokens(words: int) -> int:
 class ScriptedChatModel(BaseChatModel):
     """The scripted chat model.
 
-    A reply expresses one of five intensities drawn around :func:`latent`: noise of standard deviation
-    noise * temperature is added, the sum clipped to the scale, and one of the two intensities around it
-    drawn so that the expectation is kept. At temperature 0 nothing is drawn: the nearest intensity is taken
-    and the reply depends on the messages alone, so that moves of less than half an intensity are lost.
-    The five intensities lie evenly over the scale, on its points when it has five.
+    A reply expresses one of five intensities around :func:`latent`. The model adds noise of standard deviation noise *
+    temperature, clips the sum to the scale, and draws one of the two intensities around it with probabilities that
+    preserve the expectation. At temperature 0, it takes the nearest intensity without a draw. The reply then depends
+    only on the messages, and moves of less than half an intensity are lost. The five intensities lie evenly over the
+    scale, on its points if it has five.
 
-    Posts state a stance among a few other sentences; reports open with the agent's name, reason in steps
-    and end in the stance; probes are one sentence, self-reports one number, reflections three sentences. The
-    claim is called "Theory XYZ" or "this theory" where the prompt does, else "the claim", and is never restated.
+    Posts state a stance among a few other sentences. Reports begin with the agent's name, reason in steps and end with
+    the stance. Probes are one sentence, self-reports one number, reflections three sentences. Replies call the claim
+    "Theory XYZ" or "this theory" if the prompt does, otherwise "the claim", and never restate it.
 
     Parameters
     ----------
     preset : str
-        ``influence`` (default) or ``attractor``: supplies the parameters that are not given, see
-        :data:`PRESETS`.
+        ``influence`` (default) or ``attractor``: sets all parameters that are not given, see :data:`PRESETS`.
     temperature : float
         >= 0, default 0.7.
     marks : Marks, optional
-        Delimiters and cues of the prompt pack; those of the default pack when None.
+        Delimiters and cues of the prompt pack; default those of the default pack.
     scale : OpinionScale, optional
         The opinion scale; default -2..2.
     parameters : ScriptedParameters, optional
-        Used whole in place of the preset's.
+        All parameters, instead of those of the preset.
     **options : Any
         Single parameters of :class:`ScriptedParameters`, and fields of LangChain's ``BaseChatModel``.
 
     Raises
     ------
     SpecError
-        If an option is unknown or a value out of its range, or `pull` off the scale.
+        If an option is unknown, a value is out of range, or `pull` is not on the scale.
 
     Notes
     -----
-    Calls take ``seed`` (int, default 0) and are a function of messages and seed. Usage is estimated from
-    word counts. ``stop`` is accepted and not used: replies are a few sentences. LangChain's prompt-keyed
-    cache is off, for it would make replicates copies.
+    Calls accept ``seed`` (int, default 0). Replies are a function of messages and seed. Usage is estimated from word
+    counts. ``stop`` is accepted but ignored, because replies are short. LangChain's prompt-keyed cache is off, because
+    it would make replicates identical.
     """
 
     preset: str
@@ -368,7 +367,7 @@ class ScriptedChatModel(BaseChatModel):
         Raises
         ------
         SpecError
-            If the pull lies off the scale.
+            If the pull is not on the scale.
         """
         check_pull(self.parameters, scale)
         return self.model_copy(update={"marks": marks, "scale": scale})

@@ -1,4 +1,4 @@
-"""The parameters of the scripted model and what it says, apart from LangChain: sentences of levels, other answers."""
+"""The parameters and sentences of the scripted model, independent of LangChain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _uniforms(key: str) -> Iterator[float]:
 
 
 class Draws:
-    """Random numbers that follow from a key alone, in any process."""
+    """Random numbers that depend only on a key, in any process."""
 
     __slots__ = ("uniform",)
 
@@ -54,7 +54,7 @@ class Draws:
 
 
 class Understood(Protocol):
-    """What a prompt says, as far as a reply mentions it."""
+    """The parts of a prompt that a reply uses."""
 
     @property
     def act(self) -> str:
@@ -62,7 +62,7 @@ class Understood(Protocol):
 
     @property
     def name(self) -> str:
-        """The agent's name; empty when the prompt gives none."""
+        """The agent's name; empty if the prompt gives none."""
 
     @property
     def received(self) -> Sequence[int | None]:
@@ -123,7 +123,7 @@ _WRITERS: Mapping[str, _Writer] = MappingProxyType(
 
 
 def choice(task: str) -> int:
-    """How many texts a task asks to choose from; 0 where it asks for no choice."""
+    """The number of texts that a task asks to choose from; 0 if it asks for no choice."""
     found = _CHOICE.search(task)
     return int(found[1]) if found else 0
 
@@ -135,37 +135,37 @@ _Refused = Literal["all", "posts"]
 
 @dataclass(frozen=True, slots=True)
 class ScriptedParameters:
-    """What the scripted model does with what it reads.
+    """Parameters of the scripted model.
 
     Parameters
     ----------
     susceptibility : float
-        Share of the distance to a received post that the position moves, in [0, 1]. Default 0.4.
+        Share of the distance to a received post by which the position moves, in [0, 1]. Default 0.4.
     noise : float
-        Standard deviation of the drawn opinion around the position at temperature 1, in scale units, >= 0;
-        it is multiplied by the temperature. Default 0.1. What is said is what is remembered, so noise adds up.
+        Standard deviation of the drawn opinion around the position at temperature 1, in scale units, >= 0. The
+        temperature multiplies it. Default 0.1. Agents remember what they say, so noise accumulates.
     pull : float or None
-        Point of the scale the position drifts to whatever is read; None (default) for no drift. Never
-        looked up from the topic.
+        Point of the scale to which the position drifts, regardless of the posts read; None (default) for no drift. It
+        never depends on the topic.
     pull_strength : float
-        Share of the distance to `pull` that is moved with each report, in [0, 1]. Default 0.3; without
-        effect while `pull` is None.
+        Share of the distance to `pull` by which each report moves the position, in [0, 1]. Default 0.3; no effect if
+        `pull` is None.
     weak_bias : float
         Under weak confirmation bias, the weight of a post from the other side of neutral, in [0, 1].
         Default 0.4.
     strong_bias : float
-        The same under strong confirmation bias. Default 0: such posts are dismissed.
+        The same under strong confirmation bias. Default 0, which ignores such posts.
     refusal_rate : float
         Probability that a reply is a refusal, in [0, 1]. Default 0.
     refusal_side : {"both", "negative", "positive"}
-        Side of neutral on which its position must be for it to refuse. Default both.
+        Side of neutral on which the position must be for a refusal. Default both.
     refusal_of : {"all", "posts"}
-        Whether it refuses any reply, or only to write posts. Default all.
+        Whether it can refuse any reply, or only posts. Default all.
 
     Raises
     ------
     SpecError
-        If a value is no number or out of its range.
+        If a value is not a number or out of range.
     """
 
     susceptibility: float = 0.4
@@ -220,13 +220,13 @@ def settle(
     Parameters
     ----------
     scale : OpinionScale
-        The scale it speaks on.
+        The scale of the replies.
     preset, temperature, parameters
-        As of :class:`ScriptedChatModel`.
+        As for :class:`ScriptedChatModel`.
     others : collection of str
-        Valid options that are no parameters.
+        Valid options that are not parameters.
     **options : Any
-        Single parameters; they go before those of the preset.
+        Single parameters; they override those of the preset.
 
     Raises
     ------
