@@ -389,11 +389,10 @@ class RunCalls:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
         allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
         failed, flex = dict.fromkeys(allowed, 0), endpoint.lane == "flex"
-        pool, client = self._slots, endpoint.client
+        pool, client, clock = self._slots, endpoint.client, asyncio.get_running_loop().time
         # What waits for a model in this process waits here, where its time does not run yet.
         most = getattr(getattr(client, "behind", client), "slots", None)
         account = pool.account(endpoint.account, adaptive=endpoint.networked, most=most)
-        clock = asyncio.get_running_loop().time
         while True:
             pool.check(client)
             await self._until_kept()

@@ -67,7 +67,7 @@ class SlotPool:
         name : str
             The account, such as provider and address.
         adaptive : bool
-            Whether the account finds a limit below that of the pool. Only the first call for an account uses this value.
+            Whether the account finds a limit below that of the pool. Only the first call for it uses this value.
         most : int, optional
             Limit of the account, if known and lower.
         """

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from langchain_core.messages import AIMessage
 
 from opinionsim.errors import SpecError
-from opinionsim.llm import Endpoint, AccountSlots, MemoryJournal, RetryPolicy, RunCalls, SlotPool
+from opinionsim.llm import AccountSlots, Endpoint, MemoryJournal, RetryPolicy, RunCalls, SlotPool
 from opinionsim.messages import ChatMessage
 from opinionsim.schedules import Turn
 from opinionsim.testing import VirtualClockLoop, run_virtual
