@@ -188,10 +188,9 @@ turns = _table("turns", "run_id turn:int", "seq:int step:int agent:int act kind 
 journal = _table(
     "journal",
     "run_id turn:int call attempt:int",
-    "entry:int experiment_id source step:int agent:int act prompt_hash text_id acceptance cause reason seed:int? "
+    "entry:int experiment_id source step:int agent:int act prompt_hash text_id acceptance cause reason seed:int? lane "
     "dropped:int finish_reason reasoning_tokens:int? fingerprint input_tokens:int? output_tokens:int? latency_s:float? "
-    "arrived_at:float? status signs:json taken reasoning_id? rules cached_tokens:int? model cost:float? saved:float? "
-    "lane",
+    "arrived_at:float? status signs:json taken reasoning_id? rules cached_tokens:int? model cost:float? saved:float?",
 )
 #: What was paid for forgotten calls, by experiment, run and generation.
 ledger = _table(
