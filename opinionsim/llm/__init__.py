@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from opinionsim.llm._keys import ALLOWED as ALLOWED, allow_keys as allow_keys
     from opinionsim.llm._models import ModelClient as ModelClient, load_chat_model as load_chat_model
     from opinionsim.llm._own import in_process as in_process, module_of as module_of, own_model as own_model
-    from opinionsim.llm._policy import Lanes as Lanes, Limits as Limits, RetryPolicy as RetryPolicy
+    from opinionsim.llm._policy import Lane as Lane, Lanes as Lanes, Limits as Limits, RetryPolicy as RetryPolicy
     from opinionsim.llm._prices import (
         Price as Price,
         PriceTable as PriceTable,

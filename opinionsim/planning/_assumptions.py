@@ -37,6 +37,7 @@ class Model(NamedTuple):
     judges: bool
     max_tokens: int | None
     price: Price | None
+    lane: str
 
 
 class ReplySize(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from opinionsim.foundation.templates import sentences
@@ -41,6 +42,8 @@ class ModelForecast:
         Tokens at the beginning of prompts shared with earlier prompts: the most that a provider's cache can hold.
     rebate : float or None
         Money that the cache would save; None if no price is known.
+    lanes : mapping of str to float
+        Money by lane if the cache holds all `shared_tokens`; empty if no price is known.
     calls_per_reply : float
         Calls for each reply that is kept; multiplies tokens, money and time. 1 if no reply is rejected.
     """
@@ -59,6 +62,7 @@ class ModelForecast:
     observed: int
     shared_tokens: int
     rebate: float | None
+    lanes: Mapping[str, float] = field(default_factory=dict)
     calls_per_reply: float = 1.0
 
     @property
@@ -186,6 +190,13 @@ class Forecast:
         """Cost of all calls; None if the price of a model is unknown."""
         known = [model.cost for model in self.models if model.cost is not None]
         return sum(known) if len(known) == len(self.models) else None
+
+    @property
+    def lanes(self) -> dict[str, float]:
+        """Money for all calls by lane, as for each model; empty if no lane costs less or a price is not known."""
+        known = [each.lanes for each in self.models if each.lanes]
+        sums = {lane: sum(each[lane] for each in known) for lane in (known[0] if known else ())}
+        return sums if len({*sums.values()}) > 1 and len(known) == len(self.models) else {}
 
     @property
     def usage(self) -> str:

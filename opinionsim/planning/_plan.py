@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation import background
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.foundation.templates import sentences
-from opinionsim.llm import Usage
+from opinionsim.llm import Lane, Usage
 from opinionsim.opinions import OpinionScale
 from opinionsim.planning._assumptions import Model, Rates, SeenCalls, check_assumptions, observe
 from opinionsim.planning._cards import card_of
@@ -266,7 +266,7 @@ class _Planning:
             if asks(each.classifier):
                 if each.classifier.endpoint is not None:
                     endpoint, name = each.classifier.endpoint, str(each.classifier.options["model"])
-                    self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.expected)
+                    self.judges[identity] = Model(name, True, endpoint.max_tokens, endpoint.price, endpoint.lane)
                 self._questions[identity] = background.run(questions(each))
         cells = {id(run.cell): run for run in runs.values()}.values()
         agents = [self._agent(model, run) for run in cells for model in run.spec.chat_models]
@@ -278,7 +278,7 @@ class _Planning:
 
     def _agent(self, model: ModelSpec, run: PlannedRun) -> Model:
         endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.pack))
-        return Model(model.name, False, model.max_tokens, endpoint.expected)
+        return Model(model.name, False, model.max_tokens, endpoint.price, endpoint.lane)
 
     def _judges(self, run_id: str) -> dict[str, Model]:
         """The models that answer instruments; for those that ask authors, where a run has several, its first."""
@@ -480,6 +480,8 @@ class _Planning:
         received = round(prompts * rates.tokens_per_character * asked)
         cached = round(begun * rates.tokens_per_character * asked)
         written = round(replies * asked)
+        price = None if model.price is None else model.price.at(model.lane)
+        bought = {} if model.price is None else {lane: model.price.at(lane) for lane in get_args(Lane)}
         return ModelForecast(
             name=model.name,
             judges=model.judges,
@@ -488,14 +490,15 @@ class _Planning:
             calls_per_reply=asked,
             input_tokens=received,
             output_tokens=written,
-            cost=None if model.price is None else model.price.cost(received, written),
-            price=spell_price(model.price, self._loaded.prices.currency),
+            cost=None if price is None else price.cost(received, written),
+            price=spell_price(price, self._loaded.prices.currency),
             tokens_per_character=rates.tokens_per_character,
             reply_tokens=replies / n if n else rates.reply("").tokens,
             latency_s=rates.latency_s,
             observed=rates.calls,
             shared_tokens=cached,
-            rebate=None if model.price is None else model.price.saved(cached),
+            rebate=None if price is None else price.saved(cached),
+            lanes={lane: each.cost(received, written, cached) for lane, each in bought.items()},
         )
 
     def _notes(self, forecast: Forecast) -> list[str]:
