@@ -75,8 +75,8 @@ class Price:
         """The price of a token that was bought through a lane; the list price for one that is not listed."""
         if lane not in self.lanes:
             return self
-        charged = (self.lanes[lane].factor * price for price in (self.input, self.output, self.cached_input))
-        return Price(*charged, self.date)
+        factor = self.lanes[lane].factor
+        return Price(factor * self.input, factor * self.output, factor * self.cached_input, self.date)
 
     def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
         """Cost of a call.
