@@ -127,7 +127,9 @@ def abm(
     }  # fmt: skip
     if Path(model).suffix in _SPECS:
         if stated := [name for name, value in given.items() if value is not None]:
-            raise SpecError(f"{stated[0]} is a field of the specification; use --set, for example interaction.steps=50")
+            raise SpecError(
+                f"{stated[0]} is a field of the specification; use, for example, --set interaction.steps=50"
+            )
         changes = {"replicates": replicates, "seed": seed, "measurement.metrics": metrics}
         spelled = [f"{path}={json.dumps(value)}" for path, value in changes.items() if value is not None]
         sweep = load_sweep(model, [*(settings or ()), *spelled])

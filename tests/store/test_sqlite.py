@@ -227,7 +227,7 @@ def _foreign(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("INSERT INTO schema_version VALUES (16, 0.0)")
+        other.execute("INSERT INTO schema_version VALUES (17, 0.0)")
 
 
 def _truncated(path: Path) -> None:
@@ -240,7 +240,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 16, but this version of opinionsim reads version 15"),
+        (_newer, "schema version 17, but this version of opinionsim reads version 16"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],

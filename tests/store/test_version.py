@@ -19,8 +19,8 @@ def _state_version(url: str, version: int) -> None:
 @pytest.mark.parametrize(
     ("version", "advice"),
     [
-        (1, "schema version 1, but this version of opinionsim reads version 15; read it with the version"),
-        (16, "schema version 16, but this version of opinionsim reads version 15; install the version"),
+        (1, "schema version 1, but this version of opinionsim reads version 16; read it with the version"),
+        (17, "schema version 17, but this version of opinionsim reads version 16; install the version"),
     ],
 )
 def test_a_store_of_another_version_is_neither_read_nor_written(each_url: str, version: int, advice: str) -> None:
