@@ -30,7 +30,7 @@ def test_a_store_of_another_version_is_neither_read_nor_written(each_url: str, v
     for write in (True, False):
         with pytest.raises(StoreError, match=advice):
             open_store(each_url, write=write)
-    _state_version(each_url, 15)
+    _state_version(each_url, 16)
     with open_store(each_url, write=False) as reader:
         assert reader.states(["r1"])["r1"].status == "complete"
 
