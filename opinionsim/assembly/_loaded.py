@@ -13,7 +13,7 @@ from opinionsim.assembly._assemble import RunParts
 from opinionsim.assembly._copies import check_copies
 from opinionsim.classifiers import Classifier, asks, load_classifier
 from opinionsim.engine import Member
-from opinionsim.errors import MeasurementError, SpecError
+from opinionsim.errors import MeasurementError, SpecError, meant
 from opinionsim.foundation.addresses import is_near
 from opinionsim.foundation.documents import KeyPath
 from opinionsim.foundation.streams import canonical_json
@@ -100,6 +100,7 @@ class LoadedParts:
         self._classifiers: dict[str, Classifier] = {}
         self._instruments: dict[str, Instrument] = {}
         self._judges: dict[str, llm.ModelClient] = {}
+        self._named: set[str] = set()
         self._execution = execution = experiment.spec.execution
         self.prices: PriceTable = load_prices(experiment.resources.path(execution.prices))
         self.limits = execution.budget
@@ -120,6 +121,10 @@ class LoadedParts:
                 self._check_name(model.name)
                 self._check_price(self.endpoint(model, cell.spec, pack), model.name)
             self.instruments(cell.spec)
+        lanes = self._execution.lane
+        for name in sorted({*lanes} - self._named) if isinstance(lanes, dict) else ():
+            valid = ", ".join(sorted(self._named)) or "none"
+            raise SpecError(f"execution.lane: no model {name!r}{meant(name, self._named)}; valid: {valid}")
 
     def _check_seats(self, specs: Sequence[ExperimentSpec]) -> None:
         """Refuse a person for a seat that no run has."""
@@ -184,11 +189,13 @@ class LoadedParts:
             If the price table lists no such lane of the model.
         """
         price, lane = _price_of(model, self.prices), self._execution.lane_of(model.name)
+        self._named.add(model.name)
         if lane != "now" and (price is None or lane not in price.lanes):
             listed = sorted({name for name, each in self.prices.prices.items() if lane in each.lanes})
             raise SpecError(
                 f"execution.lane: the price table lists no lane {lane!r} for {model.name!r}; it lists it for "
-                f"{', '.join(listed) or 'no model'}; add it to a copy of the table, or use lane: now"
+                f"{', '.join(listed) or 'no model'}; add it to a copy of the table, or choose the lane by model, as in "
+                "lane: {openai:o3: flex}"
             )
         return {"price": price, "lane": lane, "fallback": self._execution.fallback}
 

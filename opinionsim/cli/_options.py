@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Changes = Annotated[list[str] | None, typer.Option("--set")]
 Slots = Annotated[int | None, typer.Option("--max-concurrency", min=1, max=1_000_000)]
-LaneName = Annotated[Literal["now", "flex"] | None, typer.Option("--lane")]
+Lane = Literal["now", "flex"]
+LaneName = Annotated[Lane | None, typer.Option("--lane")]
 DesignNumber = Annotated[int | None, typer.Option(min=1)]
 AsJson = Annotated[bool, typer.Option("--json")]
 

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opinionsim.cli._console import columns, counted, note, say, say_json, write_text
-from opinionsim.cli._options import AsJson, Changes, DesignNumber, LaneName, Slots, assignments, own_modules, read_spec
+from opinionsim.cli._options import (
+    AsJson,
+    Changes,
+    DesignNumber,
+    Lane,
+    LaneName,
+    Slots,
+    assignments,
+    own_modules,
+    read_spec,
+)
 from opinionsim.cli._stores import read_results, reason_lines
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.foundation.progress import attended, shown, stop_requests
@@ -112,6 +122,7 @@ def measure(
     context: bool = False,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
     max_concurrency: Slots = None,
+    lane: Annotated[Lane, typer.Option()] = "now",
     experiment: str | None = None,
     design: DesignNumber = None,
 ) -> None:
@@ -129,6 +140,8 @@ def measure(
         Also show it what the author had read, and who the author is.
     settings : NAME=VALUE
         An option of the classifier, such as model=NAME, or of its model, such as options.base_url=ADDRESS.
+    lane
+        How to buy replies of the model: now at the list price, or flex through the provider's cheaper tier.
     """
     from opinionsim.metrics import between_points, cut, none_complete
     from opinionsim.running import Invocation
@@ -149,9 +162,13 @@ def measure(
         "texts": None if texts is None else [kind.strip() for kind in texts.split(",")],
         "context": context,
     }
-    again, alone = (load_experiment(results.manifest, {"measurement.instruments": own}) for own in (listed, [added]))
+    # The lane of the runs is not one of every judge.
+    bought = {"execution.lane": lane}
+    again, alone = (
+        load_experiment(results.manifest, {"measurement.instruments": own, **bought}) for own in (listed, [added])
+    )
     if not ids_of(alone) <= ids_of(again):
-        again = load_experiment(results.manifest, {"measurement.instruments": [*listed, added]})
+        again = load_experiment(results.manifest, {"measurement.instruments": [*listed, added], **bought})
     with open_store(results.url, write=False) as opened:
         complete = {run_id for run_id, state in opened.states().items() if state.status == "complete"}
     finished = complete & set(results.run_ids)

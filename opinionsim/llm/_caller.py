@@ -133,11 +133,6 @@ class Endpoint:
     lane: Lane = "now"
     fallback: Fallback = "wait"
 
-    @property
-    def expected(self) -> Price | None:
-        """Price of a call that its lane takes."""
-        return None if self.price is None else self.price.at(self.lane)
-
     def longest(self, cut_off: int) -> int | None:
         """Maximum length of a reply after `cut_off` replies to the question were cut off; it doubles each time."""
         return None if self.max_tokens is None else self.max_tokens * 2**cut_off
@@ -150,8 +145,8 @@ class Endpoint:
     def worst(self, prompt: Iterable[ChatMessage], longest: int | None = None) -> Usage:
         """Maximum usage of a call, as far as it can be bounded beforehand; `longest` is by default `max_tokens`."""
         tokens, longest = bound_tokens(prompt), longest or self.max_tokens or 0
-        price = self.price if self.fallback == "now" else self.expected
-        return Usage(1, tokens + longest, 0.0 if price is None else price.cost(tokens, longest))
+        # A reply through the flexible tier may state another one, and costs the list price then.
+        return Usage(1, tokens + longest, 0.0 if self.price is None else self.price.cost(tokens, longest))
 
 
 class RunCalls:
@@ -387,7 +382,7 @@ class RunCalls:
 
     async def _call(self, question: _NewCall, endpoint: Endpoint) -> tuple[ParsedReply, float]:
         """A model's reply, and the seconds it took; attempts that failed are repeated with the same seed."""
-        allowed = {"transient": self._retry.transient, "rate-limited": self._retry.rate_limited}
+        allowed: dict[str, int] = self._retry.allowed
         failed, flex = dict.fromkeys(allowed, 0), endpoint.lane == "flex"
         pool, client, clock = self._slots, endpoint.client, asyncio.get_running_loop().time
         # What waits for a model in this process waits here, where its time does not run yet.
@@ -411,8 +406,8 @@ class RunCalls:
                 pool.refuse(getattr(client, "behind", client), got.reason)
                 pool.refuse(client, got.reason)
                 pool.check(client)
-            if flex and got.kind == "rate-limited":
-                # The tier has no room, which costs nothing: the call waits for it as long as it takes.
+            if flex and got.kind == "no-room":
+                # That costs nothing: the call waits for the tier as long as it takes.
                 if not (flex := endpoint.fallback == "wait"):
                     continue
             elif failed.get(got.kind, 0) >= allowed.get(got.kind, 0):

@@ -19,7 +19,7 @@ import numpy as np
 from opinionsim.foundation.redaction import redacted
 from opinionsim.registry import part_at
 
-FailureKind = Literal["rate-limited", "transient", "this-request", "any-request", "content-filter"]
+FailureKind = Literal["rate-limited", "no-room", "transient", "this-request", "any-request", "content-filter"]
 
 #: Longest Retry-After that is obeyed: the limit may be lifted earlier, and a run should not sleep for a day.
 _LONGEST_RETRY_AFTER_S = 600.0
@@ -36,6 +36,7 @@ _WORDS, _CLASSES = (
 _OPTION = re.compile(r"(?!messages|input|prompt|content|max_|body|none|null)[a-z_]+(\.[a-z_]+)*")
 
 _FILTER_TEXT = re.compile(r"content filter|content management policy|content policy|prompt was flagged", re.IGNORECASE)
+_NO_ROOM_TEXT = re.compile(r"resource unavailable", re.IGNORECASE)
 _BUSY_TEXT = re.compile(r"overloaded|too many (pending )?requests|maximum pending requests|server busy", re.IGNORECASE)
 _ACCOUNT_TEXT = re.compile(r"credit balance is too low|api key not valid", re.IGNORECASE)
 
@@ -64,8 +65,9 @@ class Failure:
 
     Attributes
     ----------
-    kind : {"rate-limited", "transient", "this-request", "any-request", "content-filter"}
-        ``rate-limited``: the provider asks for fewer calls; ``transient``: the same call may succeed later;
+    kind : {"rate-limited", "no-room", "transient", "this-request", "any-request", "content-filter"}
+        ``rate-limited``: the provider asks for fewer calls; ``no-room``: its flexible tier has no room at the moment,
+        which says nothing about other calls; ``transient``: the same call may succeed later;
         ``any-request``: every request to the model would fail because of its key, account, address, name or options;
         ``this-request``: this request will always fail, but others may succeed; ``content-filter``: the provider
         refused the content, which is data.
@@ -105,10 +107,11 @@ def classify_failure(error: BaseException, *, networked: bool = False) -> Failur
     """
     chain = list(_chain(error))
     kind = _kind(chain, networked)
-    ordered = kind not in ("rate-limited", "content-filter") and any(_ROLES_TEXT.search(_text(each)) for each in chain)
+    passed = kind in ("rate-limited", "no-room", "content-filter")
+    ordered = not passed and any(_ROLES_TEXT.search(_text(each)) for each in chain)
     kind, advice = ("any-request", _JOINED) if ordered else (kind, "")
     retry_after_s = None
-    if kind in ("rate-limited", "transient"):
+    if kind in ("rate-limited", "no-room", "transient"):
         retry_after_s = next((seconds for each in chain if (seconds := _retry_after_s(each)) is not None), None)
     where = "" if (found := part_at(error)) is None else f" (in {found[0].name}, {found[1]})"
     return Failure(kind, _reason(chain, networked) + where + advice, retry_after_s)
@@ -176,6 +179,8 @@ def _by_answer(error: BaseException) -> FailureKind | None:
         return "any-request"
     if status is None:
         return "rate-limited" if words & _WORDS["too-many"] else "transient" if words & _WORDS["faults"] else None
+    if status == 429 and (words & _WORDS["no-room"] or _NO_ROOM_TEXT.search(text)):
+        return "no-room"
     if status == 429 or (status >= 500 and (words & _WORDS["too-many"] or _BUSY_TEXT.search(text))):
         return "rate-limited"
     # An error with a status of success is about the body.

@@ -62,3 +62,8 @@ class RetryPolicy(DocumentModel):
     """Maximum wait before the first retry, in seconds. It doubles with every retry."""
     longest_wait_s: float = Field(60.0, gt=0)
     """Maximum wait before any retry, in seconds, unless the provider asks for more."""
+
+    @property
+    def allowed(self) -> dict[str, int]:
+        """Maximum number of retries by kind of failure."""
+        return {"transient": self.transient, "rate-limited": self.rate_limited, "no-room": self.rate_limited}

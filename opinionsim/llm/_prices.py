@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
+from opinionsim.errors import meant
 from opinionsim.foundation.documents import DocumentModel, read_document, validate
 from opinionsim.llm._own import in_process
 
@@ -152,8 +153,23 @@ class _PriceTableModel(DocumentModel):
     currency: str = Field(pattern=r"^[A-Z]{3}$")
     per: int = Field(ge=1)
     source: dict[str, str] = Field(default_factory=dict)
-    lanes: dict[str, dict[str, Rebate]] = Field(default_factory=dict)
+    lanes: dict[str, dict[Literal["flex", "batch"], Rebate]] = Field(default_factory=dict)
     models: dict[str, _PriceModel] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _lanes_are_of_listed_models(self) -> _PriceTableModel:
+        providers = {name.partition(":")[0] for name in self.models}
+        named = [model for each in self.lanes.values() for lane in each.values() for model in lane.models or ()]
+        for name in (*(self.lanes.keys() - providers), *named):
+            if name not in self.models:
+                valid = {*self.models, *(() if name in named else providers)}
+                raise ValueError(f"lanes: {name!r}{meant(name, valid)} is not listed under models")
+        return self
+
+    def lanes_of(self, name: str) -> dict[str, Rebate]:
+        """The lanes of a model, by name."""
+        own = self.lanes.get(name, self.lanes.get(name.partition(":")[0], {}))
+        return {lane: each for lane, each in own.items() if each.models is None or name in each.models}
 
 
 def load_prices(path: str | Path | None = None) -> PriceTable:
@@ -179,11 +195,7 @@ def load_prices(path: str | Path | None = None) -> PriceTable:
             # Where no price of cached tokens is stated, there is no rebate.
             (price.input if price.cached_input is None else price.cached_input) / model.per,
             price.date or model.date,
-            {
-                lane: each
-                for lane, each in (model.lanes.get(name) or model.lanes.get(name.partition(":")[0], {})).items()
-                if each.models is None or name in each.models
-            },
+            model.lanes_of(name),
         )
         for name, price in model.models.items()
     }

@@ -193,10 +193,10 @@ class Forecast:
 
     @property
     def lanes(self) -> dict[str, float]:
-        """Money for all calls by lane, as for each model; empty if no lane costs less or a price is not known."""
-        known = [each.lanes for each in self.models if each.lanes]
-        sums = {lane: sum(each[lane] for each in known) for lane in (known[0] if known else ())}
-        return sums if len({*sums.values()}) > 1 and len(known) == len(self.models) else {}
+        """Money for all calls by lane, as for each model; empty if there is no lane that all models have."""
+        every = [each.lanes for each in self.models]
+        shared = [lane for lane in (every[0] if every else ()) if all(lane in each for each in every)]
+        return {lane: sum(each[lane] for each in every) for lane in shared} if shared[1:] and self.cost else {}
 
     @property
     def usage(self) -> str:

@@ -481,7 +481,9 @@ class _Planning:
         cached = round(begun * rates.tokens_per_character * asked)
         written = round(replies * asked)
         price = None if model.price is None else model.price.at(model.lane)
-        bought = {} if model.price is None else {lane: model.price.at(lane) for lane in get_args(Lane)}
+        # What costs nothing costs nothing in any lane.
+        listed = () if model.price is None else ("now", *(model.price.lanes if model.price.output else get_args(Lane)))
+        bought = {lane: model.price.at(lane) for lane in get_args(Lane) if lane in listed and model.price}
         return ModelForecast(
             name=model.name,
             judges=model.judges,

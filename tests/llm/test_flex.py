@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from langchain_core.messages import AIMessage
@@ -25,7 +26,15 @@ PRICE = Price(1.0, 1.0, 0.1, "2026-01-31", {"flex": HALF})
 
 
 class Full(Exception):
-    """The tier has no room."""
+    """The tier has no room, and says when to come again."""
+
+    status_code = 429
+    body: ClassVar = {"code": "resource_unavailable"}
+    headers: ClassVar = {"retry-after": "60"}
+
+
+class Fast(Exception):
+    """The account makes too many calls."""
 
     status_code = 429
 
@@ -78,14 +87,32 @@ def test_a_fallback_is_made_at_once_by_the_ordinary_lane_at_full_price() -> None
     assert (entry.lane, entry.cost) == ("now", 15.0)
 
 
-@pytest.mark.parametrize(("fallback", "share"), [("wait", 0.5), ("now", 1.0)])
-def test_the_budget_reserves_what_a_call_can_cost_in_its_lane(fallback: Any, share: float) -> None:
-    worst = Endpoint(Tier(), price=PRICE, max_tokens=20).worst(Prompt.of(PROMPT)).money * share
+@pytest.mark.parametrize("fallback", ["wait", "now"])
+def test_the_budget_reserves_the_list_price_which_a_reply_may_state(fallback: Any) -> None:
+    worst = Endpoint(Tier(), price=PRICE, max_tokens=20).worst(Prompt.of(PROMPT)).money
     enough = Budget(Limits(money=worst))
     run_virtual(calls_of(Tier("flex"), fallback, enough).ask(TURN, "reply", PROMPT))
     assert enough.paid.money == 7.5
     with pytest.raises(BudgetExceeded, match="money"):
         run_virtual(calls_of(Tier("flex"), fallback, Budget(Limits(money=worst * 0.99))).ask(TURN, "reply", PROMPT))
+
+
+def test_a_tier_without_room_slows_no_other_call_and_a_rate_limit_leaves_no_tier() -> None:
+    async def story() -> tuple[float, int]:
+        calls = calls_of(Tier(*[Full(), "default"] * 3), "now")
+        loop, slots = asyncio.get_running_loop(), calls._slots.account("a", adaptive=True)
+        began, limit = loop.time(), slots.limit
+        for turn in range(3):
+            await calls.ask(replace(TURN, index=turn), "reply", PROMPT)
+        return loop.time() - began, slots.limit - limit
+
+    # Each refusal and each reply takes a second; nobody waits for what the refusal says, and no limit is cut.
+    took, cut = run_virtual(story())
+    assert cut >= 0
+    assert took <= 7
+    calls = calls_of(tier := Tier(Fast(), "flex"), "now")
+    run_virtual(calls.ask(TURN, "reply", PROMPT))
+    assert ["service_tier" in each for each in tier.asked] == [True, True]
 
 
 #: A study of a model that a stub plays, with a table of prices that lists its flexible tier.
@@ -103,7 +130,9 @@ date: 2026-01-31
 currency: USD
 per: 1000
 lanes: {{"{lister}": {{flex: {{factor: 0.5, date: 2026-01-31, source: a page}}}}}}
-models: {{"openai:stub": {{input: 1.0, cached_input: 0.1, output: 2.0}}}}
+models:
+  "openai:other": {{input: 1.0, output: 2.0}}
+  "openai:stub": {{input: 1.0, cached_input: 0.1, output: 2.0}}
 """
 
 
@@ -148,12 +177,14 @@ def test_a_lane_that_the_table_does_not_list_is_refused_with_what_it_lists(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with StubProvider() as stub:
         spec = written(tmp_path, stub, "openai:other")
-        listed = r"no lane 'flex' for 'openai:stub'; it lists it for no model"
+        listed = r"no lane 'flex' for 'openai:stub'; it lists it for openai:other"
         with pytest.raises(SpecError, match=listed):
             osim.run(osim.load_experiment(spec, ["execution.lane=flex"]), str(tmp_path / "s.sqlite"))
         # A model's own row is another model's affair.
         with pytest.raises(SpecError, match=listed):
             osim.run(osim.load_experiment(spec, ['execution.lane={"openai:stub": "flex"}']), str(tmp_path / "s.sqlite"))
+        with pytest.raises(SpecError, match=r"no model 'openai:stubb' \(did you mean openai:stub\?\)"):
+            osim.run(osim.load_experiment(spec, ['execution.lane={"openai:stubb": "now"}']), str(tmp_path / "s.sqlite"))
         with pytest.raises(SpecError, match="for 'scripted'"):
             osim.run(osim.load_experiment("quickstart", ["execution.lane=flex"]), str(tmp_path / "s.sqlite"))
         assert not (tmp_path / "s.sqlite").exists()

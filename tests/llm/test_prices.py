@@ -24,6 +24,17 @@ models:
 """
 
 
+HALF = "factor: 0.5, date: 2026-01-31, source: a page"
+
+
+def test_an_entry_of_a_model_replaces_that_of_its_provider(small: Path) -> None:
+    small.write_text(f"{SMALL}lanes: {{openai: {{flex: {{{HALF}}}}}, openai:one-2025-01-01: {{}}}}\n")
+    table = load_prices(small)
+    assert [[*table.prices[name].lanes] for name in table.prices] == [["flex"], [], []]
+    assert table.prices["openai:one"].at("flex") == Price(1e-3, 4e-3, 0.25e-3, "2026-01-31")
+    assert table.prices["openai:one"].at("now") is table.prices["openai:one"]
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     path = tmp_path / "prices.yaml"
@@ -140,6 +151,14 @@ def test_more_tokens_never_cost_less_and_caching_never_costs_more(inputs, output
         ("output: 8", "outputs: 8", ":6: models.openai:one.outputs: unknown field"),
         ("date: 2025-06-30", "date: 2025-6-30", ":7: models.openai:one-2025-01-01.date: must be a day"),
         ("per: 1000", "per: [", "not valid YAML"),
+        (
+            "source: ",
+            "lanes: {opneai: {}}\nsource: ",
+            "'opneai' (did you mean openai?) is not listed under models",
+        ),
+        ("source: ", f"lanes: {{openai: {{flex: {{models: [one], {HALF}}}}}}}\nsource: ", "lanes: 'one' is not listed"),
+        ("source: ", f"lanes: {{openai: {{now: {{{HALF}}}}}}}\nsource: ", "lanes.openai.now"),
+        ("source: ", f"lanes: {{openai: {{flex: {{{HALF.replace('0.5', '0')}}}}}}}\nsource: ", "factor: must be"),
     ],
 )
 def test_a_bad_table_is_told_file_line_and_field(small: Path, old: str, wrong: str, complaint: str) -> None:
