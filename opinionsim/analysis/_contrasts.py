@@ -155,12 +155,11 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
         for path, levels in side.items():
             known = named_levels(units[columns[path]])
             own &= known.isin({str(level) for level in levels}).to_numpy()
-            if not own.any():
-                told = ", ".join(known.unique())
-                raise SpecError(f"no complete run has {path} = {' or '.join(map(str, levels))}; there are {told}", name)
-        part = units[own]
+        part, told = units[own], " and ".join(f"{path} = {' or '.join(map(str, each))}" for path, each in side.items())
+        if not own.any():
+            there = "; ".join(f"{path}: {', '.join(named_levels(units[columns[path]]).unique())}" for path in side)
+            raise SpecError(f"no complete run has {told}; complete runs have {there}", name)
         if part[value].isna().all():
-            told = " and ".join(f"{path} = {' or '.join(map(str, levels))}" for path, levels in side.items())
             why = " (too few agents were measured)" * bool(part["withheld"].any())
             raise SpecError(
                 f"no run has a value of {value} where {told or 'it is asked'}{why}, so nothing can be paired", name

@@ -101,7 +101,8 @@ def outcome_data(
     effects = declared_effects(runs, metrics, analysis, asked.kind, asked.estimand, answers_of(results))
     measures = tuple(dict.fromkeys((measure, *MEASURES)))
     made = by_condition(runs, metrics, axes, asked.kind, asked.estimand, measures)
-    notes = opinion_notes(runs, metrics, made.rows, made.kind, interval_notes(made.estimates[0]))
+    about = interval_notes(made.estimates[0])
+    notes = opinion_notes(runs, metrics, made.rows, made.kind, about, ends=measure == "diversity")
     # Captions begin each note with a capital letter, which names of contrasts need not have.
     named = tuple(f"{each.name}:" for each in effects)
     compared = (f"Contrast {each}" if each.startswith(named) else each for each in contrast_notes(effects))

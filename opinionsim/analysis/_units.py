@@ -38,7 +38,8 @@ MEASURES = ("bias", "diversity")
 
 def default_axes(runs: pd.DataFrame) -> list[str]:
     """Return the conditions of table rows: all that vary except the topic, or the topic if nothing else varies."""
-    varying = condition_axes(usable_runs(runs))
+    # A condition has its name before runs of another are complete.
+    varying = condition_axes(usable_runs(runs)) or condition_axes(runs)
     return [axis for axis in varying if axis != "topic"] or list(varying)
 
 

@@ -23,7 +23,6 @@ def checklist(study: Study) -> tuple[tuple[str, str], ...]:
         return ()
     calls = results.calls
     agents = results.agents.drop_duplicates(["run_id", "agent"])
-    measured = results.opinions.dropna(subset="value")[["run_id", "agent"]].drop_duplicates()
     days = sorted({datetime.fromtimestamp(at, UTC).date().isoformat() for at in calls["arrived_at"].dropna()})
     frozen = results.manifest.get("frozen") or {}
     lines = sentences(
@@ -37,7 +36,6 @@ def checklist(study: Study) -> tuple[tuple[str, str], ...]:
         dates=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         calls=calls,
         agents=agents,
-        unmeasured=len(agents) - len(agents.merge(measured)),
         audits=[each.name for each in study.tables if each.name.startswith("audit-")],
         analysis=defaultdict(str, results.spec.get("analysis") or {}),
         anonymous=getattr(results, "_anonymous", False),

@@ -120,7 +120,8 @@ def _stated(results: Results) -> dict[str, Any]:
     grids = spec["sweep"] if isinstance(spec.get("sweep"), list) else [spec.get("sweep") or {}]
     varied: dict[str, list[Any]] = {}
     for axis, values in ((axis, values) for grid in grids for axis, values in grid.items()):
-        varied.setdefault(axis, []).extend(values)
+        known = varied.setdefault(axis, [])
+        known += [each for each in values if each not in known]
     for axis, values in varied.items():
         *folders, last = axis.split(".")
         node = spec

@@ -214,9 +214,8 @@ def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
         points = scale.replace(",", ", ").replace("-", "\N{MINUS SIGN}")
         coded = [kind for kind in own["kind"] if kind != SELF_REPORT or classifier in WORDS["read"]]
         stated = ["as each self-report states it"] * (len(coded) < len(own))
-        read = [
-            f"{WORDS['read'].get(classifier, f'coded by {classifier}')} (in texts of kind {listed(coded, ' and ')})"
-        ]
+        kinds = " and ".join(filter(None, (", ".join(coded[:-1]), *coded[-1:])))
+        read = [f"{WORDS['read'].get(classifier, f'coded by {classifier}')} (in texts of kind {kinds})"]
         ways = " and ".join([*(read if coded else []), *stated])
         yield f"{variable.replace('_', ' ')}, {ways}, on the points {points}"
 

@@ -251,7 +251,10 @@ def test_a_scripted_stand_in_has_no_p_value_and_no_finding(evidence: str) -> Non
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ({"confirmation_bias": "weak"}, "x: no complete run has confirmation_bias = weak; there are none, strong"),
+        (
+            {"confirmation_bias": "weak"},
+            "x: no complete run has confirmation_bias = weak; complete runs have confirmation_bias: none, strong",
+        ),
         ({"memory": "none"}, "x: 'memory' is no condition of these runs; valid: framing, confirmation_bias"),
         ({"topic": "a"}, "'topic' is no condition"),
     ],

@@ -16,6 +16,7 @@ from opinionsim.report import tables_of
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
 from tests.running.test_instruments import CIVILITY
+from tests.support.running import ended, loaded
 
 SPEC: dict[str, Any] = {
     "name": "study",
@@ -44,6 +45,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def _csv(table: Table, folder: Path) -> pd.DataFrame:
     return pd.read_csv(table.to_csv(folder / f"{table.name or 'opinions'}.csv"))
+
+
+def test_a_condition_has_its_name_before_another_is_complete(tmp_path: Path) -> None:
+    experiment = load_experiment({**SPEC, "analysis": {}})
+    first = {run.run_id for run in experiment.runs if run.cell is experiment.runs[0].cell}
+    ended(experiment, str(tmp_path / "part.sqlite"), only=first)
+    found = outcome_data(loaded(str(tmp_path / "part.sqlite")))
+    assert found.conditions[["confirmation_bias", "network"]].to_numpy().tolist() == [["strong", "ring"]]
 
 
 def test_the_outcome_has_the_numbers_of_the_tables(results: Results, tmp_path: Path) -> None:
