@@ -186,7 +186,7 @@ def _verdict(row: Mapping[Any, Any]) -> str:
 
 
 def _marks(data: Outcome) -> dict[str, Any]:
-    """Which marks occur, as legend and caption name them."""
+    """The marks that occur, in the words of legend and caption."""
     every = data.frame.reindex(columns=[f"{data.measure}_ci_low", "difference_ci_low", "smallest"])
     known, frame = every.iloc[:, :2].notna().to_numpy().any(), data.conditions
     return {
