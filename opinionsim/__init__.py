@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from opinionsim.registry import part as part
     from opinionsim.running import run as run
     from opinionsim.specification import load_experiment as load_experiment
-    from opinionsim.store import Results as Results, follow as follow, load as load
+    from opinionsim.store import Results as Results, load as load
     from opinionsim.topics import Claim as Claim, Topic as Topic
-    from opinionsim.watching import transcript as transcript
+    from opinionsim.watching import follow as follow, transcript as transcript
 
 __version__ = "0.2.0"
 __getattr__, __dir__ = on_first_use(__name__)

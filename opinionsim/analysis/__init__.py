@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.analysis._analysis_choices import choice_effects as choice_effects
     from opinionsim.analysis._asked import Asked as Asked
     from opinionsim.analysis._condition_steps import condition_table as condition_table
     from opinionsim.analysis._contrasts import (
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.analysis._missing_tables import missing_tables as missing_tables, reply_table as reply_table
     from opinionsim.analysis._opinion_tables import (
-        further_table as further_table,
         table as table,
         table1 as table1,
         table2 as table2,
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
         robustness_table as robustness_table,
         shift as shift,
         variance_share as variance_share,
-        variant_effects as variant_effects,
     )
     from opinionsim.analysis._run_outcomes import outcome_table as outcome_table
     from opinionsim.analysis._sizes import least as least, size_table as size_table, study_sizes as study_sizes
@@ -73,6 +70,5 @@ if TYPE_CHECKING:
         unit_frame as unit_frame,
         with_intervals as with_intervals,
     )
-    from opinionsim.analysis._verdicts import verdict_table as verdict_table
 
 __getattr__, __dir__ = on_first_use(__name__)

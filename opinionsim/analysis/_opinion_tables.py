@@ -195,12 +195,10 @@ def _label_columns(frame: pd.DataFrame, axes: Sequence[str]) -> list[str]:
 
 def _missing_columns(frame: pd.DataFrame) -> Iterator[tuple[str, list[str], str]]:
     """Head, cells and meaning of each column on what is missing of which there is any."""
-    for column, (name, told) in _MISSING.items():
+    for column, (name, told) in {**_MISSING, **_OF_RUNS}.items():
         if frame[column].fillna(0).any():
-            yield name, [_percent(share) for share in frame[column]], told
-    for column, (name, told) in _OF_RUNS.items():
-        if frame[column].fillna(0).any():
-            yield name, [f"{n:.0f}" for n in frame[column]], told
+            spelled = "{:.0f}".format if column in _OF_RUNS else _percent
+            yield name, list(map(spelled, frame[column])), told
     if (frame["bias_low"] < frame["bias_high"]).any():
         ends = zip(frame["bias_low"], frame["bias_high"], strict=True)
         told = "the mean opinion if all missing opinions were at the lowest point, or at the highest"
@@ -312,13 +310,11 @@ def further_table(
     own = [*axes, "kind", "evidence", "n_runs", "validation", *ends, *no_estimate("").basis]
     frame = made.frame[[*dict.fromkeys(own)]]
     labels = _label_columns(frame, axes)
-    levels = [[level_text(value) for value in frame[label]] for label in labels]
-    columns = [[number_text(row, name) for row in frame.to_dict("records")] for name in names]
-    rows = list(zip(*levels, frame["n_runs"].astype(str), *columns, strict=True))
     header = (*headings(labels), "runs", *(f"{name} {_INTERVAL}" for name in names))
     notes = opinion_notes(runs, metrics, made.rows, made.kind, interval_notes(*made.estimates), ends=False)
-    printed = finished("Further metrics by condition", frame, (header,), rows, len(labels), notes, "metrics")
-    return _telling(left_out, wording, printed)
+    shown = frame[[*dict.fromkeys([*labels, "n_runs", *ends, "evidence"])]]
+    printed = Table.of("Further metrics by condition", shown, labels, notes, "metrics")
+    return _telling(left_out, wording, replace(printed, header=(header,), frame=frame))
 
 
 def _with_error(row: Mapping[Any, Any], measure: str) -> str:

@@ -35,6 +35,8 @@ from opinionsim.prompts import PromptPack
 from opinionsim.registry import find
 from opinionsim.specification import Cell, Experiment, ExperimentSpec, InstrumentSpec, ModelSpec, SeatSpec
 
+#: Models that an error names.
+_LISTED = 4
 #: Fields of a run's identity that change nothing but prompts.
 _WORDS = ("cognition", "prompts", "task")
 
@@ -181,7 +183,7 @@ class LoadedParts:
             )
 
     def _terms(self, model: ModelSpec) -> dict[str, Any]:
-        """Price, lane and fallback of a model.
+        """Price and lane of a model, with the settings of the lane.
 
         Raises
         ------
@@ -192,12 +194,14 @@ class LoadedParts:
         self._named.add(model.name)
         if lane != "now" and (price is None or lane not in price.lanes):
             listed = sorted({name for name, each in self.prices.prices.items() if lane in each.lanes})
+            listed[_LISTED:] = [f"{len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
+            where = " on your own server" if price != self.prices.price(model.name) else ""
             raise SpecError(
-                f"execution.lane: the price table lists no lane {lane!r} for {model.name!r}; it lists it for "
+                f"execution.lane: the price table lists no lane {lane!r} for {model.name!r}{where}; it lists it for "
                 f"{', '.join(listed) or 'no model'}; add it to a copy of the table, or choose the lane by model, as in "
                 "lane: {openai:o3: flex}"
             )
-        return {"price": price, "lane": lane, "fallback": self._execution.fallback}
+        return {"price": price, "lane": lane, "terms": self._execution}
 
     def endpoint(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> Endpoint:
         """The endpoint of a model; the scripted model is bound to the run's prompt pack and scale."""
@@ -208,8 +212,14 @@ class LoadedParts:
                 self._endpoints[key] = Endpoint(ReplayOnly(), model.name, False, **terms)
             else:
                 client = self.client(model, spec, pack)
-                self._endpoints[key] = Endpoint(client, client.account, client.networked, **terms)
+                self._endpoints[key] = endpoint = Endpoint(client, client.account, client.networked, **terms)
+                _check_lane(endpoint)
         return self._endpoints[key]
+
+    def endpoints(self) -> list[Endpoint]:
+        """All models that play agents or code texts."""
+        judges = (each.endpoint for each in self._classifiers.values() if asks(each))
+        return [*self._endpoints.values(), *(each for each in judges if each is not None)]
 
     def client(self, model: ModelSpec, spec: ExperimentSpec, pack: PromptPack) -> llm.ModelClient:
         """The client of a chat model."""
@@ -344,10 +354,30 @@ class LoadedParts:
                 name = str(found.options["model"])
                 judge = ModelSpec(name=name, options=dict(named.options.get("options") or {}))
                 found.endpoint = replace(found.endpoint, **self._terms(judge))
+                _check_lane(found.endpoint)
                 self._check_price(found.endpoint, name)
                 if isinstance(found.endpoint.client, llm.ModelClient):
                     self._judges[key] = found.endpoint.client
         return self._classifiers[key]
+
+
+def _check_lane(endpoint: Endpoint) -> None:
+    """Refuse a batch lane if the provider has no queue that is known, or the model cannot be asked through it.
+
+    Raises
+    ------
+    SpecError
+        If so.
+    """
+    if endpoint.lane != "batch":
+        return
+    from langchain_core.language_models import FakeListChatModel
+
+    client = endpoint.client
+    # While planning, a model of a package that is not installed has a substitute.
+    if isinstance(client, llm.ModelClient) and not isinstance(client.model, FakeListChatModel):
+        with _field("execution.lane"):
+            find("lane", endpoint.queue).target(client)
 
 
 def _price_of(model: ModelSpec, prices: PriceTable) -> Price | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Changes = Annotated[list[str] | None, typer.Option("--set")]
 Slots = Annotated[int | None, typer.Option("--max-concurrency", min=1, max=1_000_000)]
-Lane = Literal["now", "flex"]
+Lane = Literal["now", "flex", "batch"]
 LaneName = Annotated[Lane | None, typer.Option("--lane")]
 DesignNumber = Annotated[int | None, typer.Option(min=1)]
 AsJson = Annotated[bool, typer.Option("--json")]
@@ -39,8 +39,8 @@ class SharedOptions:
     --max-concurrency : N
         Maximum number of parallel model calls, over all runs. Default: the value in the specification.
     --lane
-        How to buy replies: now at the list price, or flex through the provider's slower and cheaper tier. Default: the
-        lane in the specification.
+        How to buy replies: now at the list price, flex through the provider's slower and cheaper tier, or batch through
+        its batch queue. Default: the lane in the specification.
     --store : STORE
         Store for the results: a path (.sqlite), or a sqlite:/// or postgresql+psycopg:// address. Default:
         results/NAME.sqlite.

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import shlex
+import shutil
+import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +28,7 @@ from opinionsim.cli._options import (
     own_modules,
     read_spec,
 )
-from opinionsim.cli._stores import read_results, reason_lines
+from opinionsim.cli._stores import batch_line, read_results, reason_lines
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.foundation.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
@@ -54,6 +58,9 @@ def run(
     pilot: bool = False,
     robustness: bool = False,
     cluster: str | None = None,
+    leave: bool = False,
+    resubmit: bool = False,
+    when_done: str | None = None,
 ) -> None:
     """Run an experiment. If you repeat the command, it completes what is missing and repeats no calls.
 
@@ -67,16 +74,40 @@ def run(
         Also run the variants of the specification, after its own runs.
     cluster : ADDRESS
         Dask scheduler whose workers carry out the runs, such as tcp://HOST:8786. Needs a PostgreSQL store.
+    leave
+        End as soon as every call that can be made is in a batch. Repeat the command later, here or on another machine
+        with a copy of the store, to fetch the replies.
+    resubmit
+        Buy calls again whose batch cannot be found or read any more, although they may have been paid for.
+    when_done : COMMAND
+        Command to start at the end, without a shell. Its environment has OPINIONSIM_EXIT, the exit code, and
+        OPINIONSIM_STORE, the store.
     """
-    from opinionsim.planning import counts_by_run, plan
     from opinionsim.running import Invocation
 
     experiment = read_spec(spec, changes, prompts, lane)
     if robustness and not experiment.variants:
         raise SpecError("--robustness: the specification lists no variant under robustness")
-    url, only = store_of(experiment, store), experiment.pilot if pilot else None
-    whole = Invocation(experiment, url, max_concurrency=max_concurrency, fresh=fresh, cluster=cluster, only=only)
-    forecast = plan(experiment, max_concurrency=max_concurrency, only=only, loaded=whole.parts)
+    whole = Invocation(
+        experiment,
+        store_of(experiment, store),
+        max_concurrency=max_concurrency,
+        fresh=fresh,
+        cluster=cluster,
+        only=experiment.pilot if pilot else None,
+        leave=leave,
+        resubmit=resubmit,
+    )
+    with _then(when_done, whole.url):
+        _run_whole(whole, pilot, robustness)
+
+
+def _run_whole(whole: Invocation, pilot: bool, robustness: bool) -> None:
+    """Carry out an experiment, or its pilot, and its variants, and say how that compares with the forecast."""
+    from opinionsim.planning import counts_by_run, plan
+
+    experiment, url = whole.experiment, whole.url
+    forecast = plan(experiment, max_concurrency=whole.max_concurrency, only=whole.only, loaded=whole.parts)
     summary = carry_out(whole, forecast.calls)
     report(url, summary)
     if summary.complete == summary.total and summary.made:
@@ -141,7 +172,8 @@ def measure(
     settings : NAME=VALUE
         An option of the classifier, such as model=NAME, or of its model, such as options.base_url=ADDRESS.
     lane
-        How to buy replies of the model: now at the list price, or flex through the provider's cheaper tier.
+        How to buy replies of the model: now at the list price, flex through the provider's cheaper tier, or batch
+        through its batch queue.
     """
     from opinionsim.metrics import between_points, cut, none_complete
     from opinionsim.running import Invocation
@@ -248,11 +280,42 @@ def store_of(experiment: Experiment, store: str | None) -> str:
     return default_store(experiment) if store is None else store
 
 
+@contextmanager
+def _then(command: str | None, url: str) -> Iterator[None]:
+    """Start a command of the user's when the block has ended, however it ends.
+
+    Raises
+    ------
+    SpecError
+        If there is no such command; nothing has been done then.
+    """
+    try:
+        words = shlex.split(command or "")
+    except ValueError as error:
+        raise SpecError(f"--when-done: {error}") from None
+    if command is not None and (not words or shutil.which(words[0]) is None):
+        raise SpecError(f"--when-done: there is no command {words[0] if words else command!r} on this machine")
+    code = 0
+    try:
+        yield
+    except BaseException as error:
+        code = getattr(error, "exit_code", _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 2)
+        raise
+    finally:
+        if words:
+            try:
+                done = subprocess.run(words, env={**os.environ, "OPINIONSIM_EXIT": str(code), "OPINIONSIM_STORE": url})  # noqa: S603
+                if done.returncode:
+                    note(f"--when-done: {words[0]} ended with exit code {done.returncode}")
+            except OSError as error:
+                note(f"--when-done: {error}")
+
+
 def end(summary: Summary) -> None:
     """Exit with the code for the result of a sweep; 0 if all runs are complete."""
     if summary.exceeded:
         raise typer.Exit(_BUDGET)
-    if summary.stopped:
+    if summary.stopped and not summary.left:
         raise typer.Exit(_INTERRUPTED)
     if summary.complete < summary.total:
         raise typer.Exit(_INCOMPLETE)
@@ -344,6 +407,7 @@ class _Shown:
             f"{progress.in_flight:,} calls in flight",
             *([f"{progress.answered:,} from the store"] if progress.answered else []),
             *([f"{progress.repeated:,} repeated"] if progress.repeated else []),
+            *([progress.waits] if progress.waits else []),
         ]
         found = reasons((error.unplaced, error.cause) for error in errors)[:_REASONS_SHOWN]
         why = [f"  {counted(each.runs, 'run')}: {each.error}" for each in found]
@@ -364,10 +428,12 @@ def report(url: str, summary: Summary) -> None:
         )
         if summary.repeated:
             note(f"{counted(summary.repeated, 'attempt')} failed temporarily and had to be repeated")
+    for batch in summary.batches:
+        note(f"  {batch_line(batch)}")
     found = reasons((str(error), error.cause) for error in summary.causes.values())
     for line in reason_lines(found, _REASONS_SHOWN, f"see: opinionsim status {spelled(url)}"):
         note(f"  {line}")
-    if not all(error.anew for error in summary.causes.values()):
+    if not summary.left and not all(error.anew for error in summary.causes.values()):
         if summary.stopped:
             note("Repeat the command to continue from here.")
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson
-from opinionsim.cli._stores import how_far, reason_lines
+from opinionsim.cli._stores import batch_line, how_far, reason_lines
 from opinionsim.errors import Cause, DamagedError, SpecError
 from opinionsim.metrics import answered_otherwise, named_models
 from opinionsim.watching import (
@@ -114,6 +114,11 @@ def _standing(
         "errors": {run: error for run, (error, _) in errors.items()},
         "reasons": reasons(errors.values()),
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
+        "batches": [
+            batch._asdict()
+            for batch in opened.batches()
+            if (batch.experiment_id, batch.state) == (experiment.experiment_id, "open")
+        ],
         "asking_a_person": len({wait.run_id for wait in opened.waits()} & set(run_ids)),
         "calls_left_behind": lost.get(experiment.experiment_id, 0),
         "models": named_models(opened.models(run_ids)),
@@ -199,6 +204,10 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
         if lost := each["calls_left_behind"]:
             calls = counted(lost, "call")
             say(f"\n{each['experiment']}: up to {calls} in flight when a worker ended may be paid for twice.")
+        for batch in each["batches"]:
+            from opinionsim.store import BatchRow
+
+            say(f"\n{each['experiment']}: {batch_line(BatchRow(**batch))}")
         if asking := each["asking_a_person"]:
             say(f"\n{each['experiment']}: {counted(asking, 'run')} waiting for a person's answer.")
     coding = sum(each["being_coded"] for each in found)

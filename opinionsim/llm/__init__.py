@@ -12,12 +12,14 @@ from opinionsim.foundation.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.llm._budget import Budget as Budget, Call as Call, SharedBudget as SharedBudget, Usage as Usage
     from opinionsim.llm._call_name import REFLECT as REFLECT, REPLY as REPLY, SELECT as SELECT, CallName as CallName
-    from opinionsim.llm._caller import (
-        CallSite as CallSite,
+    from opinionsim.llm._caller import CallSite as CallSite, RunCalls as RunCalls
+    from opinionsim.llm._endpoint import (
+        BatchQueues as BatchQueues,
         Endpoint as Endpoint,
+        NewCall as NewCall,
         ReplayOnly as ReplayOnly,
-        RunCalls as RunCalls,
     )
+    from opinionsim.llm._failures import Failure as Failure, classify_failure as classify_failure, wait_s as wait_s
     from opinionsim.llm._first_token import (
         first_token_shares as first_token_shares,
         without_log_probabilities as without_log_probabilities,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from opinionsim.llm._own import in_process as in_process, module_of as module_of, own_model as own_model
     from opinionsim.llm._policy import Lane as Lane, Lanes as Lanes, Limits as Limits, RetryPolicy as RetryPolicy
     from opinionsim.llm._prices import (
+        CacheRule as CacheRule,
         Price as Price,
         PriceTable as PriceTable,
         Rebate as Rebate,

@@ -134,6 +134,11 @@ class Budget:
             self._open(worst)
         return Reservation(self, worst, call)
 
+    def hold(self, worst: Usage, call: Call) -> Reservation:
+        """Reserve the maximum cost of a call that is in flight already, whether or not it fits."""
+        self._open(worst)
+        return Reservation(self, worst, call)
+
     def _fits(self, worst: Usage) -> bool:
         return not self.limits.exceeded_by(self._paid + self._reserved + worst)
 

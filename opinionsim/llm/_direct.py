@@ -66,7 +66,7 @@ class DirectCalls:
         manager = AsyncCallbackManagerForLLMRun.get_noop_manager()
         told = {"run_manager": manager} if self._takes_manager else {}
         result = await model._agenerate(messages, stop=None, **told, **options)
-        return _reply(result, f"{LC_ID_PREFIX}-{manager.run_id}")
+        return completed(result, f"{LC_ID_PREFIX}-{manager.run_id}")
 
 
 def _as_langchain_has_it(kind: type[BaseChatModel]) -> bool:
@@ -83,12 +83,13 @@ def _heard(model: BaseChatModel) -> bool:
     return bool(AsyncCallbackManager.configure(None, model.callbacks, model.verbose).handlers)
 
 
-def _reply(result: ChatResult, name: str) -> AIMessage:
-    """The message of a result, completed as LangChain does."""
+def completed(result: ChatResult, name: str) -> AIMessage:
+    """The message of a result, completed with its id and metadata as LangChain does."""
     for place, generation in enumerate(result.generations):
         if generation.message.id is None:
             generation.message.id = f"{name}-{place}"
-        generation.message.response_metadata = cast(Any, _metadata_of)(generation)
+        if _metadata_of is not None:
+            generation.message.response_metadata = _metadata_of(generation)
     message = result.generations[0].message
     if len(result.generations) == 1 and result.llm_output is not None:
         message.response_metadata = {**result.llm_output, **message.response_metadata}

@@ -312,6 +312,8 @@ def _body(error: BaseException) -> str:
 
 def _said(error: BaseException) -> str:
     text = " ".join(redacted(_text(error)).split())
+    if text and getattr(error, "says_it_all", False):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

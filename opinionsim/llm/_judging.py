@@ -13,7 +13,7 @@ from opinionsim.messages import SPOKEN, ChatMessage, Parsing, Prompt, Reply, Rep
 from opinionsim.registry import RAISED, raised
 
 if TYPE_CHECKING:
-    from opinionsim.llm._caller import Endpoint
+    from opinionsim.llm._endpoint import Endpoint
     from opinionsim.llm._journal import Entry
 
 

@@ -13,18 +13,20 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatResult
+from langchain_core.utils.utils import LC_ID_PREFIX
 from langsmith.run_helpers import tracing_context
 from langsmith.utils import tracing_is_enabled
 from pydantic import ValidationError
 
 from opinionsim.errors import ModelCallError, SpecError, in_short
 from opinionsim.foundation.redaction import redacted
-from opinionsim.llm._direct import DirectCalls, leaves_messages
+from opinionsim.llm._direct import DirectCalls, completed, leaves_messages
 from opinionsim.llm._first_token import TokenClient
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import in_process, load_own_model, module_of, own_model
@@ -161,8 +163,8 @@ def _keeping_reasoning(model: BaseChatModel) -> BaseChatModel:
     if create is None:
         return model
 
-    def created(self: Any, response: Any, generation_info: dict[str, Any] | None = None) -> ChatResult:
-        result: ChatResult = create(self, response, generation_info)
+    def created(self: Any, response: Any, *further: Any, **named: Any) -> ChatResult:
+        result: ChatResult = create(self, response, *further, **named)
         choices = getattr(response, "choices", None) or []
         for choice, generation in zip(choices, result.generations, strict=False):
             said = getattr(choice, "message", None)
@@ -321,13 +323,30 @@ class ModelClient:
             if task is None or task.cancelling():
                 raise
             raise ModelCallError(f"the chat model raised {raised(error)}") from error
+        return self._short(reply)
+
+    def request(self, prompt: Prompt, seed: int) -> tuple[BaseChatModel, list[BaseMessage], dict[str, Any]]:
+        """The model, messages and options of a call that goes out in a batch."""
+        model, options = self._seeded(seed)
+        return model, self._own_messages(prompt), options
+
+    def read(self, result: ChatResult) -> AIMessage:
+        """The message of a result that came back in a batch, completed as for :meth:`call`."""
+        return self._short(completed(result, f"{LC_ID_PREFIX}-{uuid4()}"))
+
+    def _seeded(self, seed: int) -> tuple[BaseChatModel, dict[str, Any]]:
+        """The model and the options that carry the seed of a call, if the model takes one."""
+        model = self.model.model_copy(update={"seed": seed}) if self._seeding == "copy" else self.model
+        return model, {"seed": seed} if self._seeding == "call" else {}
+
+    def _short(self, reply: AIMessage) -> AIMessage:
         if len(reply.text) > self._max_reply_bytes:
             raise ReplyTooLong(self._max_reply_bytes)
         return reply
 
     async def _called(self, prompt: Prompt, seed: int, max_tokens: int | None, options: dict[str, Any]) -> AIMessage:
-        options |= {"seed": seed} if self._seeding == "call" else {}
-        model = self.model.model_copy(update={"seed": seed}) if self._seeding == "copy" else self.model
+        model, seeds = self._seeded(seed)
+        options |= seeds
         if max_tokens is not None and model._llm_type == "opinionsim-local":
             options["max_tokens"] = max_tokens
         elif max_tokens is not None:

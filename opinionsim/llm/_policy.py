@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import MAX_INT, DocumentModel
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Limits(DocumentModel):
 
 
 #: How calls are bought, and what follows if a provider's flexible tier has no room.
-Lane = Literal["now", "flex"]
+Lane = Literal["now", "flex", "batch"]
 Fallback = Literal["wait", "now"]
 
 
@@ -41,10 +42,29 @@ class Lanes(DocumentModel):
     """How replies are bought."""
 
     lane: Lane | dict[str, Lane] = "now"
-    """How to buy replies: `now` at the list price, or `flex` through the provider's flexible tier, which is slower and
-    costs less. A mapping gives the lane of each model by its name."""
+    """How to buy replies: `now` at the list price; `flex` through the provider's flexible tier, which is slower and
+    costs less; or `batch` through the provider's batch queue, which may take hours for each round of replies. A mapping
+    gives the lane of each model by its name."""
     fallback: Fallback = "wait"
     """What to do when the flexible tier has no room: `wait` for it, or ask again `now`, at the list price."""
+    patience_s: float | None = Field(None, ge=60)
+    """Age in seconds at which a batch is cancelled; its other calls go into the next one. Null waits for its end."""
+    tail: int = Field(0, ge=0, le=MAX_INT)
+    """Smallest number of calls for a batch. Fewer calls are bought now, at the list price, if no batch is under way."""
+
+    def require_alone(self, shared: bool) -> None:
+        """Refuse the batch lane in a store that several processes write.
+
+        Raises
+        ------
+        SpecError
+            If so.
+        """
+        if shared and "batch" in (self.lane.values() if isinstance(self.lane, dict) else [self.lane]):
+            raise SpecError(
+                "execution.lane: batch needs a SQLite store, because one process must submit and fetch all batches; "
+                "give another store, or another lane"
+            )
 
     def lane_of(self, model: str) -> Lane:
         """How the replies of a model are bought."""

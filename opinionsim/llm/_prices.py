@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from opinionsim.errors import meant
 from opinionsim.foundation.documents import DocumentModel, read_document, validate
 from opinionsim.llm._own import in_process
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _PACKAGED = Path(__file__).with_name("prices.yaml")
 
@@ -48,6 +51,27 @@ class Rebate(DocumentModel):
     """Page that states the factor."""
     models: tuple[str, ...] | None = None
     """Models that have the lane. Null means all models of the provider."""
+    part: str | None = None
+    """Part that submits batches, as by its import path. Null means the package's part for the provider."""
+    cached: bool = False
+    """For batches: whether forecasts count on the provider's cache, which later batches usually find expired. For other
+    lanes they always do."""
+
+
+class CacheRule(DocumentModel):
+    """Which beginnings of prompts a provider's cache serves, and where that is stated."""
+
+    least: int = Field(ge=0)
+    """Tokens of the shortest beginning that is served."""
+    step: int = Field(1, ge=1)
+    """The cache serves whole multiples of this number of tokens."""
+    date: _Day
+    source: str = Field(min_length=1)
+    """Page that states both."""
+
+    def served(self, tokens: np.ndarray) -> np.ndarray:
+        """Tokens that the cache serves of beginnings with these numbers of tokens."""
+        return tokens // self.step * self.step * (tokens >= self.least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +88,8 @@ class Price:
         Day of the price, ISO 8601; empty for a free model.
     lanes : mapping of str to Rebate
         Lanes that cost less, by name.
+    cache : CacheRule or None
+        Which beginnings of prompts the provider's cache serves; None if the table does not say.
     """
 
     input: float
@@ -71,6 +97,7 @@ class Price:
     cached_input: float
     date: str = ""
     lanes: Mapping[str, Rebate] = field(default_factory=dict, hash=False)
+    cache: CacheRule | None = field(default=None, hash=False)
 
     def at(self, lane: str) -> Price:
         """The price of a token that was bought through a lane; the list price for one that is not listed."""
@@ -154,22 +181,28 @@ class _PriceTableModel(DocumentModel):
     per: int = Field(ge=1)
     source: dict[str, str] = Field(default_factory=dict)
     lanes: dict[str, dict[Literal["flex", "batch"], Rebate]] = Field(default_factory=dict)
+    cache: dict[str, CacheRule] = Field(default_factory=dict)
     models: dict[str, _PriceModel] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _lanes_are_of_listed_models(self) -> _PriceTableModel:
+    def _names_are_of_listed_models(self) -> _PriceTableModel:
         providers = {name.partition(":")[0] for name in self.models}
         named = [model for each in self.lanes.values() for lane in each.values() for model in lane.models or ()]
-        for name in (*(self.lanes.keys() - providers), *named):
+        keys = [(key, name) for key in ("lanes", "cache") for name in getattr(self, key).keys() - providers]
+        for key, name in (*keys, *(("lanes", name) for name in named)):
             if name not in self.models:
                 valid = {*self.models, *(() if name in named else providers)}
-                raise ValueError(f"lanes: {name!r}{meant(name, valid)} is not listed under models")
+                raise ValueError(f"{key}: {name!r}{meant(name, valid)} is not listed under models")
         return self
 
     def lanes_of(self, name: str) -> dict[str, Rebate]:
         """The lanes of a model, by name."""
         own = self.lanes.get(name, self.lanes.get(name.partition(":")[0], {}))
         return {lane: each for lane, each in own.items() if each.models is None or name in each.models}
+
+    def cache_of(self, name: str) -> CacheRule | None:
+        """The cache of a model."""
+        return self.cache.get(name, self.cache.get(name.partition(":")[0]))
 
 
 def load_prices(path: str | Path | None = None) -> PriceTable:
@@ -178,9 +211,9 @@ def load_prices(path: str | Path | None = None) -> PriceTable:
     Parameters
     ----------
     path : str or Path, optional
-        YAML or JSON file with ``date, currency, per, source, lanes, models``, like the file of the package, which is
-        the default. `lanes` maps a provider, or a model, to the :class:`Rebate` of each lane; a model's entry replaces
-        that of its provider.
+        YAML or JSON file with ``date, currency, per, source, lanes, cache, models``, like the file of the package,
+        which is the default. `lanes` maps a provider, or a model, to the :class:`Rebate` of each lane, and `cache` to a
+        :class:`CacheRule`; a model's entry replaces that of its provider.
 
     Raises
     ------
@@ -196,6 +229,7 @@ def load_prices(path: str | Path | None = None) -> PriceTable:
             (price.input if price.cached_input is None else price.cached_input) / model.per,
             price.date or model.date,
             model.lanes_of(name),
+            model.cache_of(name),
         )
         for name, price in model.models.items()
     }

@@ -117,7 +117,7 @@ class SlotPool:
 
     def _refusal(self, client: object) -> ModelCallError:
         _, reason = self._refusals[id(client)]
-        return ModelCallError(f"{reason} (every request to this model would fail, so no more are sent)")
+        return ModelCallError(reason)
 
     def _serve(self) -> None:
         """Hand free slots to waiting calls, first in the queues first."""

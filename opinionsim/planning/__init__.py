@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         spell_money as spell_money,
         spell_seconds as spell_seconds,
     )
+    from opinionsim.planning._lanes import LaneCost as LaneCost, LaneForecast as LaneForecast
     from opinionsim.planning._plan import RunCounts as RunCounts, counts_by_run as counts_by_run, plan as plan
     from opinionsim.planning._preview import Preview as Preview, preview as preview
 

@@ -34,6 +34,8 @@ _CHARACTERS_PER_TOKEN = 4
 #: A sort of calls: the label of an agent's model and the kind of call, or the identity of a judge's instrument and the
 #: act whose texts it codes.
 Sort = tuple[str, str]
+#: Gives the characters that count, of beginnings with so many characters.
+Counted = Callable[[np.ndarray], np.ndarray]
 _Asked = tuple[int, int, int]
 
 
@@ -134,9 +136,9 @@ class _Lengths:
     """
 
     def __init__(self, seen: list[tuple[int, int]], every: list[tuple[int, int]], token_budget: int | None) -> None:
-        remembered, characters = np.array(seen).T
-        self._x, place = np.unique(remembered, return_inverse=True)
-        self._y = np.bincount(place, characters) / np.bincount(place)
+        remembered, self._seen = np.array(seen).T
+        self._x, self._place = np.unique(remembered, return_inverse=True)
+        self._y = self._means(self._seen)
         # The first prompt of an agent lacks parts that all later ones have, such as a summary.
         later = np.array([pair for pair in (seen if len(self._x) > 2 else every) if pair[0]] or [(0, 0)])
         slope = np.polyfit(later[:, 0], later[:, 1], 1)[0] if np.ptp(later[:, 0]) else 0.0
@@ -144,10 +146,16 @@ class _Lengths:
         most = np.inf if token_budget is None else self._y[0] + _CHARACTERS_PER_TOKEN * token_budget
         self._room = max(0.0, most - self._y[-1])
 
-    def total(self, remembered: np.ndarray) -> float:
-        """Total characters of prompts whose agents remember these numbers of turns."""
-        beyond = np.maximum(remembered - self._x[-1], 0) * self._slope
-        return float((np.interp(remembered, self._x, self._y) + np.minimum(beyond, self._room)).sum())
+    def _means(self, characters: np.ndarray) -> np.ndarray:
+        return np.bincount(self._place, characters) / np.bincount(self._place)
+
+    def total(self, remembered: np.ndarray, counted: Counted | None = None) -> float:
+        """Total characters of prompts whose agents remember these numbers of turns; of each, those that count."""
+        longest = self._x[-1]
+        beyond = self._y[-1] + np.minimum(np.maximum(remembered - longest, 0) * self._slope, self._room)
+        means = self._y if counted is None else self._means(counted(self._seen))
+        within = np.interp(remembered, self._x, means)
+        return float(np.where(remembered > longest, beyond if counted is None else counted(beyond), within).sum())
 
 
 @dataclass
@@ -165,7 +173,8 @@ class DryRun:
     ----------
     asked : dict of (str, str) to list of (int, int, int)
         For each call, by sort: turns that the agent remembered, characters of the prompt, and characters of its longest
-        beginning shared with an earlier prompt. Judges remember nothing, and their prompts share no beginning.
+        beginning shared with an earlier prompt to the same model. Judges remember nothing, and their prompts share no
+        beginning.
     words : dict of (str, str) to int or None
         Words that the prompts of a sort ask for: 0 for a closed question, None if they state no number.
     """
@@ -175,32 +184,38 @@ class DryRun:
     asked: defaultdict[Sort, list[_Asked]] = field(default_factory=lambda: defaultdict(list))
     words: dict[Sort, int | None] = field(default_factory=dict)
     _lengths: dict[tuple[Sort, bool], _Lengths] = field(default_factory=dict)
-    _beginnings: set[str] = field(default_factory=set)
+    _beginnings: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _prompt: Prompt = field(default_factory=Prompt)
     _n_asked: int = 0
 
-    def characters(self, sort: Sort, remembered: np.ndarray, *, shared: bool = False) -> int:
+    def characters(self, sort: Sort, remembered: np.ndarray, shared: Counted | None = None) -> int:
         """Characters of prompts of a sort; if there are none, those for this kind by another model, or for all kinds.
 
-        With `shared`, characters of the beginnings that they share with earlier prompts.
+        With `shared`, those that count of the beginnings that they share with earlier prompts.
         """
-        if (sort, shared) not in self._lengths:
+        key = sort, shared is not None
+        if key not in self._lengths:
             alike = (seen for each, seen in self.asked.items() if each[1] == sort[1])
             every = [asked for seen in self.asked.values() for asked in seen]
             own, of_all = (
                 [(asked[0], asked[2 if shared else 1]) for asked in seen]
                 for seen in (self.asked.get(sort) or next(alike, every), every)
             )
-            self._lengths[sort, shared] = _Lengths(own, of_all, self.parts.token_budget)
-        return round(self._lengths[sort, shared].total(remembered))
+            self._lengths[key] = _Lengths(own, of_all, self.parts.token_budget)
+        return round(self._lengths[key].total(remembered, shared))
 
-    def _shared(self, prompt: Prompt) -> int:
-        """Characters of the longest beginning of a prompt that an earlier one had; the prompt counts from then on."""
-        link, new = prompt, []
-        while link.before is not None and link.identity not in self._beginnings:
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Names of the agents' models, by label: a provider's cache serves all prompts to a model."""
+        return {label: model.name for label, model in zip(self.parts.model_labels, self.parts.models, strict=True)}
+
+    def _shared(self, prompt: Prompt, label: str) -> int:
+        """Characters of the longest beginning that an earlier prompt to the model had; this one counts from then on."""
+        link, new, known = prompt, [], self._beginnings[self._names[label]]
+        while link.before is not None and link.identity not in known:
             new.append(link.identity)
             link = link.before
-        self._beginnings.update(new)
+        known.update(new)
         return link.characters
 
     async def act_out(self, share: float, most: int, judges: Collection[Instrument]) -> None:
@@ -295,7 +310,7 @@ class DryRun:
         self._n_asked += 1
         prompt = Prompt.of(messages)
         self._prompt = prompt if call == REPLY else self._prompt
-        self.asked[sort].append((remembered, prompt.characters, self._shared(prompt) if text is None else 0))
+        self.asked[sort].append((remembered, prompt.characters, 0 if text is not None else self._shared(prompt, who)))
         return Reply(self.reply(sort) if text is None else text)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from opinionsim.foundation.templates import sentences
 from opinionsim.llm import Price
+from opinionsim.planning._lanes import ROUND_MINUTES, LaneCost, LaneForecast
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ModelForecast:
     input_tokens, output_tokens : int
         Tokens of prompts and of replies, from the figures below.
     cost : float or None
-        Cost; None if no price is known.
+        Money in the lane of the specification without a rebate for cached prompts; None if no price is known.
     price : str
         The price of its tokens, or why it is unknown.
     tokens_per_character : float
@@ -39,11 +40,12 @@ class ModelForecast:
     observed : int
         Number of stored calls behind the last three figures; 0 if these are assumed.
     shared_tokens : int
-        Tokens at the beginning of prompts shared with earlier prompts: the most that a provider's cache can hold.
+        Tokens at the beginning of prompts shared with earlier prompts of the run to the same model, as far as the price
+        table says that the provider's cache serves them.
     rebate : float or None
-        Money that the cache would save; None if no price is known.
-    lanes : mapping of str to float
-        Money by lane if the cache holds all `shared_tokens`; empty if no price is known.
+        Money that the cache would save in the lane of the specification; None if no price is known.
+    lanes : mapping of str to LaneCost
+        Money by lane; empty if no price is known.
     calls_per_reply : float
         Calls for each reply that is kept; multiplies tokens, money and time. 1 if no reply is rejected.
     """
@@ -62,7 +64,7 @@ class ModelForecast:
     observed: int
     shared_tokens: int
     rebate: float | None
-    lanes: Mapping[str, float] = field(default_factory=dict)
+    lanes: Mapping[str, LaneCost] = field(default_factory=dict)
     calls_per_reply: float = 1.0
 
     @property
@@ -116,6 +118,8 @@ class Forecast:
         Number of calls whose prompts were made and measured; the lengths of other prompts are derived from these.
     currency, price_date : str
         Currency and date of the price table.
+    lanes : tuple of LaneForecast
+        Money, rounds and time by lane; empty if no model has a cheaper lane, or if a price is unknown.
     notes : tuple of str
         Notes on the basis of the figures, and on unusual features of the experiment.
     missing : Forecast or None
@@ -141,6 +145,7 @@ class Forecast:
     acted_out: int
     currency: str
     price_date: str
+    lanes: tuple[LaneForecast, ...] = ()
     notes: tuple[str, ...] = ()
     missing: Forecast | None = None
     lacking: tuple[str, ...] = ()
@@ -192,13 +197,6 @@ class Forecast:
         return sum(known) if len(known) == len(self.models) else None
 
     @property
-    def lanes(self) -> dict[str, float]:
-        """Money for all calls by lane, as for each model; empty if there is no lane that all models have."""
-        every = [each.lanes for each in self.models]
-        shared = [lane for lane in (every[0] if every else ()) if all(lane in each for each in every)]
-        return {lane: sum(each[lane] for each in every) for lane in shared} if shared[1:] and self.cost else {}
-
-    @property
     def usage(self) -> str:
         """Calls, tokens and any cost, in words."""
         money = f", {spell_money(self.cost, self.currency)}" if self.cost else ""
@@ -212,13 +210,22 @@ class Forecast:
         return "\n\n".join(parts)
 
     def tables(self) -> list[list[tuple[str, ...]]]:
-        """The forecast as tables: rows of name, value and meaning, and with several models one row for each."""
+        """The forecast as tables.
+
+        The first has rows of name, value and meaning. With several models, a table has one row for each, and if there
+        are cheaper lanes, a table has one row for each lane.
+        """
+        found = [self._filled("forecast.txt")]
+        if len(self.models) > 1:
+            titles = ("model", "calls", "tokens in", "tokens out", "money", "price")
+            found.append([titles, *map(self._row, self.models)])
+        return [*found, self._filled("lanes.txt")] if self.lanes else found
+
+    def _filled(self, template: str) -> list[tuple[str, ...]]:
+        """The rows of a template."""
         told = {"money": partial(spell_money, currency=self.currency), "seconds": spell_seconds, "each": self._each}
-        lines = sentences("opinionsim.planning", "forecast.txt", f=self, **told)
-        rows = [tuple(part.strip() for part in line.split("::")) for line in lines]
-        if len(self.models) < 2:
-            return [rows]
-        return [rows, [("model", "calls", "tokens in", "tokens out", "money", "price"), *map(self._row, self.models)]]
+        lines = sentences("opinionsim.planning", template, f=self, minutes=ROUND_MINUTES, **told)
+        return [tuple(part.strip() for part in line.split("::")) for line in lines]
 
     def _row(self, model: ModelForecast) -> tuple[str, ...]:
         money = "not known" if model.cost is None else spell_money(model.cost, self.currency)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from statistics import fmean
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from opinionsim.errors import SpecError
 from opinionsim.foundation import background
 from opinionsim.foundation.streams import canonical_json
 from opinionsim.foundation.templates import sentences
-from opinionsim.llm import Lane, Usage
+from opinionsim.lanes import OPEN_RUNS
+from opinionsim.llm import Usage
 from opinionsim.opinions import OpinionScale
 from opinionsim.planning._assumptions import Model, Rates, SeenCalls, check_assumptions, observe
 from opinionsim.planning._cards import card_of
-from opinionsim.planning._dry_run import CountedTurns, DryRun, Sort, questions
-from opinionsim.planning._forecast import Forecast, ModelForecast, spell_price
+from opinionsim.planning._dry_run import Counted, CountedTurns, DryRun, Sort, questions
+from opinionsim.planning._forecast import Forecast, ModelForecast, spell_money, spell_price
+from opinionsim.planning._lanes import costs_by_lane, forecast_lanes
 from opinionsim.specification import (
     Experiment,
     ModelSpec,
@@ -108,6 +110,8 @@ def plan(
         raise SpecError(f"max_concurrency must be at least 1; got {slots}")
     check_assumptions(reply_tokens, latency, calls_per_reply)
     planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, only))
+    if latency is not None:
+        planning.timed = ("now", "flex")
 
     def work(seen: Mapping[tuple[str, bool], SeenCalls]) -> dict[str, _Work]:
         def rates(model: Model) -> Rates:
@@ -121,6 +125,7 @@ def plan(
     if store is None:
         return planning.forecast(work({}), slots)
     with stores.open_store(store, write=False) as opened:
+        experiment.spec.execution.require_alone(opened.shared)
         states = {run_id: state.status for run_id, state in opened.states(list(planning.runs)).items()}
         begun = [run_id for run_id, status in states.items() if status != "pending"]
         whole = work(observe(experiment, opened, begun, planning.judges))
@@ -245,6 +250,8 @@ class _Planning:
         The model behind each instrument that asks one, by the identity of the instrument.
     dropped : dict of str to int
         Turns of each run that drop out because of events.
+    timed : tuple of str
+        Lanes for which the latency of a call is assumed or given.
     """
 
     def __init__(self, experiment: Experiment, loaded: LoadedParts, runs: Mapping[str, PlannedRun]) -> None:
@@ -256,6 +263,7 @@ class _Planning:
         self._unusual: dict[str, None] = {}
         self._unset: list[SpecError] = []
         self.dropped: dict[str, int] = {}
+        self.timed: tuple[str, ...] = ("now",)
         self._turns = self._counted()
         read = {each.instrument_id: each for run_id in runs for each in self._instruments[run_id]}
         self.judges: dict[str, Model] = {}
@@ -403,7 +411,7 @@ class _Planning:
             key = models[sort[0]], sort[1]
             calls[key] += len(remembered)
             characters[key] += dry.characters(sort, remembered)
-            shared[key] += dry.characters(sort, remembered, shared=True)
+            shared[key] += dry.characters(sort, remembered, self._served(key[0]))
             size = self._rates[key[0]].reply(sort[1], dry.words.get(sort))
             written[key] += len(remembered) * size.tokens  # type: ignore[assignment]
         judged = [self._questions[each] for each in self._awaited(run_id) if each in self.judges]
@@ -412,6 +420,11 @@ class _Planning:
         texts = sum(sum(turns.items(each.coded, each.about).values()) for each in self._instruments[run_id])
         chain = max(awaited, int(any(model.judges for model, _ in calls)))
         return _Work(calls, characters, (path, chain), texts, turns.path is None, shared, written)
+
+    def _served(self, model: Model) -> Counted:
+        """Gives the characters that a provider's cache serves of beginnings with so many characters."""
+        rule, tokens = model.price and model.price.cache, self._rates[model].tokens_per_character
+        return lambda characters: rule.served(characters * tokens) / tokens if rule else characters
 
     def missing(self, whole: Mapping[str, _Work], store: stores.Store, complete: Collection[str]) -> dict[str, _Work]:
         """The remaining work: runs that are not complete, and texts of complete runs that are not coded."""
@@ -445,23 +458,33 @@ class _Planning:
         chain = max((sum(each.chains) for each in work.values()), default=0)
         work_s = sum(model.attempts * model.latency_s for model in models)
         chain_s = max((each.chain_s(self._rates) for each in work.values()), default=0.0)
+        adaptive = any(each.adaptive for each in work.values())
+        # Of an adaptive run, nothing is known but that it has a round.
+        known = max(
+            (min(sum(each.chains), 1) if each.adaptive else sum(each.chains) for each in work.values()), default=0
+        )
+        time_s = max(chain_s, work_s / slots), min(work_s, work_s / slots + (1 - 1 / slots) * chain_s)
         found = Forecast(
             cells=len({cell for run_id, cell in self._cells if run_id in work}),
             runs=len(work),
             calls=calls,
             texts=sum(each.texts for each in work.values()),
-            longest_path=None if any(each.adaptive for each in work.values()) else chain,
+            longest_path=None if adaptive else chain,
             width=sum(each.width for each in work.values()),
             slots=slots,
             useful_slots=-(-calls // chain) if chain else 1,
             rounds=max(chain, calls / slots),
-            least_s=max(chain_s, work_s / slots),
-            most_s=min(work_s, work_s / slots + (1 - 1 / slots) * chain_s),
+            least_s=time_s[0],
+            most_s=time_s[1],
             sequential_s=work_s,
             models=models,
             acted_out=self._acted_out,
             currency=prices.currency,
             price_date=prices.date,
+            # Where not all runs are open at a time, others begin when these have ended.
+            lanes=forecast_lanes(
+                models, (known, chain * -(-len(work) // OPEN_RUNS)), dict.fromkeys(self.timed, time_s)
+            ),
         )
         return replace(found, notes=tuple(self._notes(found)), lacking=tuple(self._loaded.missing))
 
@@ -481,9 +504,8 @@ class _Planning:
         cached = round(begun * rates.tokens_per_character * asked)
         written = round(replies * asked)
         price = None if model.price is None else model.price.at(model.lane)
-        # What costs nothing costs nothing in any lane.
-        listed = () if model.price is None else ("now", *(model.price.lanes if model.price.output else get_args(Lane)))
-        bought = {lane: model.price.at(lane) for lane in get_args(Lane) if lane in listed and model.price}
+        lanes = {} if model.price is None else costs_by_lane(model.price, received, written, cached, asked)
+        rebate = None if price is None else price.saved(lanes[model.lane].cached_tokens)
         return ModelForecast(
             name=model.name,
             judges=model.judges,
@@ -492,15 +514,15 @@ class _Planning:
             calls_per_reply=asked,
             input_tokens=received,
             output_tokens=written,
-            cost=None if price is None else price.cost(received, written),
+            cost=None if rebate is None else lanes[model.lane].cost + rebate,
             price=spell_price(price, self._loaded.prices.currency),
             tokens_per_character=rates.tokens_per_character,
             reply_tokens=replies / n if n else rates.reply("").tokens,
             latency_s=rates.latency_s,
             observed=rates.calls,
             shared_tokens=cached,
-            rebate=None if price is None else price.saved(cached),
-            lanes={lane: each.cost(received, written, cached) for lane, each in bought.items()},
+            rebate=rebate,
+            lanes=lanes,
         )
 
     def _notes(self, forecast: Forecast) -> list[str]:
@@ -511,6 +533,7 @@ class _Planning:
             "opinionsim.planning",
             "notes.txt",
             f=forecast,
+            money=partial(spell_money, currency=forecast.currency),
             exceeded=[(name, getattr(limits, name)) for name in exceeded],
             missing=self._loaded.missing,
             read_by={each.classifier.name for run_id in self.runs for each in self._instruments[run_id]},

@@ -123,7 +123,10 @@ def arrange(
     """Choose runs and give each its place; parameters and errors as for :func:`opinionsim.plots.panels_data`."""
     metrics.check_columns(runs, [axis for axis in (rows, columns, *where) if axis is not None])
     planned = matching(runs, {"replicate": replicate, **where})
-    chosen = _chosen(runs, where, replicate)
+    complete = runs[(runs["status"] == "complete") & (runs["replicate"] == replicate)]
+    if complete.empty:
+        raise SpecError(f"there is no complete run of replicate {replicate} to draw")
+    chosen = having(complete, where, f" of replicate {replicate}")
     is_control = chosen["interaction"].isin(list(_CONTROLS))
     main = chosen[~is_control] if (~is_control).any() else chosen
     planned = planned[planned["interaction"].isin(set(main["interaction"]))]
@@ -140,14 +143,6 @@ def arrange(
     titles = metrics.topic_titles(chosen)
     notes = [*(_say_held(axis, one, titles) for axis, one in held.items()), *grid.notes]
     return replace(grid, notes=notes, controls=_control_places(controls, main, held, grid))
-
-
-def _chosen(runs: pd.DataFrame, where: Mapping[str, Any], replicate: int) -> pd.DataFrame:
-    """Complete runs of one replicate with the values in `where`."""
-    chosen = runs[(runs["status"] == "complete") & (runs["replicate"] == replicate)]
-    if chosen.empty:
-        raise SpecError(f"there is no complete run of replicate {replicate} to draw")
-    return having(chosen, where, f" of replicate {replicate}")
 
 
 def _all_named(runs: pd.DataFrame, *more: str | None) -> pd.DataFrame:

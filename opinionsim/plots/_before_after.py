@@ -137,7 +137,8 @@ def before_after_data(
     say_band("mean", level)
     drawn = trajectories_of(results, _pick(results, kind), where, by, wording)
     blocks = {run.run_id: run.block for runs in drawn.cells.values() for run in runs}
-    on_record = _on_record(turns[turns["run_id"].isin(set(blocks))], results.runs)
+    on_record = turns[turns["run_id"].isin(set(blocks)) & ~turns["kind"].isin(_OFF_RECORD)]
+    on_record = on_record[by_participants(on_record, results.runs)]
     taken = on_record.assign(turn=on_record.groupby("run_id")["turn"].rank())
     order = taken.groupby(["run_id", "agent"])["turn"].min()
     frame = pd.concat([_rows(run, order, change) for runs in drawn.cells.values() for run in runs], ignore_index=True)
@@ -175,11 +176,6 @@ def _pick(results: HasFrames, kind: str | None) -> str:
     if not (kind or present):
         raise SpecError(f"no participant was asked off the record; {_ASK}")
     return kind or present[0]
-
-
-def _on_record(turns: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Turns of participants that are not off the record."""
-    return turns[~turns["kind"].isin(_OFF_RECORD) & by_participants(turns, runs)]
 
 
 def _readers(on_record: pd.DataFrame, turns: pd.DataFrame) -> set[str]:

@@ -169,6 +169,40 @@ def of_one_wording(results: HasFrames, where: Mapping[str, Any], wording: str | 
     return taken, wording_statement(matching(left_out, where)["wording"], wording) if len(left_out) else ""
 
 
+def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """Complete runs with the values in `where`.
+
+    Raises
+    ------
+    SpecError
+        If there are none, or a column does not exist; the message lists the valid values.
+    """
+    chosen = runs[runs["status"] == "complete"] if "status" in runs else runs
+    if chosen.empty:
+        raise SpecError("no run is complete, so there is nothing to draw")
+    for column in where:
+        if column not in runs.columns:
+            raise SpecError(f"the runs have no column {column!r}; there are {', '.join(map(str, runs.columns))}")
+    return having(chosen, where)
+
+
+def runs_to_draw(
+    results: HasFrames, kind: str | None, where: Mapping[str, Any], wording: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Complete runs of one wording with the values in `where` and an instrument of stance, and notes on others.
+
+    Raises
+    ------
+    SpecError
+        As for :func:`of_one_wording`, :func:`select` and :func:`read_for_stance`.
+    """
+    taken, others = of_one_wording(results, where, wording)
+    with mentioning(others):
+        chosen = select(taken, where)
+    read, unread = read_for_stance(chosen, kind)
+    return read, list(filter(None, [unread, others]))
+
+
 def having(runs: pd.DataFrame, where: Mapping[str, Any], of: str = "") -> pd.DataFrame:
     """Return the given complete runs that have the values in `where`; `of` names their replicate in errors.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.axis import Axis, XAxis
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from opinionsim import metrics
@@ -150,13 +150,10 @@ def levels_of(
     return Levels(column, levels, numeric, log, titles or {})
 
 
-def set_levels(axis: Axis, levels: Levels, ends: tuple[float, float], inches: float) -> None:
+def set_levels(axis: XAxis | YAxis, levels: Levels, ends: tuple[float, float], inches: float) -> None:
     """Scale an axis of a length in inches to the given ends and tick it: at the levels if there is room for all."""
-    across = isinstance(axis, XAxis)
-    set_limits: Any = axis.axes.set_xlim if across else axis.axes.set_ylim
-    set_scale: Any = axis.axes.set_xscale if across else axis.axes.set_yscale
-    set_scale("log" if levels.log else "linear")
-    set_limits(*ends)
+    name, across = axis.axis_name, axis.axis_name == "x"
+    axis.axes.set(**{f"{name}scale": "log" if levels.log else "linear", f"{name}lim": ends})
     axis.set_label_text(parameter_name(levels.column), fontsize=pt(9))
     texts, at = levels.texts, levels.places
     if not levels.numeric:

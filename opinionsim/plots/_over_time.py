@@ -15,16 +15,7 @@ from opinionsim.drawing import point_name
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import (
-    HasFrames,
-    has_frames,
-    having,
-    mentioning,
-    of_one_wording,
-    pick_kind,
-    pick_run,
-    read_for_stance,
-)
+from opinionsim.plots._inputs import HasFrames, has_frames, pick_kind, pick_run, runs_to_draw
 from opinionsim.registry import loaded
 from opinionsim.store import Mark, marks_of
 
@@ -147,44 +138,14 @@ def trajectories_of(
     if isinstance(source, Trajectories):
         source = [source]
     if has_frames(source):
-        return _of_store(source, kind, where or {}, by, wording)
+        taken, left_out = runs_to_draw(source, kind, where or {}, wording)
+        runs, factors, notes = metrics.named_conditions(taken, by, _MOST_CELLS)
+        return replace(of_runs(source, runs, kind, [*notes, *left_out]), factors=factors)
     given = {"kind": kind, "where": where, "by": by, "wording": wording}
     idle = [name for name, value in given.items() if value]
     if idle:
         raise SpecError(f"{' and '.join(idle)} choose runs of a store; simulations of classic models are drawn whole")
     return _of_models(source)
-
-
-def select(runs: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Complete runs with the values in `where`.
-
-    Raises
-    ------
-    SpecError
-        If there are none, or a column does not exist; the message lists the valid values.
-    """
-    chosen = runs[runs["status"] == "complete"] if "status" in runs else runs
-    if chosen.empty:
-        raise SpecError("no run is complete, so there is nothing to draw")
-    for column in where:
-        if column not in runs.columns:
-            raise SpecError(f"the runs have no column {column!r}; there are {', '.join(map(str, runs.columns))}")
-    return having(chosen, where)
-
-
-def _of_store(
-    results: HasFrames,
-    kind: str | None,
-    where: Mapping[str, Any],
-    by: str | Sequence[str] | None,
-    wording: str | None,
-) -> TrajectorySet:
-    taken, others = of_one_wording(results, where, wording)
-    with mentioning(others):
-        chosen = select(taken, where)
-    read, unread = read_for_stance(chosen, kind)
-    runs, factors, notes = metrics.named_conditions(read, by, _MOST_CELLS)
-    return replace(of_runs(results, runs, kind, [*notes, *filter(None, [unread, others])]), factors=factors)
 
 
 def of_runs(
@@ -289,9 +250,7 @@ def _told(runs: pd.DataFrame, kinds: Sequence[str], among: pd.DataFrame | None) 
 def _of_models(source: Any) -> TrajectorySet:
     """Simulations of classic models."""
     keyed = isinstance(source, Mapping)
-    simulations: list[Any] = list(source.values()) if isinstance(source, Mapping) else []
-    if isinstance(source, Sequence):
-        simulations = list(source)
+    simulations = list(source.values() if keyed else source if isinstance(source, Sequence) else ())
     if not simulations or not all(isinstance(each, Trajectories) for each in simulations):
         found = "nothing" if isinstance(source, Mapping | Sequence) and not source else type(source).__name__
         raise SpecError(f"figures are drawn from Results or Frames, or from Trajectories, one or several; got {found}")
@@ -429,14 +388,10 @@ def bins_of(runs: Sequence[Trajectory], drawn: TrajectorySet, n: int) -> Bins:
         middles = (points[1:] + points[:-1]) / 2
         ends = [points[0] - (middles[0] - points[0]), points[-1] + (points[-1] - middles[-1])]
         return Bins(np.array([ends[0], *middles, ends[1]]), points, discrete=True)
-    low, high = drawn.span
-    if not np.isfinite([low, high]).all():
-        known = [run.values[~np.isnan(run.values)] for run in runs]
-        low = min((float(values.min()) for values in known if values.size), default=-1.0)
-        high = max((float(values.max()) for values in known if values.size), default=1.0)
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, n + 1)
+    if np.isfinite(drawn.span).all():
+        edges = np.linspace(*drawn.span, n + 1)
+    else:
+        edges = np.histogram_bin_edges([(np.nanmin(run.values), np.nanmax(run.values)) for run in runs], n)
     return Bins(edges, (edges[1:] + edges[:-1]) / 2, discrete=False)
 
 

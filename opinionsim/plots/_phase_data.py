@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 from opinionsim import metrics
 from opinionsim.drawing import LINES
 from opinionsim.errors import SpecError
-from opinionsim.plots._inputs import FigureNumbers, HasFrames, mentioning, of_one_wording, read_for_stance
+from opinionsim.plots._inputs import FigureNumbers, HasFrames, runs_to_draw, select
 from opinionsim.plots._levels import Levels, level_text, parameter_name
-from opinionsim.plots._over_time import of_runs, select, setting_text
+from opinionsim.plots._over_time import of_runs, setting_text
 from opinionsim.registry import loaded
 
 #: Columns of a sweep that hold settings whatever the model is.
@@ -201,9 +201,8 @@ def phase_data(
                          for at, part in known.groupby(axes, sort=False) for name in values)  # fmt: skip
     # The measures stay in the order asked for, and so do their crossings in that of the levels.
     frame = pd.concat([metrics.in_order(frame[frame["measure"] == name], axes) for name in values], ignore_index=True)
-    few = [known[[*axes, name]].assign(measure=name).rename(columns={name: "value"}) for name in values]
     counts = frame.loc[frame["n_runs"].between(2, metrics.LEAST_RUNS - 1), ["measure", *axes]]
-    runs = pd.concat(few).merge(counts, on=["measure", *axes]).dropna(subset="value")
+    runs = known.melt(axes, values, "measure").merge(counts, on=["measure", *axes]).dropna(subset="value")
     of_sweep = swept is not None and "replicate" in swept.columns and "model" in swept.attrs
     return PhaseData(
         frame,
@@ -401,10 +400,7 @@ def _of_store(
     """Levels, metrics of the final opinions, and evidence of each run."""
     if not hasattr(results, "runs"):
         raise SpecError(f"a phase diagram is drawn from Results, Frames or a DataFrame; got {type(results).__name__}")
-    taken, others = of_one_wording(results, where, wording)
-    with mentioning(others):
-        chosen = select(taken, where)
-    runs, unread = read_for_stance(chosen, kind)
+    runs, left_out = runs_to_draw(results, kind, where, wording)
     metrics.check_columns(runs, axes)
     known = runs.dropna(subset=list(axes))
     if known.empty:
@@ -413,7 +409,7 @@ def _of_store(
     drawn = of_runs(results, known.assign(condition=np.arange(len(known)).astype(str)), kind)
     finals = [runs_of[0].values[-1] for runs_of in drawn.cells.values()]
     measured = [metrics.compute_metrics(final, list(values), range=drawn.span) for final in finals]
-    notes = [*drawn.notes, *filter(None, [unread, others])]
+    notes = [*drawn.notes, *left_out]
     pooled = known.groupby(list(axes))["topic"].nunique().max()
     if pooled > 1:
         notes.append(f"up to {pooled} topics per point")

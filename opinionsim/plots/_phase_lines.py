@@ -93,14 +93,9 @@ def draw_phase_lines(panel: PhasePanel, lines: Levels | None) -> list[Line2D]:
             shown = look if x.numeric else {**look, "linestyle": "none"}
             handles.append(Line2D([], [], **shown, markersize=4, label=lines.texts[at]))
     if panel.marked and rows["n_censored"].any():
-        hollow: dict[str, Any] = {
-            "color": INK,
-            "marker": "o",
-            "markersize": 4.5,
-            "markerfacecolor": "white",
-            "linestyle": "none",
-        }
-        handles.append(Line2D([], [], **hollow, label="some runs had not stopped"))
+        hollow = Line2D([], [], color=INK, linestyle="none", label="some runs had not stopped")
+        hollow.set(marker="o", markersize=4.5, markerfacecolor="white")
+        handles.append(hollow)
     _set_axes(panel)
     handles += panel.draw_theory({"linewidth": 1.4, "zorder": 4})
     if lines is not None and many:

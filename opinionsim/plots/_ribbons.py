@@ -168,12 +168,10 @@ def _line(
     limits = metrics.limits_of(metric, *drawn.span, options.get("ddof", 0))
     mean, low, high, n = metrics.run_band(values, band, level, [run.block for run in runs], limits)
     columns = {"mean": mean, "low": low, "high": high, "n_runs": n}
-    few = runs if 1 < n.max() < metrics.LEAST_RUNS else []
-    own = [pd.DataFrame({"cell": name, "run_id": run.run_id, "step": times, "value": value})
-           for run, value in zip(few, values, strict=False)]  # fmt: skip
-    empty = pd.DataFrame(columns=["cell", "run_id", "step", "value"])
+    few = [run.run_id for run in runs] if 1 < n.max() < metrics.LEAST_RUNS else []
+    at = {"run_id": np.repeat(few, len(times)), "step": np.tile(times, len(few))}
     line = pd.DataFrame({"cell": name, "step": times, **columns, "evidence": runs[0].evidence})
-    return line, pd.concat(own, ignore_index=True) if own else empty
+    return line, pd.DataFrame({"cell": name, **at, "value": values[: len(few)].ravel()})
 
 
 def _measured(run: Trajectory, drawn: TrajectorySet, metric: str, options: Mapping[str, Any]) -> np.ndarray:

@@ -253,14 +253,8 @@ def draw_trajectories(
         if not np.isnan(held):
             _draw_assigned(ax, held + offset, values + offset, colour)
         style = line_style(list(of_models).index(data.models[agent]), plain=True) if of_models else "-"
-        look: dict[str, Any] = {
-            "color": colour,
-            "linestyle": style,
-            "linewidth": 1.4 * fine,
-            "alpha": 0.9,
-            "drawstyle": "steps-post",
-        }
-        ax.plot(data.steps, values + offset, **look)
+        (line,) = ax.step(data.steps, values + offset, where="post", color=colour, linestyle=style, alpha=0.9)
+        line.set_linewidth(1.4 * fine)
         at = np.flatnonzero(data.measured[agent])
         if at.size:  # an empty line that is not clipped has no extent, which defeats the layout of the figure
             (dots,) = ax.plot(data.steps[at], values[at] + offset, color=colour, linestyle="none", clip_on=False)

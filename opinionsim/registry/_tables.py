@@ -53,6 +53,9 @@ KINDS: Mapping[str, _Kind] = {
         ("temperature", "max_tokens"),
         ("scripted", "human", "replay", "equation"),
     ),
+    "lane": _Kind(
+        "lane of a provider", "opinionsim.lanes", (("submit",), ("find",), ("look",), ("fetch",)), given=("client",)
+    ),
     "selector": _Kind("selector", given=("texts",)),
     "sign": _Kind("sign of conduct", "opinionsim.conduct", given=("text", "speech", "prompt", "received")),
     "judge": _Kind("judge of replies", "opinionsim.conduct", given=("text", "status", "speech", "prompt", "received")),

@@ -8,6 +8,7 @@ from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
     from opinionsim.report._archive import write_archive as write_archive
+    from opinionsim.report._codebook import codebook as codebook, plain_names as plain_names
     from opinionsim.report._frame_files import write_export as write_export
     from opinionsim.report._freeze import (
         History as History,

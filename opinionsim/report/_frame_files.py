@@ -15,7 +15,8 @@ import pandas as pd
 from opinionsim.errors import SpecError
 from opinionsim.foundation.outputs import Made, begins
 from opinionsim.foundation.spreadsheets import escaped, header_of, read_csv, texts_changed, write_csv
-from opinionsim.store import COLUMNS, Results, codebook, plain_names
+from opinionsim.report._codebook import codebook, plain_names
+from opinionsim.store import COLUMNS, Results
 
 _FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
 _POINTS, _ENTRIES = "points", "entries"
@@ -35,7 +36,7 @@ _NAMES = (
 def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list[Path]:
     r"""Write every frame as CSV or Parquet, their codebook, and the manifest as JSON; on failure, write nothing.
 
-    Columns have names that R takes unquoted (:func:`opinionsim.store.plain_names`); the codebook has both names.
+    Columns have names that R takes unquoted (:func:`opinionsim.report.plain_names`); the codebook has both names.
     Characters that such files cannot contain (half a surrogate pair, NUL) are written as ``\udXXX`` and ``\x00``. In
     CSV, texts that a spreadsheet would run get an apostrophe, which
     :func:`opinionsim.foundation.spreadsheets.read_csv` removes.

@@ -18,7 +18,7 @@ from opinionsim.report._freeze import History, history
 from opinionsim.report._quoted_texts import samples, shifts
 from opinionsim.report._released import released
 from opinionsim.report._study_tables import naming_models, tables_of
-from opinionsim.report._study_words import caveats, design, methods, statements, usable
+from opinionsim.report._study_words import CHEAPER, caveats, design, methods, statements, usable
 from opinionsim.store import Results
 
 
@@ -181,7 +181,7 @@ def _cost(results: Results) -> Iterator[tuple[str, ...]]:
         known = [own[name].sum(min_count=1) for name in ("input_tokens", "output_tokens", "cost")]
         forms = zip(("{:,.0f}", "{:,.0f}", "{:,.2f}"), known, strict=True)
         told = ("not known" if pd.isna(each) else form.format(each) for form, each in forms)
-        yield (str(model) + (f" ({lane})" if lane == "flex" else ""), f"{len(own):,}", *told)
+        yield (str(model) + (f" ({lane})" if lane in CHEAPER else ""), f"{len(own):,}", *told)
 
 
 def _versions(results: Results) -> Iterator[tuple[str, str]]:

@@ -38,6 +38,8 @@ _DETAILED = ("interaction", "network", "memory", "model")
 _INNER = re.compile(r":\w+:`~?([^`]+)`| \([A-D]\d+[^)]*\)|; [A-D]\d+[^)]*(?=\))")
 #: How labels of what varies begin.
 VARIED = "Varied: "
+#: Lanes in which replies cost less than at once, and where these replies come from.
+CHEAPER = {"batch": "a provider's batch queue", "flex": "a provider's flexible tier"}
 
 #: What data files hold, by the field that holds it.
 _HELD = {"personas": "persona", "claims": "claim", "messages": "message", "rows": "respondent", "edges": "tie"}
@@ -281,8 +283,20 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
         stance=bool(runs["instrument_id"].notna().any()),
         players={kind: sorted(set(own["model"].astype(str))) for kind, own in results.agents.groupby("evidence")},
         validation=validation_statement(runs["validation"]),
+        bought=_bought(results),
     )
     return " ".join(text.split())
+
+
+def _bought(results: Results) -> str:
+    """How many replies of models came through lanes that cost less, as a sentence; empty if none did."""
+    lanes = pd.Series() if results.swept else results.calls["lane"]
+    told = [
+        f"{number:,} ({number / len(lanes):.1%}) came through {place}"
+        for lane, place in CHEAPER.items()
+        if (number := int((lanes == lane).sum()))
+    ]
+    return f"Of {len(lanes):,} replies of models, {' and '.join(told)}." if told else ""
 
 
 def _about(interaction: str) -> str:

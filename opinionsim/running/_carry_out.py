@@ -108,7 +108,11 @@ def run(invocation: Invocation) -> Results:
         PostgreSQL and the extra ``cluster``. Default this process.
     records : mapping of str to sequence of Entry, optional
         Entries of records of people by run id, as :func:`opinionsim.import_panel` gives them.
-    loaded, ready : optional
+    leave : bool
+        Whether to end once all calls that can be made wait for batches; the next run goes on.
+    resubmit : bool
+        Whether to buy calls again whose batch cannot be found or read any more.
+    loaded, ready, pace : optional
         See :class:`opinionsim.running.Invocation`, for programs that load models or seat people themselves.
 
     Returns

@@ -49,6 +49,7 @@ def check_cluster(experiment: Experiment, url: str) -> None:
             f"--cluster: workers on several machines cannot write the store {shown(url)}, because a SQLite file has "
             "one writer at a time; use a PostgreSQL database, as in --store postgresql+psycopg://USER@HOST/DATABASE"
         )
+    experiment.spec.execution.require_alone(True)
     require_importable(own_parts_manifest(cell.spec for cell in experiment.cells))
 
 

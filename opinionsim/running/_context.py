@@ -17,12 +17,13 @@ from opinionsim.assembly import instruments_by_run
 from opinionsim.engine import Simulation
 from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError
 from opinionsim.foundation.streams import digest
+from opinionsim.lanes import OPEN_RUNS, Batches, Batching
 from opinionsim.llm import Endpoint, RunCalls, Seat, SlotPool
 from opinionsim.measurement import Queues
 from opinionsim.running._invocation import Invocation
 from opinionsim.running._spending import Spending
 from opinionsim.specification import PlannedRun
-from opinionsim.store import Doing, Paid, RunRecord, RunState, Store
+from opinionsim.store import BatchRow, Doing, Paid, RunRecord, RunState, Store
 
 _T = TypeVar("_T")
 
@@ -48,6 +49,8 @@ class Advance:
         Attempts that failed for a passing reason and were repeated.
     cost : float
         Cost of the calls that the model has answered, if their prices are known.
+    waits : str
+        Why nothing may go on for long, in words.
     """
 
     total: int = 0
@@ -59,6 +62,7 @@ class Advance:
     in_flight: int = 0
     repeated: int = 0
     cost: float = 0.0
+    waits: str = ""
 
     def __add__(self, other: Advance) -> Advance:
         return Advance(*(here + there for here, there in zip(astuple(self), astuple(other), strict=True)))
@@ -86,6 +90,10 @@ class Summary:
         Wall time.
     cost : float
         Cost of the calls of this sweep.
+    left : bool
+        Whether the sweep ended because nothing was left to do but to wait for batches.
+    batches : sequence of BatchRow
+        Open batches, which the next sweep goes on with.
     """
 
     total: int
@@ -100,6 +108,8 @@ class Summary:
     paid: Paid
     seconds: float
     cost: float = 0.0
+    left: bool = False
+    batches: Sequence[BatchRow] = ()
 
     @property
     def errors(self) -> dict[str, str]:
@@ -156,7 +166,9 @@ class Shared:
         self.distinct = list({run.run_id: run for run in experiment.runs}.values())
         self.planned = [run for run in self.distinct if only is None or run.run_id in only]
         self.instruments = instruments_by_run(experiment.runs, loaded)
-        self.slots = SlotPool(invocation.max_concurrency or experiment.spec.execution.max_concurrency)
+        execution = experiment.spec.execution
+        execution.require_alone(store.shared)
+        self.slots = SlotPool(invocation.max_concurrency or execution.max_concurrency)
         self.registers, self._ready, self.records = registers, invocation.ready, invocation.records or {}
         self.spending = Spending(store, self.experiment_id, loaded.limits, self.owner, self._pause_call)
         self.complete: set[str] = set()
@@ -167,6 +179,17 @@ class Shared:
         self.playing: dict[str, Simulation] = {}
         self._calls: set[RunCalls] = set()
         self.stopping = asyncio.Event()
+        #: Runs that are about to begin; whether any had the chance to; and whether the sweep ended because nothing was
+        #: left but to wait for batches.
+        self.opening, self.begun, self.left = 0, False, False
+        desk = Batching(store, self.in_store, self.slots, execution.retry, invocation.pace, invocation.resubmit)
+        self.batches = Batches(
+            desk,
+            self.experiment_id,
+            busy=lambda: self.slots.in_flight > 0 or self.opening > 0 or not self.begun,
+            stopped=self.stopping.is_set,
+            leave=self._leave if invocation.leave else None,
+        )
         # Store and classifiers block: each has a thread of its own so that dispatch goes on.
         self._threads = [ThreadPoolExecutor(1, f"opinionsim-{name}") for name in ("store", "open", "measure")]
         self.queues = Queues(self._threads[2])
@@ -176,7 +199,10 @@ class Shared:
     def progress(self) -> Advance:
         """Progress of the runs of this process; may be called from any thread."""
         runs = Advance(len(self.planned), len(self.complete), len(self.errors), len(self.playing))
-        return sum(map(_calls_of, list(self._calls)), replace(runs + self.over, in_flight=self.slots.in_flight))
+        in_flight = self.slots.in_flight + self.batches.waiting
+        return sum(
+            map(_calls_of, list(self._calls)), replace(runs + self.over, in_flight=in_flight, waits=self.batches.waits)
+        )
 
     def doing(self) -> Doing:
         """What this process is doing; may be called from any thread."""
@@ -186,14 +212,27 @@ class Shared:
     def begin(self, planned: PlannedRun, record: RunRecord, answering: Sequence[Endpoint | Seat] = ()) -> RunCalls:
         """Open the calls of a run. They stop with the sweep; at the end, :meth:`count` adds them up."""
         execution = planned.spec.execution
-        retry, timeout_s, budget = execution.retry, execution.timeout_s, self.spending.budget
-        calls = RunCalls(planned.run_id, record, answering, self.slots, retry=retry, timeout_s=timeout_s, budget=budget)
+        calls = RunCalls(
+            planned.run_id,
+            record,
+            answering,
+            self.slots,
+            retry=execution.retry,
+            timeout_s=execution.timeout_s,
+            budget=self.spending.budget,
+            batches=self.batches,
+        )
+        calls.limit = self.wide(calls.limit)
         calls.longest_prompt = execution.max_prompt_characters
         calls.names_steps = planned.spec.interaction.names_steps
         self._calls.add(calls)
         if self.stopped:
             calls.stop()
         return calls
+
+    def wide(self, number: int) -> int:
+        """How many runs or calls may be under way, where `number` is enough without batches."""
+        return max(number, OPEN_RUNS) if self.batches.used else number
 
     def count(self, over: RunCalls | Summary) -> None:
         """Add the calls of a run or chunk that has ended."""
@@ -215,13 +254,20 @@ class Shared:
         """Whether no further call or run may begin."""
         return self.stopping.is_set()
 
-    def stop(self) -> None:
+    def stop(self, why: Stopped | None = None) -> None:
         """Dispatch no further calls; calls in flight run to their end."""
         self.stopping.set()
         for simulation in self.playing.values():
-            simulation.engine.stop(Stopped())
+            simulation.engine.stop(why or Stopped())
         for calls in self._calls:
             calls.stop()
+
+    def _leave(self) -> None:
+        """Stop, because nothing can be done until a batch ends; unless runs still read what they have."""
+        if self.playing.keys() & self.batches.untaken():
+            return
+        self.left = True
+        self.stop(Stopped("waiting for a batch; repeat the command when it has ended"))
 
     def heed(self, error: OpinionSimError | None) -> None:
         """Stop the sweep if the error is a used-up budget."""

@@ -63,6 +63,7 @@ class LocalExecutor:
         A run with seats may wait for days. It begins when its people are there, and does not delay other runs.
         """
         rest = [each for each in pending if not each.planned.spec.seats]
+        self._context.begun = self._context.begun or not rest
         await together(self._side_by_side(rest), *(self._alone(each) for each in pending if each.planned.spec.seats))
 
     async def _alone(self, pending: Pending) -> None:
@@ -101,21 +102,30 @@ class LocalExecutor:
         width = max(1.0, min(widths.values(), default=1.0))
         # With a shared store, other workers can take the other runs.
         rounds, least = (1, 1) if self._context.store.shared else (4, 8)
-        return min(max(least, math.ceil(rounds * self._context.slots.limit / width)), len(pending))
+        wanted = self._context.wide(max(least, math.ceil(rounds * self._context.slots.limit / width)))
+        return min(wanted, len(pending))
 
     async def _open_ahead(self, pending: list[Pending], opened: asyncio.Queue[Opened | None], n_open: int) -> None:
         """Lease runs and read their journals in advance, so that no slot waits for the store."""
+        context = self._context
         while pending:
             held = []
             for each in pending:
-                if self._context.stopped:
-                    self._context.settle(each.run_id, Stopped())
+                if context.stopped:
+                    context.settle(each.run_id, Stopped())
                     continue
+                context.opening += 1
                 try:
-                    if (ready := await open_run(self._context, each)) is not None:
-                        await opened.put(ready)
+                    ready = await open_run(context, each)
                 except HeldElsewhereError:
                     held.append(each)
+                    continue
+                finally:
+                    context.opening -= 1
+                if ready is not None:
+                    context.begun = context.begun or opened.full()
+                    await opened.put(ready)
+            context.begun = True
             pending = await self._not_done_elsewhere(held)
         for _ in range(n_open):
             await opened.put(None)

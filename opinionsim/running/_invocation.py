@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 
 from opinionsim.assembly import LoadedParts
 from opinionsim.errors import SpecError, whole_number
+from opinionsim.lanes import Pace
 from opinionsim.llm import Entry, Person, Seat
 from opinionsim.specification import Experiment
 
@@ -28,6 +29,10 @@ class Invocation:
     ----------
     experiment, store, max_concurrency, fresh, chat_model, seats, people, only, cluster, records
         As for :func:`run`.
+    leave, resubmit
+        As for :func:`run`.
+    pace : Pace
+        Times of batches.
     loaded : LoadedParts, optional
         Models, seats and classifiers that are loaded already, instead of `chat_model`, `seats` and `people`.
     ready : callable, optional
@@ -51,6 +56,9 @@ class Invocation:
     only: Collection[str] | None = None
     cluster: str | None = None
     records: Mapping[str, Sequence[Entry]] | None = None
+    leave: bool = False
+    resubmit: bool = False
+    pace: Pace = field(default_factory=Pace)
     loaded: LoadedParts | None = None
     ready: Callable[[str], Awaitable[None]] | None = None
 

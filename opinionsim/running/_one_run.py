@@ -220,7 +220,7 @@ async def measure_finished(context: Shared, runs: list[PlannedRun]) -> None:
                 except HeldElsewhereError:
                     held.append(planned)
 
-        await together(*(work() for _ in range(min(_MEASURED_AT_ONCE, len(left)))))
+        await together(*(work() for _ in range(min(context.wide(_MEASURED_AT_ONCE), len(left)))))
         if held and not context.stopped:
             await context.pause()
         left = held

@@ -123,6 +123,8 @@ class Runner:
             store.tell(context.doing)
             # Before any run is begun anew: what runs have paid counts in any case.
             await context.in_store(context.spending.open)
+            run_ids = [planned.run_id for planned in context.planned]
+            await context.batches.open(context.loaded.endpoints(), run_ids, context.spending.budget)
             if context.registers:
                 await context.in_store(registration.save)
             else:
@@ -142,8 +144,11 @@ class Runner:
                 await context.in_store(registration.save_design)
             if context.defect is not None:
                 raise context.defect
-            paid = await context.in_store(store.usage, [planned.run_id for planned in context.planned])
+            await context.batches.close()
+            paid = await context.in_store(store.usage, run_ids)
+            batches = await context.in_store(store.batches)
         finally:
+            await context.batches.close()
             await context.close()
         return Summary(
             total=len(context.planned),
@@ -158,4 +163,6 @@ class Runner:
             cost=context.over.cost,
             paid=paid,
             seconds=time.monotonic() - began,
+            left=context.left,
+            batches=[row for row in batches if (row.experiment_id, row.state) == (context.experiment_id, "open")],
         )

@@ -71,7 +71,6 @@ if TYPE_CHECKING:
         own_part_error as own_part_error,
         own_parts_code as own_parts_code,
         own_parts_manifest as own_parts_manifest,
-        own_parts_of as own_parts_of,
         require_importable as require_importable,
         require_same_code as require_same_code,
         with_advice as with_advice,

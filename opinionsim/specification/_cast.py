@@ -70,7 +70,7 @@ def participant_names(spec: ExperimentSpec, personas: tuple[Persona, ...] = ()) 
 
 def known_participants(spec: ExperimentSpec, personas: Sequence[Persona]) -> tuple[Persona, ...]:
     """Participants as events can name them: by name, and by attributes, including recorded ones."""
-    names = participant_names(spec, tuple(personas)) if spec.cast else tuple(persona.name for persona in personas)
+    names = participant_names(spec, tuple(personas))
     return tuple(
         replace(persona, name=name, attributes={**persona.record, **persona.attributes}, record={})
         for persona, name in zip(personas, names, strict=True)
@@ -108,11 +108,10 @@ def cast_of(spec: ExperimentSpec, population: Population, models: Callable[[], t
     roles = _roles(spec)
     others = {
         role: _told(each, role.capitalize(), persona=each.persona, values=each.values, instructions=each.instructions)
-        for role, each in ((role, spec.roles[role]) for role in roles)
+        for role, each in roles.items()
     }
-    for role in roles:
-        own = spec.roles[role]
-        assigned = (*assigned, own.model or (spec.model.chat_models[0] if own.seat is None else unasked))
+    for each in roles.values():
+        assigned = (*assigned, each.model or (spec.model.chat_models[0] if each.seat is None else unasked))
     return Cast(population, names, directions, others, assigned)  # type: ignore[arg-type]
 
 
@@ -155,14 +154,14 @@ def cast_personas(spec: ExperimentSpec, drawn: Callable[[int, MemberSpec], Perso
     )
 
 
-def _roles(spec: ExperimentSpec) -> list[str]:
+def _roles(spec: ExperimentSpec) -> dict[str, RoleSpec]:
     """Roles beside the participants, in the order of the cast."""
-    return [role for role in dict.fromkeys((*spec.interaction.others, MODERATOR)) if role in spec.roles]
+    return {role: spec.roles[role] for role in (*spec.interaction.others, MODERATOR) if role in spec.roles}
 
 
 def seat_numbers(spec: ExperimentSpec) -> dict[int, SeatSpec]:
     """The seats of a run, by number in its cast."""
-    roles = _roles(spec)
+    roles = list(_roles(spec))
     return {
         member if isinstance(member, int) else spec.size + roles.index(member): seat
         for member, seat in spec.seats.items()
@@ -199,16 +198,7 @@ def reader_notes(spec: ExperimentSpec) -> Iterator[str]:
         may = ", ".join(kind for kind, codes in spec.ratable.items() if codes)
         rest = f"; to code texts, list their kinds in measurement.texts, valid: {may}" if may else ""
         yield f"No act of {interaction.kind!r} states an opinion, so no opinion is coded{rest}."
-    yield from _task_notes(spec)
-
-
-def _task_notes(spec: ExperimentSpec) -> list[str]:
-    """Sentences on members of a cast whose own task takes the place of that of the experiment."""
-    own = [
-        name
-        for name, each in zip(participant_names(spec), spec.cast, strict=True)
-        if each.task not in (None, spec.task)
-    ]
-    if not own or not spec.task:
-        return []
-    return [f"These members have their own task instead of the experiment's: {', '.join(own)}."]
+    told = zip(participant_names(spec), spec.cast, strict=True)
+    own = [name for name, each in told if each.task not in (None, spec.task)]
+    if own and spec.task:
+        yield f"These members have their own task instead of the experiment's: {', '.join(own)}."

@@ -101,7 +101,10 @@ class Checks:
                 ("interaction", "network"), lambda: network.check(size, self.resources.network, self._names(spec))
             )
         if spec.model.equation is not None:
-            yield from _attempt(("model",), partial(_check_equation, spec))
+            # Classic models are read only for runs whose agents follow one.
+            from opinionsim.specification._equations import check_equation
+
+            yield from _attempt(("model",), partial(check_equation, spec))
         if metrics := spec.measurement.metrics:
             # Metrics import pandas, which few specifications need.
             from opinionsim.metrics import check_metrics
@@ -347,10 +350,3 @@ def _placed(document: Document, keys: KeyPath, problem: str | OpinionSimError) -
             )
         else:
             yield document.error(keys, str(each))
-
-
-def _check_equation(spec: ExperimentSpec) -> None:
-    """Refuse a classic model that cannot be played."""
-    from opinionsim.specification._equations import check_equation
-
-    check_equation(spec)

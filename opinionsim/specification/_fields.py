@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 from opinionsim.classifiers import DECIDED, RECORDED
 from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.llm import Lanes, Limits, RetryPolicy
+from opinionsim.personas import Assignment, InitialOpinions
 from opinionsim.prompts import CognitionFields
 from opinionsim.registry import NamedPart
 from opinionsim.schedules import (
@@ -37,7 +38,6 @@ from opinionsim.specification._measurement import (
     ProbeSpec,
     ScaleSpec,
     question_conflicts,
-    resolved_instrument,
 )
 from opinionsim.specification._member_fields import MemberSpec, RoleSpec, SeatSpec
 from opinionsim.specification._model_fields import AnyModelSpec, ModelSpec
@@ -68,26 +68,12 @@ class PopulationSpec(DocumentModel):
     size: int | None = Field(None, ge=1, le=MAX_SIZE)
     """Number of agents N. Null uses every persona in the file once, or 10 agents if they are drawn from a survey or
     from margins."""
-    initial_opinions: (
-        Literal[
-            "uniform",
-            "skewed-positive",
-            "skewed-negative",
-            "all-positive",
-            "all-negative",
-            "personas",
-            "none",
-            "continuous",
-            "normal",
-        ]
-        | CountsSpec
-        | None
-    ) = None
+    initial_opinions: Literal[InitialOpinions, "continuous", "normal"] | CountsSpec | None = None
     """Distribution of initial opinions. `personas` uses the opinions in the persona file, `none` assigns no opinions,
     and `{counts: ...}` sets the number of agents at each point. Classic models also accept `continuous`, which is
     uniform between the ends of the scale, and `normal`. Null uses `personas` if the file gives every persona an opinion
     on the scale, and otherwise `uniform`."""
-    assignment: Literal["fixed", "random", "latin-square"] = "fixed"
+    assignment: Assignment = "fixed"
     """How initial opinions are assigned to agents: `fixed` pairs them as in the file, `random` permutes them for each
     replicate, and `latin-square` rotates them in a balanced way."""
     shown: Literal["full", "demographics", "name", "none"] = "full"
@@ -315,21 +301,22 @@ class ExperimentSpec(DocumentModel):
         if self.model.equation is not None:
             return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale, self.stating),)
         if self.interaction.recorded:
-            own, rated = ClassifierSpec(name=RECORDED), self.interaction.rated_kinds.items()
+            common: dict[str, Any] = {"classifier": ClassifierSpec(name=RECORDED), "scale": self.scale}
+            rated = self.interaction.rated_kinds.items()
             listed = [each.resolved(self.scale, self.stating) for each in self.measurement.instruments]
-            return (*(resolved_instrument(name, own, self.scale, kinds) for name, kinds in rated), *listed)
+            return (*(InstrumentSpec(variable=name, texts=tuple(kinds), **common) for name, kinds in rated), *listed)
         found = list(self.measurement.wanted(self.scale, self.stating, unasked=self.has_topic))
         measured, own = {each.variable for each in found}, ClassifierSpec(name=DECIDED)
         if self.moderator is not None and self.moderator.values is not None and _VERDICT not in measured:
             classifier = ClassifierSpec(name="stated", options={"after": "Verdict"})
             scale = ScaleSpec(points=(-1, 0, 1), labels=("rejected", "undecided", "accepted"))
-            verdict = resolved_instrument(_VERDICT, classifier, scale, [MODERATE.kind])
+            verdict = InstrumentSpec(variable=_VERDICT, classifier=classifier, scale=scale, texts=(MODERATE.kind,))
             found.insert(len(found) - len(self.measurement.instruments), verdict)
         # Numbers that replies say, but for variables that are listed.
         for name, (points, kinds) in self.interaction.decided.items():
             if name not in measured:
-                scale = ScaleSpec(points=points, labels=tuple(map(str, points)))
-                found.append(resolved_instrument(name, own, scale, kinds, "reads"))
+                scale, texts = ScaleSpec(points=points, labels=tuple(map(str, points))), tuple(kinds)
+                found.append(InstrumentSpec(variable=name, classifier=own, scale=scale, texts=texts, about="reads"))
         return tuple(found)
 
     @property

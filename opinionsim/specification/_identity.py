@@ -77,12 +77,6 @@ def _population_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, 
     return {**fields, "personas": digest(canonical_json(personas))}
 
 
-def _cognition_fields(spec: ExperimentSpec) -> dict[str, Any]:
-    """Identity fields of cognition; the world is left out where it is the usual one."""
-    fields = _stated(spec.cognition, "world")
-    return fields if spec.world == ("open" if spec.cast else "closed") else {**fields, "world": spec.world}
-
-
 def _member(each: MemberSpec | RoleSpec) -> dict[str, Any]:
     """Identity fields of a member of the cast."""
     fields = _stated(each, "model") | ({} if each.model is None else {"model": each.model.identity()})
@@ -166,12 +160,13 @@ def run_fields(spec: ExperimentSpec, resources: Resources) -> dict[str, Any]:
         # Agents are told what is right and wrong where a truth is declared.
         topic |= {"open": True} if claim.accepted is None else {}
         topic |= {"question": claim.question} if claim.question else {}
+    usual_world = "open" if spec.cast else "closed"
     fields: dict[str, Any] = {
         **_cast_fields(spec, resources),
         "survey": _survey_fields(spec, resources),
         "topic": topic,
         "interaction": _interaction_fields(spec, resources),
-        "cognition": _cognition_fields(spec),
+        "cognition": _stated(spec.cognition, "world") | ({} if spec.world == usual_world else {"world": spec.world}),
         "model": spec.model.identity(),
         "measurement": {"probe": _stated(spec.measurement.probe)},
     }

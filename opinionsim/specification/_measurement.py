@@ -211,17 +211,6 @@ class MeasurementSpec(DocumentModel):
         return [kind for kind, each in asked.items() if each.asks]
 
 
-def resolved_instrument(
-    variable: str,
-    classifier: ClassifierSpec,
-    scale: ScaleSpec,
-    kinds: Iterable[str],
-    about: Literal["reads"] | None = None,
-) -> InstrumentSpec:
-    """An instrument that no specification lists, for these kinds of text and this scale."""
-    return InstrumentSpec(variable=variable, classifier=classifier, scale=scale, texts=tuple(kinds), about=about)
-
-
 def text_problems(measurements: Iterable[MeasurementSpec], kinds: Mapping[str, bool]) -> Iterator[tuple[KeyPath, str]]:
     """Listed kinds of text that cannot be coded, each with its place; `kinds` are those that agents produce."""
     valid = [kind for kind, codes in kinds.items() if codes]

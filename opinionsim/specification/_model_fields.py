@@ -36,19 +36,15 @@ class _Agents:
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
         """All chat models that may play an agent; empty if agents follow an equation."""
-        raise NotImplementedError
+        return ()
 
     @property
     def label(self) -> str:
         """The names of the models, in order, as one text."""
         return " + ".join(dict.fromkeys(each.name for each in self.chat_models))
 
-    def identity(self) -> Any:
-        """The fields that enter the identity of a run, as JSON values."""
-        raise NotImplementedError
-
     def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
-        """The model that plays each agent.
+        """The model that plays each agent; the same for all unless there are several.
 
         Parameters
         ----------
@@ -62,7 +58,7 @@ class _Agents:
         SpecError
             If a persona has no model, or a share gives a model no agent.
         """
-        raise NotImplementedError
+        return self.chat_models * len(personas)
 
     def problems(self, personas: Sequence[Persona], size: int) -> Iterator[tuple[KeyPath, str]]:
         """Problems with agents drawn from these personas, each with its field inside ``model``."""
@@ -101,10 +97,6 @@ class ModelSpec(DocumentModel, _Agents):
         options = kept({name: value for name, value in self.options.items() if name != "api_key_env"})
         replies = self.replies.identity()
         return {**fields, **({"options": options} if options else {}), **({"replies": replies} if replies else {})}
-
-    def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
-        """The same model for all agents."""
-        return (self,) * len(personas)
 
 
 class SharedModelSpec(ModelSpec):
@@ -207,11 +199,6 @@ class ClassicModelSpec(DocumentModel, _Agents):
         return self
 
     @property
-    def chat_models(self) -> tuple[ModelSpec, ...]:
-        """No chat model."""
-        return ()
-
-    @property
     def label(self) -> str:
         """The name of the model."""
         return self.classic
@@ -219,10 +206,6 @@ class ClassicModelSpec(DocumentModel, _Agents):
     def identity(self) -> dict[str, Any]:
         """The name and parameters."""
         return self.model_dump(mode="json", exclude_defaults=True)
-
-    def assign(self, personas: Sequence[Persona], rng: np.random.Generator) -> tuple[ModelSpec, ...]:
-        """No chat model for any agent."""
-        return ()
 
 
 def agent_label(model: ModelSpec, models: Sequence[ModelSpec]) -> str:

@@ -172,19 +172,12 @@ def _anchored(folder: Path, path: str, value: Any) -> Any:
     keys = tuple(path.split("."))
     if keys[0] != "sweep":
         return _absolute(keys, value)
-    if len(keys) > 1:
-        return _absolute_axis(".".join(keys[1:]), value)
+    axis = keys[1:]
     if isinstance(value, (list, tuple)):
-        return [_anchored(folder, path, grid) for grid in value]
-    if isinstance(value, Mapping):
-        return {axis: _absolute_axis(str(axis), values) for axis, values in value.items()}
+        return [_absolute(axis, each) if axis else _anchored(folder, path, each) for each in value]
+    if isinstance(value, Mapping) and not axis:
+        return {axis: _anchored(folder, f"{path}.{axis}", values) for axis, values in value.items()}
     return value
-
-
-def _absolute_axis(axis: str, values: Any) -> Any:
-    if not isinstance(values, (list, tuple)):
-        return values
-    return [_absolute(tuple(axis.split(".")), value) for value in values]
 
 
 def _absolute(keys: tuple[str, ...], value: Any) -> Any:

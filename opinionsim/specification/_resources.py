@@ -28,6 +28,7 @@ from opinionsim.specification._survey_fields import draws_personas, draws_respon
 from opinionsim.surveys import TABLE_SUFFIXES, Survey, from_margins, load_survey, with_each_value
 from opinionsim.topics import Claim, Topic, load_topics, parse_topic
 
+_Key = TypeVar("_Key")
 _Loaded = TypeVar("_Loaded")
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -79,7 +80,6 @@ class Resources:
         self._folder = Path(folder) if folder is not None else Path()
         self._pinned = _Contents()
         self._personas: dict[str, PersonaSet] = {}
-        self._topics: dict[str, Topic] = {}
         self._topic_files: dict[str, dict[str, Topic]] = {}
         self._used_topics: dict[str, dict[str, Topic]] = {}
         self._packs: dict[str, PromptPack] = {}
@@ -89,9 +89,7 @@ class Resources:
         self._candidates: dict[str, PersonaSet] = {}
 
     @classmethod
-    def from_contents(
-        cls, contents: Document | Mapping[str, Any], folder: str | Path | None = None, *, name: str = "contents"
-    ) -> Resources:
+    def from_contents(cls, contents: Document | Mapping[str, Any], folder: str | Path | None = None) -> Resources:
         """Create resources from contents; files are read only for resources that these lack.
 
         Parameters
@@ -100,8 +98,6 @@ class Resources:
             Result of :meth:`contents`.
         folder : str or Path or None
             Folder from which relative paths start.
-        name : str
-            Name of the contents in errors, if they are a plain mapping.
 
         Raises
         ------
@@ -109,7 +105,7 @@ class Resources:
             If the contents do not have that form.
         """
         resources = cls(folder)
-        resources._pinned = validate(_Contents, contents, name)
+        resources._pinned = validate(_Contents, contents, "contents")
         return resources
 
     def path(self, reference: str | None) -> str | None:
@@ -198,9 +194,7 @@ class Resources:
         if spec.survey is None:
             raise SpecError("survey is required but missing: give survey: {file: ..., mapping: ...}")
         reference = spec.survey.file, spec.survey.mapping
-        if reference not in self._surveys:
-            self._surveys[reference] = self._find_survey(*reference)
-        return self._surveys[reference]
+        return _once(self._surveys, reference, lambda _: self._find_survey(*reference))
 
     def _find_survey(self, file: str, mapping: str) -> Survey:
         content = self._pinned.surveys.get(file, {}).get(mapping)
@@ -280,9 +274,8 @@ class Resources:
         if spec.definition is not None:
             return parse_topic(spec.definition, "topic.definition")
         reference = spec.file or _PACKAGE
-        topic = self._named_topic(reference, spec.name)
-        self._used_topics.setdefault(reference, {})[spec.name] = topic
-        return topic
+        used = self._used_topics.setdefault(reference, {})
+        return _once(used, spec.name, lambda name: self._named_topic(reference, name))
 
     def claim(self, spec: ExperimentSpec) -> Claim | None:
         """The claim that opinions of a run are about; None if agents have a task and no topic.
@@ -295,9 +288,6 @@ class Resources:
         return self.topic(spec.topic).claim(spec.topic.framing) if spec.has_topic else None
 
     def _named_topic(self, reference: str, name: str) -> Topic:
-        used = self._used_topics.get(reference, {})
-        if name in used:
-            return used[name]
         pinned = self._pinned.topics.get(reference, {})
         if name in pinned:
             return parse_topic(pinned[name], f"topic {name}")
@@ -379,9 +369,7 @@ class Resources:
             If the file is missing or is not a network.
         """
         reference = f"{file} {canonical_json(options)}" if options else file
-        if reference not in self._networks:
-            self._networks[reference] = self._find_network(reference, file, options)
-        return self._networks[reference]
+        return _once(self._networks, reference, lambda _: self._find_network(reference, file, options))
 
     def _find_network(self, reference: str, file: str, options: Mapping[str, Any]) -> Network:
         pinned = self._pinned.networks.get(reference)
@@ -398,7 +386,7 @@ class Resources:
         return self._folder / reference
 
 
-def _once(cache: dict[str, _Loaded], reference: str, find: Callable[[str], _Loaded]) -> _Loaded:
+def _once(cache: dict[_Key, _Loaded], reference: _Key, find: Callable[[_Key], _Loaded]) -> _Loaded:
     """The value of a reference, found at the first request and kept."""
     if reference not in cache:
         cache[reference] = find(reference)

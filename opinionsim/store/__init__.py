@@ -36,19 +36,14 @@ from opinionsim.store._rows import (
 
 if TYPE_CHECKING:
     from opinionsim.store._address import shown as shown
-    from opinionsim.store._following import Follower as Follower, NewRow as NewRow, follow as follow
-    from opinionsim.store._frames import (
-        COLUMNS as COLUMNS,
-        FRAMES as FRAMES,
-        codebook as codebook,
-        documented_columns as documented_columns,
-        plain_names as plain_names,
-    )
+    from opinionsim.store._following import Follower as Follower, NewRow as NewRow
+    from opinionsim.store._frames import COLUMNS as COLUMNS, FRAMES as FRAMES, documented_columns as documented_columns
     from opinionsim.store._leases import HeldElsewhereError as HeldElsewhereError
     from opinionsim.store._reader import StoreReader as StoreReader
     from opinionsim.store._results import Results as Results, find_design as find_design, load as load
     from opinionsim.store._run_record import RunRecord as RunRecord
     from opinionsim.store._sql import Store as Store, copy_store as copy_store, open_store as open_store
+    from opinionsim.store._stored import BatchRow as BatchRow, OwedCall as OwedCall
     from opinionsim.store._workers import EXPIRY_S as EXPIRY_S
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -10,6 +10,7 @@ from sqlalchemy import Column, Connection, Table, inspect, select
 from opinionsim.errors import DamagedError
 from opinionsim.messages import prompt_identity
 from opinionsim.store import _counts, _measured, _queries, _schema
+from opinionsim.store._stored_journal import checked_text
 
 #: Columns by which rows refer to the rows of another table.
 _REFERENCES = (
@@ -70,7 +71,7 @@ def _rows(connection: Connection, table: Table) -> Iterator[str]:
         for row in _schema.stored_rows(connection, select(table)):
             try:
                 if table is _schema.texts:
-                    _schema.checked_text(row.text_id, row.text)
+                    checked_text(row.text_id, row.text)
                 elif table is _schema.prompts:
                     if row.prompt_id != prompt_identity(row.before, row.role, row.text_id):
                         yield f"prompt {row.prompt_id} has changed since it was written"

@@ -89,23 +89,19 @@ def missing(
     connection: Connection, run_ids: Iterable[str] | None = None, tables: Iterable[Table] = _schema.PRODUCED
 ) -> dict[str, str]:
     """Missing or surplus rows of runs in tables, in words, by run id; by default of all runs with faults."""
-    found: dict[str, str] = {}
-    for some in [None] if run_ids is None else _schema.chunks(run_ids):
-        found |= _missing(connection, some, tables)
-    return found
-
-
-def _missing(connection: Connection, run_ids: list[str] | None, tables: Iterable[Table]) -> dict[str, str]:
-    known, run = stored(connection, run_ids), _schema.runs.c
+    wanted = None if run_ids is None else list(run_ids)
+    known, run = stored(connection, wanted), _schema.runs.c
     leased = select(run.run_id).where(run.epoch > 0)
-    asked = leased if run_ids is None else leased.where(run.run_id.in_(run_ids))
-    found = {run_id: f"the counts of run {run_id} are missing" for run_id in connection.scalars(asked)}
-    found = {run_id: lost for run_id, lost in found.items() if run_id not in known}
+    found = {
+        run_id: f"the counts of run {run_id} are missing"
+        for some in _schema.portions(leased, run.run_id, wanted)
+        for run_id in connection.scalars(some)
+        if run_id not in known
+    }
     for table in tables:
-        statement = select(table.c.run_id, func.count().label("number")).group_by(table.c.run_id)
-        if run_ids is not None:
-            statement = statement.where(table.c.run_id.in_(run_ids))
-        there = {row.run_id: row.number for row in connection.execute(statement)}
+        counting = select(table.c.run_id, func.count().label("number")).group_by(table.c.run_id)
+        asked = _schema.portions(counting, table.c.run_id, wanted)
+        there = {row.run_id: row.number for some in asked for row in connection.execute(some)}
         for run_id in known.keys() | there.keys():
             number, counted = there.get(run_id, 0), known[run_id].of(table) if run_id in known else 0
             if number != counted:

@@ -22,8 +22,11 @@ from opinionsim.store._schema import TABLES, schema_version
 _T = TypeVar("_T")
 
 #: Version of the schema, raised whenever a table changes.
-VERSION = 16
+VERSION = 17
 
+#: How long a transaction is tried again when the disk is full, another process keeps a file locked, or the connection
+#: to a server is lost, seconds.
+PATIENCE_S = 60.0
 #: Waits between attempts at a transaction, seconds: doubling from the first to the longest.
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
 
@@ -44,8 +47,6 @@ class Database:
         Whether other processes may write to it at the same time.
     passes : callable
         Whether an error is temporary, so the transaction should be tried again.
-    patience_s : float
-        Maximum time to keep trying, in seconds.
     closing : ExitStack
         Closes the connections and frees the lock.
     present : callable
@@ -66,7 +67,6 @@ class Database:
     _: KW_ONLY
     shared: bool
     passes: Callable[[SQLAlchemyError], bool]
-    patience_s: float
     closing: ExitStack
     present: Callable[[], None] = lambda: None
     settled: Callable[[], None] = lambda: None
@@ -93,7 +93,7 @@ class Database:
             Called with the connection, and again, in a new transaction, after an error that will pass, such as a lost
             connection; the failed transaction may have been committed all the same.
         patience_s : float, optional
-            How long to go on trying; default that of the database.
+            How long to go on trying; default `PATIENCE_S`.
         failed : callable
             Called when an attempt fails and another follows.
 
@@ -106,7 +106,7 @@ class Database:
         """
         if self.writing is None:
             raise StoreError(f"the store {self.url} was opened for reading only; open it with write=True to change it")
-        until = time.monotonic() + (self.patience_s if patience_s is None else patience_s)
+        until = time.monotonic() + (PATIENCE_S if patience_s is None else patience_s)
         wait = _FIRST_WAIT_S
         while True:
             try:

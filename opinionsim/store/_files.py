@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 #: How long a connection waits for another one's transaction before it tries anew.
 _BUSY_TIMEOUT_S = 5.0
-#: How long a transaction is tried again when the disk is full or another process keeps the file locked, seconds.
-PATIENCE_S = 60.0
 #: What the engines of all files have in common, so that a statement is spelled once and not for each store.
 _COMMON, _SPELLED = create_engine("sqlite://"), LRUCache[Any, Any](500)
 #: How long to try for the lock of a file.
@@ -162,9 +160,7 @@ def is_written(given: Path) -> bool:
 
 def _database(given: Path, reading: Engine, writing: Engine | None, closing: ExitStack, **hooks: Any) -> Database:
     url = f"sqlite:///{given}"
-    return Database(
-        url, reading, writing, shared=False, passes=_passes, patience_s=PATIENCE_S, closing=closing, **hooks
-    )
+    return Database(url, reading, writing, shared=False, passes=_passes, closing=closing, **hooks)
 
 
 class _Present:
@@ -218,10 +214,7 @@ def _passes(error: SQLAlchemyError) -> bool:
 
 def _resolved(given: Path) -> Path:
     """The file itself, behind any links; a loop of links is an error of the file system on every Python."""
-    try:
-        path = given.resolve()
-    except RuntimeError:
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(given)) from None
+    path = Path(os.path.realpath(given))
     with suppress(FileNotFoundError, NotADirectoryError):
         path.stat()
     return path

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,11 +13,6 @@ from opinionsim.store._rows import AbsentError, Columns, OpinionRow, RunState, T
 
 if TYPE_CHECKING:
     from opinionsim.store._reader import StoreReader
-
-#: Seconds between two looks at a run: after new rows, and at most.
-_OFTEN_S, _SELDOM_S = 0.1, 1.0
-#: How long a database that cannot be reached is tried again, seconds.
-_PATIENCE_S = 60.0
 
 
 class NewRow(NamedTuple):
@@ -92,7 +85,7 @@ class Follower:
         self.state, self.seq, self._generation = found.state, found.seq, found.state.generation
         rows: list[tuple[int, TurnRow | OpinionRow | TieRow]] = [
             *((row.seq, _queries.turn_of(row, told.get(row.text_id))) for row in found.turns),
-            *((row.seq, _queries.tie_of(row)) for row in found.ties),
+            *((row.seq, _schema.made(TieRow, _schema.ties, row)) for row in found.ties),
             *((row.seq, _queries.opinion_of(row)) for row in found.opinions),
         ]
         return [NewRow(seq, self._generation, row) for seq, row in sorted(rows, key=itemgetter(0))]
@@ -133,67 +126,3 @@ def look(connection: Connection, run_id: str) -> tuple[RunState, int]:
     if run_id not in states:
         raise AbsentError(f"the store has no run {run_id[:40]!r}")
     return states[run_id], _queries.progress(connection, [run_id])[run_id].seq
-
-
-def follow(
-    store: str, run: str, *, after: int = 0, generation: int | None = None, timeout_s: float | None = None
-) -> Iterator[NewRow]:
-    """Yield the rows of a run as they become known, until the run ends.
-
-    Parameters
-    ----------
-    store : str
-        Store address, as for :func:`opinionsim.load`; opened for reading only. Another process may be writing it.
-    run : str
-        Run id, or as much of its start as no other run has.
-    after : int
-        Number of the last row that you already know; 0 begins at the start of the run.
-    generation : int, optional
-        The `generation` of the event with that number. If the run has been restarted since, everything is yielded from
-        the start. Default: the present one.
-    timeout_s : float, optional
-        Seconds without a new row after which the iteration ends. Default: wait without end, even for an interrupted
-        run, which continues when it is resumed.
-
-    Yields
-    ------
-    NewRow
-        Each turn, opinion and moved tie once, in order, without gaps. A restarted run begins again at number 1, with a
-        higher `generation`.
-
-    Raises
-    ------
-    StoreError
-        If the store cannot be read (after opening, for a minute), has no such run or no row with that number, or is
-        damaged.
-    """
-    from opinionsim.store._sql import open_store
-
-    with open_store(store, write=False) as opened:
-        follower = opened.follow(_whole_id(opened, run), after=after, generation=generation)
-        heard = reached = time.monotonic()
-        pause = _OFTEN_S
-        while True:
-            try:
-                events = follower.poll()
-            except StoreError as error:
-                if not opened.passes(error) or time.monotonic() - reached > _PATIENCE_S:
-                    raise
-                time.sleep(_SELDOM_S)
-                continue
-            reached = time.monotonic()
-            yield from events
-            if events:
-                heard, pause = reached, _OFTEN_S
-            elif follower.over or (timeout_s is not None and reached - heard > timeout_s):
-                return
-            else:
-                time.sleep(pause)
-                pause = min(2 * pause, _SELDOM_S)
-
-
-def _whole_id(opened: StoreReader, run: str) -> str:
-    found = [run_id for run_id in opened.states() if run_id.startswith(run)] if run else []
-    if len(found) != 1:
-        raise StoreError(f"the store {opened.url} has {len(found) or 'no'} runs whose id begins with {run!r}")
-    return found[0]

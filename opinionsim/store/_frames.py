@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -29,8 +28,6 @@ from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
 from opinionsim.store._stored_journal import texts_of, with_texts
 
 _FILE = Path(__file__).with_name("columns.toml")
-#: Words that are no names in R.
-_RESERVED = frozenset("""if else repeat while function for in next break TRUE FALSE NULL Inf NaN NA""".split())  # noqa: SIM905
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
 _STR = pd.StringDtype("python", na_value=np.nan)
 
@@ -98,7 +95,7 @@ class _Authors(dict[tuple[str, int], Any]):
 
 def runs(rows: _Stored) -> pd.DataFrame:
     """One row per cell and replicate."""
-    records = [tuple(row.values()) for row in cells(rows.connection, rows.design)]
+    records = [tuple(row[name] for name in COLUMNS["runs"]) for row in cells(rows.connection, rows.design)]
     axes = _spread([cell.axes for cell in rows.design.runs], COLUMNS["runs"], "sweep.")
     return _frame(
         "runs", [*zip(*records, strict=True)], axes, ["cell", "replicate", "redraw", "run_id", "instrument_id"]
@@ -327,58 +324,3 @@ def _read_column(table: Table, rows: Sequence[Any], name: str) -> list[Any]:
         return [_schema.read_json(table, row, name) for row in rows]
     known = dict(zip(distinct, found, strict=True))
     return [known[each] for each in spelled]
-
-
-def plain_names(columns: Iterable[str]) -> dict[str, str]:
-    """Names for columns that R and formulas take without quotes.
-
-    Parameters
-    ----------
-    columns : iterable of str
-        Columns of one frame.
-
-    Returns
-    -------
-    dict of str to str
-        The plain name of each column, distinct from all others. Letters, digits, dots and underscores stay, so swept
-        paths keep their names from the specification. A hyphen before a digit becomes ``minus``, as in ``p_minus2``;
-        any other sign becomes an underscore. A name that begins with neither a letter nor a dot gets the prefix ``X``.
-        A name that is a reserved word of R or already taken gets a dot at the end. The codebook of an export contains
-        both names.
-    """
-    found: dict[str, str] = {}
-    for column in columns:
-        name = re.sub(r"[^A-Za-z0-9._]", "_", re.sub(r"-(?=\d)", "minus", column))
-        name = name if re.match(r"[A-Za-z]|\.(?!\d)", name) else f"X{name}"
-        while name in _RESERVED or name in found.values():
-            name += "."
-        found[column] = name
-    return found
-
-
-def codebook(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The codebook of exported frames.
-
-    Parameters
-    ----------
-    frames : mapping of str to DataFrame
-        Frames of results by name.
-
-    Returns
-    -------
-    DataFrame
-        One row per column of each frame: ``frame``, ``column`` (its name in exported files), ``name`` (its name in the
-        package), ``type``, ``unit`` (empty where there is none) and ``meaning``.
-    """
-    told = documented_columns()
-    rows = []
-    for frame, data in frames.items():
-        for name, column in plain_names(map(str, data.columns)).items():
-            own = told[frame]
-            pattern = re.sub(r"_-?\d+$", "_<point>", name)
-            entry = own.get(name) or own.get(pattern) or next(own[each] for each in own if each.startswith("<"))
-            dtype = str(data[name].dtype)
-            kind = "string" if dtype in ("str", "object") else dtype
-            meaning = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", entry["meaning"])
-            rows.append((frame, column, name, kind, entry.get("unit", ""), meaning))
-    return pd.DataFrame(rows, columns=["frame", "column", "name", "type", "unit", "meaning"])

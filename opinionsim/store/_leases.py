@@ -94,6 +94,7 @@ class Leases:
                     "it, then try again"
                 )
         for some in _schema.chunks(wanted):
+            _stored.settle_answered(connection, some)
             _schema.insert_new(connection, _schema.ledger, _queries.spent(connection, some))
             for table in (*_schema.PRODUCED, _schema.reservations, _schema.waits):
                 connection.execute(delete(table).where(table.c.run_id.in_(some)))

@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, select
+from sqlalchemy import Connection, delete, select
 
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.messages import SPOKEN, WORDLESS
@@ -85,69 +85,39 @@ def uncoded(
     """
     if about not in ("", "reads"):
         raise StoreError(f"instrument {instrument_id!r}: about must be empty or 'reads'; got {about!r}")
-    find = _uncoded_pairs if about else _uncoded_texts
     found: dict[str, list[_Key]] = {}
     counted = _counts.stored(connection, run_ids)
     left = [run_id for run_id, counts in counted.items() if counts.uncoded(instrument_id, kinds, about)]
     for some in _schema.chunks(left):
-        for run_id, key in find(connection, some, instrument_id, frozenset(kinds)):
+        for run_id, key in _uncoded(connection, some, instrument_id, sorted(kinds), about):
             found.setdefault(run_id, []).append(key)
     return {run_id: found[run_id] for run_id in sorted(found)}
 
 
-def _uncoded_texts(
-    connection: Connection, run_ids: list[str], instrument_id: str, kinds: frozenset[str]
+def _uncoded(
+    connection: Connection, run_ids: list[str], instrument_id: str, kinds: list[str], about: str
 ) -> Iterator[tuple[str, _Key]]:
-    """Texts of runs that have no opinion, by turn within a run."""
+    """Texts of runs, or pairs of a text and a message its author was shown, without an opinion, by turn in a run."""
     turn, opinion = _schema.turns.c, _schema.opinions.c
-    coded = and_(
-        opinion.run_id == turn.run_id,
-        opinion.instrument_id == instrument_id,
-        opinion.turn == turn.turn,
-        opinion.about == _schema.to_index(None),
-    )
-    statement = (
-        select(turn.run_id, turn.turn)
-        .select_from(_schema.turns.outerjoin(_schema.opinions, coded))
-        .where(turn.run_id.in_(run_ids), turn.kind.in_(sorted(kinds)), turn.status.notin_(WORDLESS))
-        .where(opinion.turn.is_(None))
-        .order_by(turn.run_id, turn.turn)
-    )
-    for row in connection.execute(statement):
-        yield row.run_id, (row.turn, None)
-
-
-def _uncoded_pairs(
-    connection: Connection, run_ids: list[str], instrument_id: str, kinds: frozenset[str]
-) -> Iterator[tuple[str, _Key]]:
-    """Pairs of a text and a message its author was shown that have no opinion, by turn within a run."""
-    turn, opinion = _schema.turns.c, _schema.opinions.c
+    read = select(opinion.run_id, opinion.turn, opinion.about).where(opinion.instrument_id == instrument_id)
+    coded = set(map(tuple, connection.execute(read.where(opinion.run_id.in_(run_ids)))))
     of_run = turn.run_id.in_(run_ids)
-    of_pairs = (
-        select(opinion.run_id, opinion.turn, opinion.about)
-        .where(opinion.run_id.in_(run_ids), opinion.instrument_id == instrument_id)
-        .where(opinion.about != _schema.to_index(None))
-    )
-    of_unshown = select(turn.run_id, turn.turn).where(of_run, turn.status.not_in(sorted(SPOKEN)))
+    silent = select(turn.run_id, turn.turn).where(of_run, turn.status.not_in(sorted(SPOKEN)))
+    unshown = set(map(tuple, connection.execute(silent))) if about else set()
     of_readers = (
         select(turn.run_id, turn.turn, turn.reads)
-        .where(of_run, turn.kind.in_(sorted(kinds)), turn.status.notin_(WORDLESS))
+        .where(of_run, turn.kind.in_(kinds), turn.status.notin_(WORDLESS))
         .order_by(turn.run_id, turn.turn)
     )
-    coded: dict[str, set[tuple[int, int]]] = {}
-    for row in connection.execute(of_pairs):
-        coded.setdefault(row.run_id, set()).add((row.turn, row.about))
-    unshown = {(row.run_id, row.turn) for row in connection.execute(of_unshown)}
     for run_id, rows in groupby(connection.execute(of_readers), attrgetter("run_id")):
         readers = list(rows)
         # Parsing the lists of a run as one takes a fraction of the time.
-        read = json.loads(f"[{','.join(reader.reads for reader in readers)}]")
-        of_this_run = coded.get(run_id, set())
-        for reader, messages in zip(readers, read, strict=True):
+        shown = json.loads(f"[{','.join(reader.reads for reader in readers)}]") if about else [(None,)] * len(readers)
+        for reader, messages in zip(readers, shown, strict=True):
             # Messages from outside the run go by names.
-            for about in sorted({message for message in messages if isinstance(message, int)}):
-                if (reader.turn, about) not in of_this_run and (run_id, about) not in unshown:
-                    yield run_id, (reader.turn, about)
+            for other in sorted({message for message in messages if not isinstance(message, str)}):
+                if (run_id, reader.turn, _schema.to_index(other)) not in coded and (run_id, other) not in unshown:
+                    yield run_id, (reader.turn, other)
 
 
 def _require_same(classifier: str, before: dict[str, Any], options: dict[str, Any]) -> None:

@@ -12,8 +12,6 @@ from opinionsim.errors import StoreError
 from opinionsim.store._address import Address
 from opinionsim.store._database import Database, as_store_error, create, holds_store, require_store
 
-#: How long a transaction is tried again when the connection is lost, as when the server restarts, seconds.
-PATIENCE_S = 60.0
 #: Number of the lock that a process holds while it creates the tables of any store in the database.
 _CREATING = 0x6F70696E696F6E
 #: A worker that stops in the middle of a transaction is cut off by the server after this long, milliseconds.
@@ -58,7 +56,7 @@ def open_for_reading(address: Address) -> Database:
 
 
 def _database(address: Address, reading: Engine, writing: Engine | None, closing: ExitStack) -> Database:
-    return Database(address, reading, writing, shared=True, passes=_passes, patience_s=PATIENCE_S, closing=closing)
+    return Database(address, reading, writing, shared=True, passes=_passes, closing=closing)
 
 
 def _engine(address: Address, *, read_only: bool) -> Engine:

@@ -31,8 +31,13 @@ from opinionsim.store._rows import (
     TurnRow,
     WaitRow,
 )
-from opinionsim.store._stored_journal import prompt_links, stored_entries, stored_prompts
+from opinionsim.store._stored_journal import checked_text, prompt_links, stored_entries, stored_prompts
 
+#: What a cell says of its run by itself.
+_OF_CELL = (
+    *("run_id", "cell", "replicate", "redraw", "block", "topic_title", "every_report", "least_measured"),
+    "instrument_id",
+)
 _STATUSES = ("pending", "running", "complete", "incomplete", "withdrawn")
 
 
@@ -103,7 +108,7 @@ def seat_of(row: Any) -> SeatRow:
 
 
 def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
-    """The rows of :attr:`Results.runs` as they are now, in the order of the design, without its swept axes.
+    """The rows of :attr:`Results.runs` as they are now, by column, in the order of the design, without swept axes.
 
     Raises
     ------
@@ -132,26 +137,14 @@ def cells(connection: Connection, design: DesignRow) -> list[dict[str, Any]]:
 
 def _row(experiment: str, cell: ExperimentRun, run: Any, stance: InstrumentRow | None, audited: str) -> dict[str, Any]:
     return {
-        "run_id": cell.run_id,
+        **{name: getattr(cell, name) for name in _OF_CELL},
+        **{name: getattr(run, name) for name in ("status", "evidence", *SUMMARY, "error", "begun_at")},
         "experiment": experiment,
-        "cell": cell.cell,
-        "replicate": cell.replicate,
-        "redraw": cell.redraw,
-        "block": cell.block,
-        "status": run.status,
-        "evidence": run.evidence,
-        **{name: getattr(run, name) for name in SUMMARY},
         "question": _schema.read_json(_schema.runs, run, "fields").get("topic", {}).get("question"),
-        "topic_title": cell.topic_title,
-        "every_report": cell.every_report,
-        "least_measured": cell.least_measured,
         "texts": ",".join(cell.declared.get("texts", ())),
-        "instrument_id": cell.instrument_id,
         "classifier": None if stance is None else stance.classifier,
         "validation": instrument_validation(run.evidence, cell.instruments.get(cell.instrument_id or "", ()), audited),
-        "error": run.error,
         "wording": None if run.begun_at is None else run.wording,
-        "begun_at": run.begun_at,
     }
 
 
@@ -163,7 +156,7 @@ def turns(
     statement = _schema.with_text(table).where(table.c.run_id == run_id).order_by(table.c.turn)
     if agent is not None:
         statement = statement.where(table.c.agent == agent)
-    some = [statement] if only is None else [statement.where(table.c.turn.in_(each)) for each in _schema.chunks(only)]
+    some = _schema.portions(statement, table.c.turn, only)
     return [turn_of(row, row.text) for each in some for row in _schema.sealed(connection, table, each)]
 
 
@@ -174,7 +167,7 @@ def said(connection: Connection, run_ids: Iterable[str]) -> Iterator[Any]:
 
 def turn_of(row: Any, text: str | None) -> TurnRow:
     """A turn from its row and its text."""
-    return _schema.made(TurnRow, _schema.turns, row, text=_schema.checked_text(row.text_id, text))
+    return _schema.made(TurnRow, _schema.turns, row, text=checked_text(row.text_id, text))
 
 
 def _of_run(connection: Connection, table: Table, run_id: str | None, *order: str) -> Iterator[Any]:
@@ -185,12 +178,7 @@ def _of_run(connection: Connection, table: Table, run_id: str | None, *order: st
 
 def ties(connection: Connection, run_id: str) -> list[TieRow]:
     """The ties that moved in a run, in order."""
-    return [tie_of(row) for row in _of_run(connection, _schema.ties, run_id, "change")]
-
-
-def tie_of(row: Any) -> TieRow:
-    """A tie that moved, from its row."""
-    return _schema.made(TieRow, _schema.ties, row)
+    return [_schema.made(TieRow, _schema.ties, row) for row in _of_run(connection, _schema.ties, run_id, "change")]
 
 
 def edges(connection: Connection, run_id: str) -> list[EdgeRow]:
@@ -211,7 +199,7 @@ def opinions(connection: Connection, run_id: str, only: Iterable[int] | None = N
     """The opinions of all instruments, or `only` some, on the turns of a run, in the order they became known."""
     table = _schema.opinions
     statement = select(table).where(table.c.run_id == run_id).order_by(table.c.seq)
-    some = [statement] if only is None else [statement.where(table.c.turn.in_(each)) for each in _schema.chunks(only)]
+    some = _schema.portions(statement, table.c.turn, only)
     return [opinion_of(row) for each in some for row in _schema.sealed(connection, table, each)]
 
 
@@ -299,16 +287,16 @@ def require_sound(connection: Connection, run_id: str) -> None:
         read(connection, run_id)
     asked = {entry.prompt_hash for entry in entries if entry.source != "instrument"}
     for row in prompt_links(connection, asked):
-        _schema.checked_text(row.text_id, row.text)
+        checked_text(row.text_id, row.text)
 
 
 def texts(connection: Connection, text_ids: Iterable[str]) -> dict[str, str]:
     """Texts by content identity; unknown identities are absent."""
     table = _schema.texts
     return {
-        row.text_id: _schema.checked_text(row.text_id, row.text)
-        for some in _schema.chunks(text_ids)
-        for row in connection.execute(select(table).where(table.c.text_id.in_(some)))
+        row.text_id: checked_text(row.text_id, row.text)
+        for some in _schema.portions(select(table), table.c.text_id, text_ids)
+        for row in connection.execute(some)
     }
 
 
@@ -324,16 +312,16 @@ def prompt(connection: Connection, run_id: str, turn: int, call: str = REPLY, at
     StoreError
         If there is no such entry, or it does not answer a prompt.
     """
-    table = _schema.journal
-    statement = select(table).filter_by(run_id=run_id, turn=turn, call=call, attempt=attempt)
-    for row in _schema.sealed(connection, table, statement):
-        if row.source != "instrument":
-            return stored_prompts(connection, [row.prompt_hash])[row.prompt_hash]
-    raise StoreError(f"the store has no prompt for run {run_id}, turn {turn}, call {call!r}, attempt {attempt}")
+    found = prompts(connection, run_id, call, turn=turn, attempt=attempt)
+    if turn not in found:
+        raise StoreError(f"the store has no prompt for run {run_id}, turn {turn}, call {call!r}, attempt {attempt}")
+    return found[turn]
 
 
-def prompts(connection: Connection, run_id: str, call: str = REPLY) -> dict[int, list[ChatMessage]]:
-    """The literal prompts of the calls with a name, at the first attempt, by turn.
+def prompts(
+    connection: Connection, run_id: str, call: str = REPLY, *, turn: int | None = None, attempt: int = 0
+) -> dict[int, list[ChatMessage]]:
+    """The literal prompts of the calls with a name and attempt, by default the first, of all turns or of one, by turn.
 
     Raises
     ------
@@ -341,8 +329,10 @@ def prompts(connection: Connection, run_id: str, call: str = REPLY) -> dict[int,
         If one is damaged or missing.
     """
     table = _schema.journal
-    statement = select(table).filter_by(run_id=run_id, call=call, attempt=0).where(table.c.source != "instrument")
-    asked = {row.turn: row.prompt_hash for row in _schema.sealed(connection, table, statement)}
+    statement = select(table).filter_by(run_id=run_id, call=call, attempt=attempt)
+    rows = _schema.sealed(connection, table, statement if turn is None else statement.filter_by(turn=turn))
+    # Only a row that was found intact says what its source is.
+    asked = {row.turn: row.prompt_hash for row in rows if row.source != "instrument"}
     found = stored_prompts(connection, asked.values())
     return {turn: found[prompt_id] for turn, prompt_id in sorted(asked.items())}
 

@@ -13,7 +13,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry
-from opinionsim.store import _checking, _counts, _files, _following, _measured, _queries, _sweep_rows, _workers
+from opinionsim.store import (
+    _checking,
+    _counts,
+    _files,
+    _following,
+    _measured,
+    _queries,
+    _stored,
+    _sweep_rows,
+    _workers,
+)
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._rows import AgentRow, Columns, Paid, PointRow, RunState
 from opinionsim.store._stored_journal import prompt_links, stored_entries
@@ -109,6 +119,8 @@ class StoreReader:
 
     registered = _asked(_queries.registered)
     waits = _asked(_queries.waits)
+    batches = _asked(_stored.batches)
+    batched = _asked(_stored.batched)
     seats = _asked(_queries.seats)
     doing = _asked(_workers.doing)
     require_whole = _asked(_counts.require_whole)

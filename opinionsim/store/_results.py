@@ -198,32 +198,32 @@ class Results:
     @property
     def runs(self) -> pd.DataFrame:
         """One row per cell and replicate; key ``cell, replicate, redraw, run_id, instrument_id``."""
-        return self._frame("runs")
+        return self.read("runs")[0]
 
     @property
     def agents(self) -> pd.DataFrame:
         """One row per agent of a run; key ``run_id, agent``."""
-        return self._frame("agents")
+        return self.read("agents")[0]
 
     @property
     def edges(self) -> pd.DataFrame:
         """One row per tie of a run's network and the time it lasts; key ``run_id, source, target, since``."""
-        return self._frame("edges")
+        return self.read("edges")[0]
 
     @property
     def turns(self) -> pd.DataFrame:
         """One row per turn; key ``run_id, turn``."""
-        return self._frame("turns")
+        return self.read("turns")[0]
 
     @property
     def opinions(self) -> pd.DataFrame:
         """One row per cell, instrument and coded text; key ``cell, run_id, instrument_id, turn, about``."""
-        return self._frame("opinions")
+        return self.read("opinions")[0]
 
     @property
     def calls(self) -> pd.DataFrame:
         """One row per call; key ``run_id, turn, call, attempt``. For its prompt, see :meth:`prompt`."""
-        return self._frame("calls")
+        return self.read("calls")[0]
 
     @property
     def entries(self) -> pd.DataFrame:
@@ -231,7 +231,7 @@ class Results:
 
         Key and columns are those of `calls`, without texts: ``reply`` contains only the numbers of awaited opinions.
         """
-        found = self._frame("entries")[["run_id", "turn", "call", "attempt", "acceptance", "reply"]]
+        found = self.read("entries")[0][["run_id", "turn", "call", "attempt", "acceptance", "reply"]]
         rated = found["call"].map(lambda call: CallName.of(call).role == "rating").astype(bool)
         return found.assign(reply=found["reply"].where(rated, ""))
 
@@ -302,8 +302,14 @@ class Results:
         return name not in self.failed and (self.own_parts or not is_path(name))
 
     def read(self, *names: str) -> list[pd.DataFrame]:
-        """Frames by name, from one state of the store."""
-        return self._read(*names)
+        """Frames by name; those not read before are read from one state of the store."""
+        if new := [name for name in names if name not in self._frames]:
+            from opinionsim.store._frames import read_frames
+
+            with open_store(self.url, write=False) as store, store.reading() as connection:
+                found = read_frames(connection, self.design_row, None if self.under_way else new)
+                self._frames.update({name: self._passed_on(name, frame) for name, frame in found.items()})
+        return [self._frames[name] for name in names]
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -358,7 +364,7 @@ class Results:
 
         The turns contain the identity of each text instead of the message, because counting needs no texts.
         """
-        runs, opinions, agents, turns = self._read("runs", "opinions", "agents", "acts")
+        runs, opinions, agents, turns = self.read("runs", "opinions", "agents", "acts")
         return runs, opinions, agents, turns
 
     def prompt(self, run: str | int, turn: int, call: str = REPLY, attempt: int = 0) -> list[ChatMessage]:
@@ -410,9 +416,6 @@ class Results:
         cells = pd.CategoricalDtype(list(dict.fromkeys(run.cell for run in self.design_row.runs)), ordered=True)
         return self.runs.astype({"cell": cells}).sort_values("cell", kind="stable")
 
-    def _frame(self, name: str) -> pd.DataFrame:
-        return self._read(name)[0]
-
     def _prompted(self, text: str) -> str:
         """A message of a prompt as it is shown to others: here as it is."""
         return text
@@ -420,16 +423,6 @@ class Results:
     def _passed_on(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
         """A frame that was read as it is shown to others: here as it is."""
         return frame
-
-    def _read(self, *names: str) -> list[pd.DataFrame]:
-        """Frames by name; those not read before are read in one state of the store."""
-        if new := [name for name in names if name not in self._frames]:
-            from opinionsim.store._frames import read_frames
-
-            with open_store(self.url, write=False) as store, store.reading() as connection:
-                found = read_frames(connection, self.design_row, None if self.under_way else new)
-                self._frames.update({name: self._passed_on(name, frame) for name, frame in found.items()})
-        return [self._frames[name] for name in names]
 
 
 def _name(metric: Any) -> str:

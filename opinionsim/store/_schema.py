@@ -33,7 +33,6 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from opinionsim.errors import DamagedError, StoreError
-from opinionsim.messages import text_id
 
 _T = TypeVar("_T")
 _Name = TypeVar("_Name", str, int)
@@ -198,6 +197,18 @@ ledger = _table(
     "experiment_id run_id generation:int",
     "calls:int uncounted:int input_tokens:int cached_tokens:int output_tokens:int cost:float saved:float "
     "forgotten_at:float",
+)
+#: Batches of calls at providers. `file` names the input at the provider and `batch_id` the batch, as soon as they are
+#: known; `state` is open or closed.
+batches = _table(
+    "batches",
+    "token",
+    "experiment_id part account model calls:int created_at:float file batch_id submitted_at:float? done:int "
+    "expires_at:float? ended_at:float? revoked_at:float? state",
+)
+#: Calls of open batches, with the most that each may cost. A reply is owed until the journal has it or `owed` is 0.
+batched = _table(
+    "batched", "token custom_id", "run_id turn:int call attempt:int prompt_hash tokens:int money:float owed:int"
 )
 #: What each experiment has paid in all, where several workers spend: for its calls in the journal and the ledger.
 totals = _table("totals", "experiment_id", "calls:int tokens:int money:float", sealed=False)
@@ -378,12 +389,13 @@ def _key(table: Table, row: Sequence[Any]) -> str:
 def of_runs(
     connection: Connection, table: Table, run_ids: Iterable[str] | None, statement: Select[Any] | None = None
 ) -> Iterator[Any]:
-    """Rows of runs, by default of all, each checked.
+    """Rows of runs, or of points of classic sweeps, by default of all, each checked.
 
     They come from a statement that begins with all columns of `table`; default only these columns.
     """
+    identity, *_ = table.primary_key
     asked = select(table) if statement is None else statement
-    for each in [asked] if run_ids is None else (asked.where(table.c.run_id.in_(some)) for some in chunks(run_ids)):
+    for each in portions(asked, identity, run_ids):
         yield from sealed(connection, table, each)
 
 
@@ -438,21 +450,6 @@ def intact(table: Table, row: Sequence[Any]) -> None:
     names, _, fractions, _ = _shape(table)
     if row[len(names)] != _crc(row[: len(names)], fractions):
         raise DamagedError(f"in table {table.name} the row of {_key(table, row)} has changed since it was written")
-
-
-def checked_text(identity: str, text: str | None) -> str:
-    """A text that was read by its content identity, checked against it.
-
-    Raises
-    ------
-    StoreError
-        If the text is missing or different.
-    """
-    if text is None:
-        raise DamagedError(f"text {identity} is missing")
-    if not isinstance(text, str) or text_id.__wrapped__(text) != identity:
-        raise DamagedError(f"text {identity} has changed since it was written")
-    return text
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[Sequence[Any]], *, adding: bool = False) -> None:
@@ -514,16 +511,21 @@ def _free_texts(table: Table) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def _insertion(table: Table, n_rows: int) -> str:
-    names = ", ".join(column.name for column in table.columns)
-    marks = ", ".join("?" for _ in table.columns)
-    rows = ", ".join([f"({marks})"] * n_rows)
-    insertion = f"INSERT INTO {table.name} ({names}) VALUES {rows}"  # noqa: S608 - names of ours
+    from sqlalchemy.dialects import sqlite
+
+    one = str(_unless_there(sqlite.insert(table), table).compile(dialect=sqlite.dialect()))
+    marks = f"({', '.join('?' * len(table.columns))})"
+    return one.replace(marks, ", ".join([marks] * n_rows))
+
+
+def _unless_there(insertion: Any, table: Table) -> Any:
+    """An insertion that passes over keys that exist; where a key is a hash, other content under it is replaced."""
     if table not in (texts, prompts):
-        return f"{insertion} ON CONFLICT DO NOTHING"
-    key, *content = [column.name for column in table.columns]
-    mended = ", ".join(f"{name} = excluded.{name}" for name in content)
-    differs = " OR ".join(f"{table.name}.{name} <> excluded.{name}" for name in content)
-    return f"{insertion} ON CONFLICT ({key}) DO UPDATE SET {mended} WHERE {differs}"
+        return insertion.on_conflict_do_nothing()
+    content = [column for column in table.columns if not column.primary_key]
+    mended = {column.name: insertion.excluded[column.name] for column in content}
+    differs = or_(*(column != insertion.excluded[column.name] for column in content))
+    return insertion.on_conflict_do_update(index_elements=list(table.primary_key), set_=mended, where=differs)
 
 
 def _insert_as_one(connection: Connection, table: Table, rows: Sequence[Sequence[Any]]) -> None:
@@ -540,14 +542,7 @@ def _insert_as_one(connection: Connection, table: Table, rows: Sequence[Sequence
     shape = [Column(column.name, column.type) for column in table.columns]
     source = given.table_valued(*shape).render_derived(with_types=True)
     statement = postgresql.insert(table).from_select(names, select(*source.c))
-    if table not in (texts, prompts):
-        connection.execute(statement.on_conflict_do_nothing())
-        return
-    content = [column for column in table.columns if not column.primary_key]
-    mended = {column.name: statement.excluded[column.name] for column in content}
-    differs = or_(*(column != statement.excluded[column.name] for column in content))
-    keys = list(table.primary_key)
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=mended, where=differs))
+    connection.execute(_unless_there(statement, table))
 
 
 def _json_value(value: Any) -> Any:
@@ -560,6 +555,11 @@ def chunks(keys: Iterable[_Name]) -> Iterator[list[_Name]]:
     ordered = sorted(set(keys))
     for start in range(0, len(ordered), _IN_LIST):
         yield ordered[start : start + _IN_LIST]
+
+
+def portions(statement: Select[Any], column: Column[_Name], keys: Iterable[_Name] | None) -> Iterator[Select[Any]]:
+    """A statement for only the rows with some keys in a column, in portions; itself if `keys` is None."""
+    return iter([statement]) if keys is None else (statement.where(column.in_(some)) for some in chunks(keys))
 
 
 #: Made once: `json.dumps` would make one for every value.

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from sqlalchemy import Connection
 
 from opinionsim.errors import OpinionSimError, StoreError
-from opinionsim.store import _files, _measured, _postgres, _run_record, _schema, _stored, _sweep_rows, _workers
+from opinionsim.store import (
+    _files,
+    _measured,
+    _postgres,
+    _run_record,
+    _schema,
+    _stored,
+    _sweep_rows,
+    _workers,
+)
 from opinionsim.store._address import parse
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._leases import Leases, require_epoch, set_run
@@ -24,7 +33,8 @@ from opinionsim.store._writer import Writer
 
 if TYPE_CHECKING:
     from opinionsim.llm import Call, Limits, Usage
-    from opinionsim.store._rows import Doing
+    from opinionsim.store._rows import Doing, Paid
+    from opinionsim.store._stored import BatchRow, OwedCall
 
 _T = TypeVar("_T")
 
@@ -324,6 +334,21 @@ class Store(StoreReader):
     def release_call(self, call: Call) -> None:
         """End the reservation of a call that cost nothing."""
         self._write(lambda connection: _workers.release(connection, call))
+
+    # Batches
+
+    def save_batch(self, batch: BatchRow, calls: Sequence[OwedCall] = ()) -> None:
+        """Save the state of a batch, and the calls that it adds."""
+        self._write(lambda connection: _stored.save(connection, batch, calls))
+
+    def free_calls(self, batch: BatchRow, custom_ids: Iterable[str], paid: Paid | None = None) -> None:
+        """Note that a batch does not owe calls any more, and keep in the ledger what was paid for them."""
+        self._write(lambda connection: _stored.free(connection, batch, custom_ids, paid))
+
+    def close_batch(self, batch: BatchRow, used: Mapping[str, Paid]) -> bool:
+        """Close a batch if it owes nothing more; see :func:`opinionsim.store._stored.close`."""
+        self.flush()
+        return self._write(lambda connection: _stored.close(connection, batch, used))
 
     # What a run leads to
 

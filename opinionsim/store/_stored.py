@@ -1,24 +1,25 @@
-"""Makes the rows of the tables from the rows that a store receives."""
+"""Makes the rows of the tables from the rows that a store receives; batches of calls, and the replies that they owe."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Table, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, func, select
 
 from opinionsim.errors import StoreError
 from opinionsim.llm import Entry, Question
 from opinionsim.store import _queries, _schema
-from opinionsim.store._rows import SUMMARY, DesignRow, ExperimentRun, OpinionRow, RunRow, SeatRow, TurnRow
+from opinionsim.store._rows import SUMMARY, DesignRow, ExperimentRun, OpinionRow, Paid, RunRow, SeatRow, TurnRow
 
 if TYPE_CHECKING:
-    from opinionsim.llm import EntryKey
     from opinionsim.store._writer import NewTexts
 
 _Row = tuple[Any, ...]
+
+_BATCH, _CALL, _ENTRY = _schema.batches, _schema.batched, _schema.journal
 
 
 def run_row(run: RunRow) -> _Row:
@@ -51,9 +52,9 @@ def save_design(connection: Connection, row: DesignRow) -> int:
     cells = {_key(run): run for run in row.runs}
     earlier = () if before is None else before.runs
     left = [run for run in earlier if _key(run) not in cells]
-    begun = set[str]()
-    for some in _schema.chunks(run.run_id for run in left):
-        begun.update(connection.scalars(select(runs.c.run_id).where(runs.c.run_id.in_(some), runs.c.begun_at > 0)))
+    asked = select(runs.c.run_id).where(runs.c.begun_at > 0)
+    some = _schema.portions(asked, runs.c.run_id, (run.run_id for run in left))
+    begun = {run_id for each in some for run_id in connection.scalars(each)}
     # A further replicate gives the last yoked one other counterparts: a new run in the place of the earlier.
     new = {key[1:3] for key in cells.keys() - set(map(_key, earlier))}
     kept = [run for run in left if run.run_id in begun and (run.cell, run.replicate) not in new]
@@ -85,13 +86,6 @@ def change_seat(connection: Connection, run_id: str, agent: int, change: Callabl
     own = select(table).where(table.c.run_id == run_id, table.c.agent == agent).with_for_update()
     (known,) = _schema.sealed(connection, table, own)
     _schema.upsert(connection, table, [_schema.sealed_row(table, change(_queries.seat_of(known)))])
-
-
-def end_waits(connection: Connection, run_id: str, keys: Sequence[EntryKey]) -> None:
-    """End the waits for answers that the transaction records."""
-    table = _schema.waits
-    key = tuple_(*table.primary_key)
-    connection.execute(delete(table).where(key.in_([(run_id, *each) for each in keys])))
 
 
 def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, texts: NewTexts) -> _Row:
@@ -128,3 +122,144 @@ def row_of(table: Table, run_id: str, payer: str, number: int, content: Any, tex
     if isinstance(content, Entry | TurnRow):
         given["text_id"] = texts.text(content.text)
     return _schema.sealed_row(table, content, **given)
+
+
+# -- batches -------------------------------------------------------------------------------------------------
+
+
+class BatchRow(NamedTuple):
+    """A batch of calls.
+
+    Attributes
+    ----------
+    token : str
+        The name that the package gave it.
+    experiment_id : str
+        The experiment that pays.
+    part, account, model : str
+        The part of kind ``lane`` that submits it, the provider's account, and the model.
+    calls, done : int
+        Number of calls, and of those that were done when the provider was last asked.
+    created_at, submitted_at, expires_at, ended_at, revoked_at : float or None
+        Unix times: when the package began to submit it; when the provider had accepted it; when it expires; when it
+        ended; and when its input file was deleted so that it cannot begin. None if unknown.
+    file, batch_id : str
+        The provider's names of its input file and of the batch; empty if unknown.
+    state : str
+        ``open`` while it owes replies, then ``closed``.
+    """
+
+    token: str
+    experiment_id: str
+    part: str
+    account: str
+    model: str
+    calls: int
+    created_at: float
+    file: str = ""
+    batch_id: str = ""
+    submitted_at: float | None = None
+    done: int = 0
+    expires_at: float | None = None
+    ended_at: float | None = None
+    revoked_at: float | None = None
+    state: str = "open"
+
+
+class OwedCall(NamedTuple):
+    """A call of an open batch, with its key, the hash of its prompt, and the most that it may cost."""
+
+    custom_id: str
+    run_id: str
+    turn: int
+    call: str
+    attempt: int
+    prompt_hash: str
+    tokens: int
+    money: float
+
+
+#: Whether the journal has the reply to a call of a batch, and whether the batch still owes it.
+_ANSWERED = exists().where(
+    and_(*(_ENTRY.c[name] == _CALL.c[name] for name in ("run_id", "turn", "call", "attempt", "prompt_hash")))
+)
+_OWED = and_(_CALL.c.owed == 1, ~_ANSWERED)
+
+
+def batches(connection: Connection) -> list[BatchRow]:
+    """All batches, oldest first."""
+    rows = _schema.sealed(connection, _BATCH, select(_BATCH).order_by(_BATCH.c.created_at))
+    return [_schema.made(BatchRow, _BATCH, row) for row in rows]
+
+
+def batched(connection: Connection, token: str) -> dict[str, OwedCall | None]:
+    """Calls of an open batch by `custom_id`; None for those that it does not owe any more."""
+    every = connection.scalars(select(_CALL.c.custom_id).where(_CALL.c.token == token))
+    owed = {each.custom_id: each for each in _owed(connection, token)}
+    return {custom_id: owed.get(custom_id) for custom_id in every}
+
+
+def _owed(connection: Connection, token: str) -> list[OwedCall]:
+    rows = _schema.sealed(connection, _CALL, select(_CALL).where(_CALL.c.token == token, _OWED))
+    return [_schema.made(OwedCall, _CALL, row) for row in rows]
+
+
+def save(connection: Connection, batch: BatchRow, calls: Sequence[OwedCall] = ()) -> None:
+    """Save the state of a batch, and the calls that it adds."""
+    _schema.upsert(connection, _BATCH, [_schema.sealed_row(_BATCH, batch)])
+    _schema.insert_new(
+        connection, _CALL, [_schema.sealed_row(_CALL, each, token=batch.token, owed=1) for each in calls]
+    )
+
+
+def free(connection: Connection, batch: BatchRow, custom_ids: Iterable[str], paid: Paid | None) -> None:
+    """Note that a batch does not owe calls any more, and keep in the ledger what was paid for them."""
+    for some in _schema.chunks(custom_ids):
+        _settle(connection, and_(_CALL.c.token == batch.token, _CALL.c.custom_id.in_(some)))
+    if paid is not None:
+        _charge(connection, batch, paid)
+
+
+def _settle(connection: Connection, which: ColumnElement[bool]) -> None:
+    rows = list(_schema.sealed(connection, _CALL, select(_CALL).where(which)))
+    _schema.upsert(connection, _CALL, [_schema.sealed_row(_CALL, row, owed=0) for row in rows])
+
+
+def close(connection: Connection, batch: BatchRow, used: Mapping[str, Paid]) -> bool:
+    """Close a batch if it owes nothing more.
+
+    It owes nothing if each reply is in the journal, or answers a call that its run will not make again: then the ledger
+    keeps what the reply cost.
+
+    Parameters
+    ----------
+    connection : Connection
+        Open for writing.
+    batch : BatchRow
+        The batch.
+    used : mapping of str to Paid
+        Usage of replies that arrived, by `custom_id`.
+    """
+    left, run, ours = _owed(connection, batch.token), _schema.runs.c, _CALL.c.token == batch.token
+    open_runs = select(run.run_id).where(run.status.in_(("pending", "running", "incomplete")))
+    unfinished = set(connection.scalars(select(_CALL.c.run_id).where(ours, _CALL.c.run_id.in_(open_runs)).distinct()))
+    if any(each.run_id in unfinished or each.custom_id not in used for each in left):
+        return False
+    if left:
+        _charge(connection, batch, sum((used[each.custom_id] for each in left), Paid()))
+    connection.execute(delete(_CALL).where(ours))
+    save(connection, batch._replace(state="closed"))
+    return True
+
+
+def _charge(connection: Connection, batch: BatchRow, paid: Paid) -> None:
+    """Keep in the ledger what was paid for replies that no journal has."""
+    ledger, name = _schema.ledger, f"batch {batch.token}"
+    before = connection.scalar(select(func.count()).where(ledger.c.run_id == name))
+    place = {"experiment_id": batch.experiment_id, "run_id": name, "generation": before}
+    _schema.insert_new(connection, ledger, [_schema.sealed_row(ledger, paid, **place, forgotten_at=time.time())])
+
+
+def settle_answered(connection: Connection, run_ids: list[str]) -> None:
+    """Note which calls of runs the journal has answers to, before it forgets them."""
+    _settle(connection, and_(_CALL.c.run_id.in_(run_ids), _ANSWERED))

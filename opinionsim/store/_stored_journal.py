@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, literal, select
 from opinionsim.conduct import Sign
 from opinionsim.errors import DamagedError
 from opinionsim.llm import Entry, EntryKey, Source
-from opinionsim.messages import ChatMessage, ReplyStatus, prompt_identity
+from opinionsim.messages import ChatMessage, ReplyStatus, prompt_identity, text_id
 from opinionsim.store import _counts, _schema
 
 #: Messages of prompts that a query reads, about.
@@ -24,6 +24,21 @@ _VALID: Mapping[str, frozenset[str]] = {
     "acceptance": frozenset(("accepted", "rejected", "unparsed")),
     "status": frozenset(get_args(ReplyStatus)),
 }
+
+
+def checked_text(identity: str, text: str | None) -> str:
+    """A text that was read by its content identity, checked against it.
+
+    Raises
+    ------
+    StoreError
+        If the text is missing or different.
+    """
+    if text is None:
+        raise DamagedError(f"text {identity} is missing")
+    if not isinstance(text, str) or text_id.__wrapped__(text) != identity:
+        raise DamagedError(f"text {identity} has changed since it was written")
+    return text
 
 
 def with_texts() -> Select[Any]:
@@ -41,8 +56,8 @@ def texts_of(row: Any) -> tuple[str, str]:
     StoreError
         If one is damaged or missing.
     """
-    text = _schema.checked_text(row.text_id, row.text)
-    return text, "" if row.reasoning_id is None else _schema.checked_text(row.reasoning_id, row.thought)
+    text = checked_text(row.text_id, row.text)
+    return text, "" if row.reasoning_id is None else checked_text(row.reasoning_id, row.thought)
 
 
 def stored_entries(connection: Connection, run_id: str, turn: int | None = None) -> list[Entry]:
@@ -129,6 +144,6 @@ def _chained(links: Mapping[str, Any], prompt_id: str) -> list[ChatMessage]:
     messages: list[ChatMessage] = []
     while prompt_id:
         row = links[prompt_id]
-        messages.append(ChatMessage(row.role, _schema.checked_text(row.text_id, row.text)))
+        messages.append(ChatMessage(row.role, checked_text(row.text_id, row.text)))
         prompt_id = row.before
     return messages[::-1]

@@ -6,16 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, case, func, select
 
 from opinionsim.store import _schema
 from opinionsim.store._rows import DesignRow, PointRow
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Conditions of one query: they nest, and databases limit how deep.
-_TOGETHER = 50
 
 
 def save(connection: Connection, rows: Sequence[PointRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
@@ -29,7 +26,9 @@ def save(connection: Connection, rows: Sequence[PointRow], keys: Mapping[str, Ma
         _schema.point_keys,
         [_schema.sealed_row(_schema.point_keys, point_id=name, key=keys[name]) for name in sorted(keys)],
     )
-    known = {(row.point_id, row.replicate): row for row in _stored(connection, rows)}
+    numbers = [row.replicate for row in rows]
+    among = table.c.replicate.between(min(numbers, default=0), max(numbers, default=0))
+    known = {(row.point_id, row.replicate): row for row in runs(connection, {row.point_id for row in rows}, among)}
     new, changed = [], []
     # One order for all processes that write prevents deadlocks.
     for row in sorted(rows, key=lambda each: (each.point_id, each.replicate)):
@@ -61,39 +60,18 @@ def _row(row: Row[Any]) -> PointRow:
     return PointRow(row.point_id, row.replicate, measures, row.time, bool(row.stopped), row.error)
 
 
-def _stored(connection: Connection, rows: Sequence[PointRow]) -> Iterator[PointRow]:
-    """The stored runs among those of the same points and replicates from the lowest to the highest."""
-    table, spans = _schema.points, dict[str, tuple[int, int]]()
-    for row in rows:
-        low, high = spans.get(row.point_id, (row.replicate, row.replicate))
-        spans[row.point_id] = (min(low, row.replicate), max(high, row.replicate))
-    for some in _schema.chunks(spans):
-        for start in range(0, len(some), _TOGETHER):
-            wanted = [
-                and_(table.c.point_id == name, table.c.replicate.between(*spans[name]))
-                for name in some[start : start + _TOGETHER]
-            ]
-            for found in _schema.sealed(connection, table, select(table).where(or_(*wanted))):
-                yield _row(found)
-
-
 def runs(connection: Connection, point_ids: Iterable[str], *where: ColumnElement[bool]) -> Iterator[PointRow]:
     """The stored runs of points, sorted by identity and replicate."""
     table = _schema.points
-    for some in _schema.chunks(point_ids):
-        statement = select(table).where(table.c.point_id.in_(some), *where)
-        ordered = statement.order_by(table.c.point_id, table.c.replicate)
-        for row in _schema.sealed(connection, table, ordered):
-            yield _row(row)
+    ordered = select(table).where(*where).order_by(*table.primary_key)
+    return map(_row, _schema.of_runs(connection, table, point_ids, ordered))
 
 
 def keys(connection: Connection, point_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Everything that determines the numbers of each point with runs; a point's identity is the hash of this."""
-    table, found = _schema.point_keys, dict[str, dict[str, Any]]()
-    for some in _schema.chunks(point_ids):
-        for row in _schema.sealed(connection, table, select(table).where(table.c.point_id.in_(some))):
-            found[row.point_id] = _schema.read_json(table, row, "key")
-    return found
+    table = _schema.point_keys
+    found = _schema.of_runs(connection, table, point_ids)
+    return {row.point_id: _schema.read_json(table, row, "key") for row in found}
 
 
 def failed(connection: Connection, point_ids: Iterable[str]) -> list[PointRow]:
@@ -105,10 +83,9 @@ def counts(connection: Connection, point_ids: Iterable[str]) -> dict[str, tuple[
     """Numbers of finished and of failed runs of each point that has any."""
     table, found = _schema.points, dict[str, tuple[int, int]]()
     errors = func.coalesce(func.sum(case((table.c.error != "", 1), else_=0)), 0)
-    for some in _schema.chunks(point_ids):
-        columns = (table.c.point_id, func.count().label("runs"), errors.label("failed"))
-        statement = select(*columns).where(table.c.point_id.in_(some)).group_by(table.c.point_id)
-        for row in connection.execute(statement):
+    columns = (table.c.point_id, func.count().label("runs"), errors.label("failed"))
+    for some in _schema.portions(select(*columns).group_by(table.c.point_id), table.c.point_id, point_ids):
+        for row in connection.execute(some):
             found[row.point_id] = (row.runs - int(row.failed), int(row.failed))
     return found
 

@@ -8,7 +8,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, delete, tuple_
 
 from opinionsim.errors import StoreError
 from opinionsim.messages import text_id
@@ -17,7 +17,7 @@ from opinionsim.store._database import Database, reason
 from opinionsim.store._leases import current_epochs
 
 if TYPE_CHECKING:
-    from opinionsim.llm import Entry, EntryKey
+    from opinionsim.llm import Entry
     from opinionsim.messages import Prompt
     from opinionsim.store._counts import Counts
     from opinionsim.store._run_record import RunRecord
@@ -244,7 +244,7 @@ class Writer:
         rows: dict[Table, list[tuple[Any, ...]]] = {}
         texts = NewTexts(self._known)
         paid: list[tuple[str, str, Entry]] = []
-        answered: dict[str, list[EntryKey]] = {}
+        answered: list[tuple[str, int, str, int]] = []
         for item in batch:
             run = item.record
             if epochs.get(run.run_id) != run.epoch:
@@ -260,7 +260,7 @@ class Writer:
                     if item.table is _schema.journal and item.content.source == "model":
                         paid.append((run.payer, run.run_id, item.content))
                     elif item.table is _schema.journal and item.content.source == "person":
-                        answered.setdefault(run.run_id, []).append(item.content.key)
+                        answered.append((run.run_id, *item.content.key))
                     elif item.table is _schema.waits:
                         continue
                     if run not in texts.counts:
@@ -270,8 +270,8 @@ class Writer:
         _schema.insert_new(connection, _schema.texts, sorted(texts.texts.items()))
         _schema.insert_new(connection, _schema.prompts, [texts.prompts[key] for key in sorted(texts.prompts)])
         _schema.upsert(connection, _schema.waits, rows.pop(_schema.waits, []))
-        for run_id in sorted(answered):
-            _stored.end_waits(connection, run_id, answered[run_id])
+        if answered:
+            connection.execute(delete(_schema.waits).where(tuple_(*_schema.waits.primary_key).in_(answered)))
         for table, own in rows.items():
             _schema.insert_new(connection, table, own)
         counted = [counts.sealed(run.run_id) for run, counts in texts.counts.items()]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         run_metric as run_metric,
         values_by_step as values_by_step,
     )
+    from opinionsim.watching._new_rows import follow as follow
     from opinionsim.watching._overview import experiment as experiment, experiments as experiments
     from opinionsim.watching._record_columns import (
         Standing as Standing,

@@ -70,10 +70,8 @@ class Visitor:
 
     def roles(self, run_id: str) -> set[str]:
         """Roles of the visitor in the session of a run; with an empty `run_id`, roles outside sessions."""
-        found = {"anybody"}
-        found |= {"owner"} if self.owner else set()
-        found |= {"seat"} if run_id in self.seats else set()
-        return found | ({"observer"} if run_id in self.watches else set())
+        held = {"owner": self.owner, "seat": run_id in self.seats, "observer": run_id in self.watches}
+        return {"anybody", *(role for role, own in held.items() if own)}
 
     def may(self, route: str, run_id: str = "") -> bool:
         """Whether the visitor may use a route."""
