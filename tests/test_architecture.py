@@ -53,6 +53,7 @@ LAYERS = _layers(
     "engine model",
     "classic",
     "store",
+    "lanes",
     "assembly planning running specification",
     "classic.sweeps",
     "drawing",

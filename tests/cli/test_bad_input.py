@@ -125,15 +125,15 @@ def test_what_is_missing_leaves_the_forecast_standing(
     ("model", "said"),
     [
         ("openai:gpt-4o-mini", "install with pip install 'opinionsim[llm]'"),
-        ("anthropic:claude-sonnet-4-5", "pip install langchain-anthropic"),
+        ("cohere:command-r", "pip install langchain-cohere"),
     ],
 )
 def test_a_provider_whose_package_is_missing_leaves_the_forecast_standing(
     invoke: Invoke, spec: Path, model: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for provider in ("OPENAI", "ANTHROPIC"):
+    for provider in ("OPENAI", "COHERE"):
         monkeypatch.setenv(f"{provider}_API_KEY", "none")
-    for module in ("langchain.chat_models",) if "llm" in said else ("langchain_anthropic",):
+    for module in ("langchain.chat_models",) if "llm" in said else ("langchain_cohere",):
         monkeypatch.setitem(sys.modules, module, None)
     change = ("--set", f"model={{name: '{model}', max_tokens: 9}}")
     refused = invoke("run", spec, *change)

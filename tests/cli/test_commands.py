@@ -21,9 +21,8 @@ from opinionsim.cli import app
 from opinionsim.metrics import run_metrics
 from opinionsim.planning import plan, preview
 from opinionsim.registry import built_in
-from opinionsim.report import write_export
+from opinionsim.report import plain_names, write_export
 from opinionsim.specification import json_schema, load_experiment
-from opinionsim.store import plain_names
 from tests.cli.conftest import SMALL, Invoke
 from tests.support.command import refused
 from tests.support.editing import edit
@@ -76,6 +75,7 @@ def test_status_counts_runs(invoke: Invoke, store: Path) -> None:
         "experiment": "small", **counts, "errors": {},
         "calls": 48, "tokens_in": calls["input_tokens"].sum(), "tokens_out": calls["output_tokens"].sum(),
         "tokens_cached": 0, "money": 0.0, "money_saved": 0.0,
+        "batches": [],
         "asking_a_person": 0,
         "calls_left_behind": 0, "models": {"scripted": ["scripted"]},
         "designs": [{"design": 1, "frozen": False, "run_last": True, **counts}],

@@ -20,7 +20,7 @@ from tests.support.command import refused
 
 KEYS = [
     "experiment", "models", "cells", "runs", "calls", "texts", "longest_path", "width", "slots", "useful_slots",
-    "rounds", "least_s", "most_s", "sequential_s", "acted_out", "currency", "price_date", "notes", "lacking",
+    "rounds", "least_s", "most_s", "sequential_s", "acted_out", "currency", "price_date", "lanes", "notes", "lacking",
     "run_width",
     "speedup", "input_characters", "input_tokens", "shared_tokens", "output_tokens", "cost", "latency_s", "by_model",
     "missing",
@@ -43,6 +43,26 @@ def test_json_has_the_figures_of_the_forecast(invoke: Invoke, spec: Path) -> Non
     assert (found["cost"], found["notes"], found["missing"]) == (0, list(forecast.notes), None)
     (model,) = found["by_model"]
     assert (model["name"], model["calls"], model["observed"]) == ("scripted", forecast.calls, 0)
+
+
+def test_text_and_json_show_the_same_lanes(invoke: Invoke, spec: Path) -> None:
+    priced = ("--set", "model={name: 'openai:gpt-5.4', temperature: null}", "--set", "sweep=null")
+    found = json.loads(invoke("plan", spec, *priced, "--latency", 30, "--json").stdout)
+    now, flex, batch = found["lanes"]
+    assert [each["lane"] for each in found["lanes"]] == ["now", "flex", "batch"]
+    assert batch["rounds"] == [found["longest_path"]] * 2
+    assert batch["times_s"] == [60 * minutes * found["longest_path"] for minutes in (7, 27, 60)]
+    assert now["times_s"] == flex["times_s"] == [found["least_s"], found["most_s"]]
+    assert batch["cost"] == pytest.approx(found["cost"] / 2)
+    assert {lane: each["cost"] for lane, each in found["by_model"][0]["lanes"].items()} == {
+        each["lane"]: each["cost"] for each in found["lanes"]
+    }
+    printed = invoke("plan", spec, *priced, "--latency", 30).stdout
+    rows = {line.split()[0]: line.split()[1:3] for line in printed.splitlines() if line}
+    for each in found["lanes"]:
+        assert rows[each["lane"]] == [f"{each['cost']:.2f}" if each["cost"] >= 0.1 else f"{each['cost']:.2g}", "USD"]
+    assert found["notes"][0] in printed
+    assert found["notes"][0].startswith("Cheapest lane for this study: ")
 
 
 def test_text_says_what_is_counted_and_what_assumed(invoke: Invoke, spec: Path) -> None:
@@ -156,9 +176,9 @@ def test_a_file_beside_a_specification_is_imported_for_a_part_named_by_its_path_
     invoke: Invoke, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    for package in ("langchain_groq", "peft_of_nobody"):
+    for package in ("langchain_fireworks", "peft_of_nobody"):
         Path(f"{package}.py").write_text("open('imported', 'w').close()\nraise ImportError\n", encoding="utf-8")
-    assert "langchain-groq" in refused("run", spec, "--set", "model.name=groq:m")
+    assert "langchain-fireworks" in refused("run", spec, "--set", "model.name=fireworks:m")
     assert not Path("imported").exists()
     # A part of one's own, and what it imports from beside it.
     Path("beside_mine.py").write_text("SIZE = 2\n", encoding="utf-8")

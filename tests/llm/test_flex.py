@@ -14,7 +14,18 @@ from langchain_core.messages import AIMessage
 import opinionsim as osim
 from opinionsim.errors import BudgetExceeded, ModelCallError, SpecError
 from opinionsim.foundation.documents import validate
-from opinionsim.llm import Budget, Endpoint, Limits, MemoryJournal, Price, Rebate, RetryPolicy, RunCalls, SlotPool
+from opinionsim.llm import (
+    Budget,
+    Endpoint,
+    Lanes,
+    Limits,
+    MemoryJournal,
+    Price,
+    Rebate,
+    RetryPolicy,
+    RunCalls,
+    SlotPool,
+)
 from opinionsim.messages import Prompt
 from opinionsim.testing import run_virtual
 from tests.support.desk import PROMPT, TURN
@@ -56,7 +67,7 @@ class Tier:
 
 
 def calls_of(tier: Tier, fallback: Any = "wait", budget: Budget | None = None, **policy: int) -> RunCalls:
-    endpoint = Endpoint(tier, "a", True, PRICE, 20, lane="flex", fallback=fallback)
+    endpoint = Endpoint(tier, "a", True, PRICE, 20, lane="flex", terms=Lanes(fallback=fallback))
     retry = RetryPolicy(**policy)
     return RunCalls("run-1", MemoryJournal(), [endpoint] * 3, SlotPool(1), retry=retry, budget=budget)
 
@@ -100,7 +111,7 @@ def test_the_budget_reserves_the_list_price_which_a_reply_may_state(fallback: An
 def test_a_tier_without_room_slows_no_other_call_and_a_rate_limit_leaves_no_tier() -> None:
     async def story() -> tuple[float, int]:
         calls = calls_of(Tier(*[Full(), "default"] * 3), "now")
-        loop, slots = asyncio.get_running_loop(), calls._slots.account("a", adaptive=True)
+        loop, slots = asyncio.get_running_loop(), calls._attempts._slots.account("a", adaptive=True)
         began, limit = loop.time(), slots.limit
         for turn in range(3):
             await calls.ask(replace(TURN, index=turn), "reply", PROMPT)

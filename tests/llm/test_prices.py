@@ -156,6 +156,16 @@ def test_more_tokens_never_cost_less_and_caching_never_costs_more(inputs, output
             "lanes: {opneai: {}}\nsource: ",
             "'opneai' (did you mean openai?) is not listed under models",
         ),
+        (
+            "source: ",
+            "cache: {opneai: {least: 1, date: 2026-01-31, source: a page}}\nsource: ",
+            "cache: 'opneai' (did you mean openai?) is not listed under models",
+        ),
+        (
+            "source: ",
+            "cache: {openai: {least: 1, step: 0, date: 2026-01-31, source: a page}}\nsource: ",
+            "cache.openai.step: must be at least 1",
+        ),
         ("source: ", f"lanes: {{openai: {{flex: {{models: [one], {HALF}}}}}}}\nsource: ", "lanes: 'one' is not listed"),
         ("source: ", f"lanes: {{openai: {{now: {{{HALF}}}}}}}\nsource: ", "lanes.openai.now"),
         ("source: ", f"lanes: {{openai: {{flex: {{{HALF.replace('0.5', '0')}}}}}}}\nsource: ", "factor: must be"),

@@ -431,29 +431,6 @@ def test_each_model_of_a_sweep_has_its_price(prices: str) -> None:
     assert (forecast.currency, forecast.price_date) == ("EUR", "2025-01-02")
 
 
-@pytest.mark.parametrize("lane", ["now", "flex"])
-def test_money_is_told_by_lane_with_the_cache_at_its_best(prices: str, lane: str) -> None:
-    half = "{flex: {factor: 0.5, date: 2025-01-02, source: a page}}"
-    cached = PRICES.replace("input: 2.0,", "input: 2.0, cached_input: 0.2,")
-    Path(prices).write_text(f"{cached}lanes: {{maker: {half}}}\n")
-    models = [{"name": "maker:dear", "share": 1}, {"name": "maker:cheap", "share": 1}]
-    chosen = {"prices": prices, "lane": {"maker:dear": lane}}
-    forecast = forecast_of(changed(SMALL, model=models, measurement={"classifier": "lexicon"}, execution=chosen))
-    dear, cheap = forecast.models
-    now = dear.input_tokens * 0.002 + dear.output_tokens * 0.008 - dear.shared_tokens * 0.0018
-    other = cheap.input_tokens * 0.0005 + cheap.output_tokens * 0.001
-    assert forecast.lanes == pytest.approx({"now": now + other, "flex": (now + other) / 2})
-    factor = {"now": 1.0, "flex": 0.5}[lane]
-    assert dear.cost == pytest.approx(factor * (now + dear.shared_tokens * 0.0018))
-    assert dear.rebate == pytest.approx(factor * dear.shared_tokens * 0.0018)
-    assert "by lane" in str(forecast)
-    # No lane is offered that a model of the study does not have.
-    Path(prices).write_text(f"{cached}lanes: {{maker:dear: {half}}}\n")
-    assert (
-        forecast_of(changed(SMALL, model=models, measurement={"classifier": "lexicon"}, execution=chosen)).lanes == {}
-    )
-
-
 def test_each_model_of_a_mixed_population_is_counted(prices: str) -> None:
     models = [{"name": "maker:dear", "share": 1, "max_tokens": 10}, {"name": "maker:cheap", "share": 3}]
     spec = changed(

@@ -16,13 +16,15 @@ from opinionsim.audit import draw, keep
 from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, twins_experiment
+from opinionsim.lanes import Pace
 from opinionsim.metrics import EVIDENCE
 from opinionsim.report import Study, history, study, tables_of, write_archive
 from opinionsim.report._study_words import design, statements
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results, copy_store
 from tests.report.conftest import SCRIPTED
-from tests.support.running import changed
+from tests.support.batches import BatchProvider
+from tests.support.running import SMALL, changed
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +114,34 @@ def test_the_design_and_the_methods_name_what_was_done(modelled: Results, of_mod
     assert any(name == "model openai:stub" and "stub-1" in what for name, what in told.versions)
     ((model, calls, *_),) = told.cost
     assert (model, calls) == ("stub-1", str(len(modelled.calls)))
+
+
+def test_methods_and_cost_tell_which_replies_came_through_a_batch_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_figures: None
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    (tmp_path / "prices.yaml").write_text(
+        "date: 2026-11-29\ncurrency: USD\nper: 1\nmodels: {'openai:m': {input: 1, output: 1}}\n"
+        "lanes: {openai: {batch: {factor: 0.5, date: 2026-11-29, source: a page}}}\n"
+    )
+    with BatchProvider(refuse=0.2, prices=(1.0, 1.0)) as provider:
+        spec = changed(
+            SMALL,
+            model={"name": "openai:m", "options": {"base_url": provider.url("openai")}},
+            measurement={"classifier": "lexicon"},
+            execution={"lane": "batch", "prices": str(tmp_path / "prices.yaml")},
+        )
+        pace = Pace(settle_s=0.05, look_s=0.02, slowest_look_s=0.05)
+        results = osim.run(load_experiment(spec), tmp_path / "a.sqlite", pace=pace)
+    told, queued, again = study(results), provider.bought.total(), provider.at_once.total()
+    assert queued > again > 0
+    share = f"{queued / (queued + again):.1%}"
+    assert f"Of {queued + again} replies of models, {queued} ({share}) came through a provider's batch queue." in (
+        told.methods
+    )
+    assert {row[0]: int(row[1]) for row in told.cost} == {"m": again, "m (batch)": queued}
+    money = {row[0]: float(row[4].replace(",", "")) for row in told.cost}
+    assert money == {"m": provider.cost("now"), "m (batch)": provider.cost("batch")}
 
 
 def test_people_stand_beside_their_twins_and_nobody_is_said_to_play_personas() -> None:

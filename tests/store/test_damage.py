@@ -27,10 +27,10 @@ from opinionsim.store import (
     SeatRow,
     Store,
     TieRow,
-    follow,
     load,
     open_store,
 )
+from opinionsim.watching import follow
 from tests.support.editing import SEALED, seal
 from tests.support.rows import (
     CAST,

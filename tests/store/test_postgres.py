@@ -20,7 +20,8 @@ from sqlalchemy.exc import DBAPIError
 from opinionsim.errors import SpecError, StoreError
 from opinionsim.llm import EntryKey
 from opinionsim.messages import text_id
-from opinionsim.store import FRAMES, Store, TieRow, follow, load, open_store, shown
+from opinionsim.store import FRAMES, Store, TieRow, load, open_store, shown
+from opinionsim.watching import follow
 from tests.support.postgres import Server, cut, database_of
 from tests.support.rows import (
     TURNS,
@@ -117,7 +118,7 @@ def test_a_database_that_is_away_for_a_while_is_waited_for(postgres: Server, url
 def test_a_database_that_stays_away_is_told_to_every_later_append(
     postgres: Server, url: str, ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opinionsim.store._postgres.PATIENCE_S", 0.1)
+    monkeypatch.setattr("opinionsim.store._database.PATIENCE_S", 0.1)
     store = open_store(url)
     record = begun(store)
     _refuse(postgres, url)
@@ -134,8 +135,8 @@ def test_a_database_that_stays_away_is_told_to_every_later_append(
 def test_whoever_follows_a_run_waits_for_a_database_that_is_away(
     postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opinionsim.store._following._OFTEN_S", 0.01)
-    monkeypatch.setattr("opinionsim.store._following._SELDOM_S", 0.05)
+    monkeypatch.setattr("opinionsim.watching._new_rows._OFTEN_S", 0.01)
+    monkeypatch.setattr("opinionsim.watching._new_rows._SELDOM_S", 0.05)
     with open_store(url) as store, ThreadPoolExecutor(1) as pool:
         record = begun(store)
         lead(record, turns=[turn_row(0)], opinions=())
@@ -154,8 +155,8 @@ def test_whoever_follows_a_run_waits_for_a_database_that_is_away(
 def test_whoever_follows_a_run_is_told_when_the_database_stays_away(
     postgres: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opinionsim.store._following._SELDOM_S", 0.01)
-    monkeypatch.setattr("opinionsim.store._following._PATIENCE_S", 0.1)
+    monkeypatch.setattr("opinionsim.watching._new_rows._SELDOM_S", 0.01)
+    monkeypatch.setattr("opinionsim.watching._new_rows._PATIENCE_S", 0.1)
     with open_store(url) as store:
         lead(begun(store), turns=[turn_row(0)], opinions=())
         store.flush()

@@ -13,7 +13,8 @@ import pytest
 from sqlalchemy import Connection, event
 
 from opinionsim.errors import StoreError
-from opinionsim.store import Doing, RunRecord, Store, follow, open_store
+from opinionsim.store import Doing, RunRecord, Store, open_store
+from opinionsim.watching import follow
 from tests.support.rows import CAST, EDGES, add, begun, call, lead, leased, numbered, run_row, seqs, turn_row
 from tests.support.waiting import wait_until
 
@@ -190,7 +191,7 @@ def test_another_process_that_keeps_the_file_locked_is_waited_for(
 
 def test_another_process_that_does_not_let_go_is_named_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opinionsim.store._files._BUSY_TIMEOUT_S", 0.01)
-    monkeypatch.setattr("opinionsim.store._files.PATIENCE_S", 0.2)
+    monkeypatch.setattr("opinionsim.store._database.PATIENCE_S", 0.2)
     path = tmp_path / "a.sqlite"
     store = open_store(str(path))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -236,7 +237,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_stays_full_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opinionsim.store._files.PATIENCE_S", 0.2)
+    monkeypatch.setattr("opinionsim.store._database.PATIENCE_S", 0.2)
     path = tmp_path / "a.sqlite"
     store = open_store(str(path))
     record = _begun(store)

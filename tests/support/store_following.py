@@ -18,9 +18,9 @@ from opinionsim.store import (
     Store,
     TieRow,
     TurnRow,
-    follow,
     open_store,
 )
+from opinionsim.watching import follow
 from tests.support.rows import (
     CAST,
     EDGES,
@@ -60,12 +60,12 @@ def _events(rows: list[TurnRow | TieRow | OpinionRow], generation: int = 0) -> l
 
 
 class FollowingContract(StoreCase):
-    """Tests of :class:`opinionsim.store.Follower` and :func:`opinionsim.store.follow`, whatever database it is."""
+    """Tests of :class:`opinionsim.store.Follower` and :func:`opinionsim.follow`, whatever database it is."""
 
     @pytest.fixture(autouse=True)
     def _look_often(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("opinionsim.store._following._OFTEN_S", 0.005)
-        monkeypatch.setattr("opinionsim.store._following._SELDOM_S", 0.02)
+        monkeypatch.setattr("opinionsim.watching._new_rows._OFTEN_S", 0.005)
+        monkeypatch.setattr("opinionsim.watching._new_rows._SELDOM_S", 0.02)
 
     @pytest.mark.parametrize("known", [0, 4])
     def test_a_follower_sees_every_row_once_in_order_as_it_is_written(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from opinionsim.store import codebook, documented_columns, plain_names
+from opinionsim.report import codebook, plain_names
+from opinionsim.store import documented_columns
 from tests.support.running import SMALL, carry_out, changed
 
 FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
