@@ -64,7 +64,8 @@ _NOTES: Mapping[str, str] = {
     "model": "See [models.md](models.md) for providers and keys, and [missing.md](missing.md) for refused and "
     "truncated replies.",
     "measurement": "[classifiers.md](classifiers.md) describes the classifiers and what they can measure.",
-    "execution": "See [budgets.md](budgets.md) for limits, retries and prices.",
+    "execution": "See [budgets.md](budgets.md) for limits, retries and prices, and [half_price.md](half_price.md) for "
+    "lanes.",
     "sweep": "Every combination of values is a cell, and every cell has `replicates` runs. A value that is a mapping "
     "replaces the whole field and can include a `label`.",
     "analysis": "[statistics.md](statistics.md) explains contrasts of conditions and the findings about them.",

@@ -99,7 +99,7 @@ def test_nothing_is_asked_while_nothing_can_be_kept(own: Server, tmp_path: Path)
 
 
 def test_a_server_that_stays_away_ends_the_sweep(own: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("opinionsim.store._postgres.PATIENCE_S", 1.0)
+    monkeypatch.setattr("opinionsim.store._database.PATIENCE_S", 1.0)
     store = own.database("gone")
     latency_s = 0.02
     model, watch = watched(latency=lambda seed: latency_s)
