@@ -134,10 +134,13 @@ def done_of(batch: Mapping[str, Any]) -> int:
 
 def read_result(line: Mapping[str, Any]) -> Result:
     """A result of OpenAI's dialect."""
-    custom_id, response, error = str(line.get("custom_id")), line.get("response") or {}, line.get("error")
-    body, status = response.get("body"), int(response.get("status_code") or 0)
+    custom_id, response, error = str(line.get("custom_id")), line.get("response"), line.get("error")
+    response = response if isinstance(response, Mapping) else {}
+    body, status = response.get("body"), response.get("status_code")
+    status = status if isinstance(status, int) else 0
     if 200 <= status < 300 and isinstance(body, Mapping):
         return Result(custom_id, body)
     if isinstance(error, Mapping) and _NOT_EXECUTED & {error.get("code"), error.get("type"), error.get("error_type")}:
         return Result(custom_id)
-    return Result(custom_id, None, status, error or (body or {}).get("error") or body or "no reply and no error")
+    told = body.get("error") if isinstance(body, Mapping) else None
+    return Result(custom_id, None, status, error or told or body or "no reply and no error")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
 from typing import Any
 
 import pytest
 
 from opinionsim.errors import SpecError
-from opinionsim.lanes import WireError
+from opinionsim.lanes import Look, WireError
 from opinionsim.registry import find
 from opinionsim.running import Summary
 from tests.support.batch_faults import Faults
@@ -194,3 +196,17 @@ def test_a_submission_that_may_have_been_accepted_is_not_said_to_be_free(monkeyp
         assert [each.state for each in batches()] == ["open"]
         complete(provider, spec)
         assert_settled(provider)
+
+
+@pytest.mark.parametrize("response", ["text", 3, [1], {"status_code": "x", "body": "text"}, {"status_code": None}])
+def test_a_result_of_another_shape_is_an_error_of_its_call(response: Any) -> None:
+    class File:
+        async def text(self, *_: str) -> str:
+            return json.dumps({"custom_id": "a", "response": response, "error": None})
+
+    kind = find("lane", "openai").target
+    lane = kind.__new__(kind)
+    lane.wire = File()
+    (found,) = asyncio.run(lane.fetch("batch", Look("ended", found={"output_file_id": "f"})))
+    assert (found.custom_id, found.reply) == ("a", None)
+    assert found.error

@@ -241,7 +241,7 @@ class Queue:
     def standing_still(self) -> Iterator[None]:
         """Let everything happen that is due, and no time pass by itself while the block lasts.
 
-        Otherwise a batch might have ended between what it sold and what is told of it.
+        If the clock ran on, a batch could end after the server counts its items and before it reports them.
         """
         with self.lock:
             self._moment = time.monotonic()
