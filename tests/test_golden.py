@@ -32,7 +32,7 @@ from opinionsim.llm import Question
 ROOT = Path(__file__).parent.parent
 HASHES = ROOT / "tests" / "golden.json"
 STORE = "golden.sqlite"
-FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics", "entries", "points")
+FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics", "entries")
 SESSIONS = ("selections", "statements", "ratings", "other_rules")
 
 #: Figures, and whether they have numbers to save.
@@ -158,6 +158,8 @@ def _prompts(results: osim.Results) -> dict[str, str]:
 def _frames(results: osim.Results) -> Iterator[tuple[str, Any]]:
     for name in FRAMES:
         yield name, getattr(results, name)
+    if results.swept:
+        yield "points", results.points
     if (results.runs["interaction"] == "consensus").any():
         from opinionsim import consensus
 
@@ -172,7 +174,9 @@ def _shown(results: osim.Results) -> Iterator[tuple[str, str]]:
         for column in filter(_timeless, map(str, frame.columns)):
             yield f"frame {name}: {column}", f"{frame[column].dtype}\n{frame[column].to_csv(index=False, header=False)}"
     for command in PRINTED:
-        yield command, _printed(command)
+        # Only runs are replayed.
+        if command != "replay" or not results.swept:
+            yield command, _printed(command)
     for kind in sorted(results.metrics["kind"].unique()):
         yield f"table --json --kind {kind}", _printed("table --json", "--kind", kind)
     firsts = [f"{run.cell}/{run.replicate}" for run in results.runs.drop_duplicates("cell").itertuples()]
