@@ -4,8 +4,6 @@ Names are loaded when they are first used: importing the package itself imports 
 the standard library.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use

@@ -1,7 +1,5 @@
 """``python -m opinionsim``: the command line."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -11,15 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from opinionsim.errors import SpecError
-from opinionsim.foundation.documents import (
-    Document,
-    DocumentModel,
-    KeyPath,
-    is_one_line,
-    normal,
-    read_document,
-    validate,
-)
+from opinionsim.foundation import documents
 from opinionsim.foundation.tables import read_table
 from opinionsim.opinions import OpinionScale
 
@@ -101,7 +93,7 @@ class _PersonaModel(BaseModel):
     background: str = ""
 
 
-class _PersonaSetModel(DocumentModel):
+class _PersonaSetModel(documents.DocumentModel):
     name: str = Field(min_length=1)
     source: str = ""
     licence: str = ""
@@ -110,7 +102,7 @@ class _PersonaSetModel(DocumentModel):
     personas: list[_PersonaModel] = Field(min_length=1)
 
 
-def parse_personas(document: Document | Mapping[str, Any], source: str = "personas") -> PersonaSet:
+def parse_personas(document: documents.Document | Mapping[str, Any], source: str = "personas") -> PersonaSet:
     """Personas from a document.
 
     Parameters
@@ -128,11 +120,11 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
         these or an attribute contains a line break or another control character, two personas share a name, or some
         have an opinion and others none. White space around names and keys is ignored.
     """
-    origin = Document.of(document, source)
-    model = validate(_PersonaSetModel, origin)
+    origin = documents.Document.of(document, source)
+    model = documents.validate(_PersonaSetModel, origin)
     for i, persona in enumerate(model.personas):
         _check_texts(origin, ("personas", i), persona)
-    names = [normal(persona.name.strip()) for persona in model.personas]
+    names = [documents.normal(persona.name.strip()) for persona in model.personas]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise origin.error(("personas", i, "name"), f"duplicate {name!r}; names must be distinct")
@@ -153,20 +145,20 @@ def parse_personas(document: Document | Mapping[str, Any], source: str = "person
     return PersonaSet(model.name, personas, model.source, model.licence, model.card, model.pass_on)
 
 
-def _check_texts(document: Document, place: KeyPath, persona: _PersonaModel) -> None:
+def _check_texts(document: documents.Document, place: documents.KeyPath, persona: _PersonaModel) -> None:
     """Refuse blank names and keys, and line breaks, which would garble prompts and tables."""
     one_line = "must be one line, without line breaks or other control characters"
     if not persona.name.strip():
         raise document.error((*place, "name"), "must not be blank")
-    if not is_one_line(persona.name):
+    if not documents.is_one_line(persona.name):
         raise document.error((*place, "name"), f"{one_line}; got {persona.name!r}")
     keys: set[str] = set()
     for key, value in persona.attributes.items():
-        if not key.strip() or not is_one_line(key):
+        if not key.strip() or not documents.is_one_line(key):
             raise document.error((*place, "attributes"), f"the name of an attribute {one_line}, not blank; got {key!r}")
         if key.strip() in keys:
             raise document.error((*place, "attributes"), f"duplicate {key.strip()!r}; attributes must be distinct")
-        if not is_one_line(value):
+        if not documents.is_one_line(value):
             raise document.error((*place, "attributes", key), f"{one_line}; got {value!r}")
         keys.add(key.strip())
 
@@ -189,15 +181,15 @@ def load_personas(path: str | Path) -> PersonaSet:
         opinion is not a whole number.
     """
     path = Path(path)
-    return parse_personas(_read_rows(path) if path.suffix == ".csv" else read_document(path), str(path))
+    return parse_personas(_read_rows(path) if path.suffix == ".csv" else documents.read_document(path), str(path))
 
 
-def _read_rows(path: Path) -> Document:
+def _read_rows(path: Path) -> documents.Document:
     """A .csv file of personas as a document, whose errors name the line."""
     table = read_table(path, known=("name", "opinion", "background"))
     if not table.rows:
         raise SpecError(f"{path}: needs a header and at least one row")
-    document = Document({}, name=str(path)).with_value(
+    document = documents.Document({}, name=str(path)).with_value(
         {"name": path.stem, "personas": []},
         *(((("personas", i)), f"{path}:{line}") for i, line in enumerate(table.lines)),
     )

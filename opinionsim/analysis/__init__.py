@@ -1,7 +1,5 @@
 """Tables of final opinions and of what is missing."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -45,6 +43,8 @@ if TYPE_CHECKING:
         mean_text as mean_text,
         number_text as number_text,
         p_text as p_text,
+        spell as spell,
+        spell_all as spell_all,
     )
     from opinionsim.analysis._published import published_tests as published_tests
     from opinionsim.analysis._robustness import (
@@ -56,15 +56,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.analysis._run_outcomes import outcome_table as outcome_table
     from opinionsim.analysis._sizes import least as least, size_table as size_table, study_sizes as study_sizes
-    from opinionsim.analysis._sweep_table import (
-        INTERVAL as INTERVAL,
-        INTERVAL_MEANS as INTERVAL_MEANS,
-        point_axes as point_axes,
-        point_measures as point_measures,
-        points_table as points_table,
-        spell as spell,
-        spell_all as spell_all,
-    )
     from opinionsim.analysis._units import (
         interval_notes as interval_notes,
         unit_frame as unit_frame,

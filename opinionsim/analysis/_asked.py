@@ -50,7 +50,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         self.estimand = self.estimand or self.analysis.estimand
-        if not self.results.swept:
+        if self.results.design_row.runs:
             self._runs, self.opinions, self.agents, self.turns = self.results.counted()
             self.kind = self.kind or _of_people(self.opinions)
 
@@ -60,9 +60,9 @@ class Asked:
         return analysis_of(self.results.spec, self.results.left_out)
 
     @property
-    def points(self) -> pd.DataFrame:
-        """The runs of a classic sweep."""
-        return self.results.points
+    def units(self) -> pd.DataFrame:
+        """The units of work."""
+        return self.results.units
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -97,7 +97,7 @@ class Asked:
         """Return the tables that a function makes from these results; none if it does not apply to them."""
         fits = table.declared.get("fits", lambda asked: True)
         with blamed(table):
-            if bool(table.declared.get("points")) != self.results.swept or not fits(self):
+            if not table.shows(self.results.design_row.study) or not fits(self):
                 return []
         table.check_options({})
         given = {name: getattr(self, name) for name in table.arguments() if name in KINDS["table"].given}

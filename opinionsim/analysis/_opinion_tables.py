@@ -41,7 +41,7 @@ from opinionsim.metrics import (
     validation_statement,
     wording_statement,
 )
-from opinionsim.registry import part
+from opinionsim.registry import part, serving
 
 _TABLE_AXES = ("framing", "confirmation_bias")
 #: Causes of texts without an opinion, in words.
@@ -396,6 +396,7 @@ def opinion_notes(
     return sentences(
         "opinionsim.analysis",
         "opinions.txt",
+        serving=serving,
         ddof=used["ddof"].iloc[0] if ends else None,
         assigned=bool(used["assigned_bias"].notna().any()),
         about=about,

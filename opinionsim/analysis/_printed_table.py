@@ -293,3 +293,17 @@ def p_text(p: float) -> str:
 def latex_text(text: str) -> str:
     """Escape the characters of a text that LaTeX reads as commands."""
     return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def spell_all(*settings: Mapping[str, Any]) -> str:
+    """Return settings as a list of assignments."""
+    return ", ".join(f"{name}={spell(value)}" for each in settings for name, value in each.items())
+
+
+def spell(value: Any) -> str:
+    """Return a setting in a few characters."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {spell(each)}" for name, each in value.items())
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        return f"[{len(value)} values]" if len(value) else "none"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

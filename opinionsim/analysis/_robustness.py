@@ -10,19 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from opinionsim.analysis import _means as means
 from opinionsim.analysis._analysis_choices import choice_effects, metrics_of
 from opinionsim.analysis._contrasts import NO_FINDING, Effect, declared_effects
-from opinionsim.analysis._means import (
-    LEAST_UNITS,
-    Estimand,
-    Estimate,
-    Spread,
-    design_of,
-    estimate,
-    mean_squares,
-    no_estimate,
-    usual_estimand,
-)
 from opinionsim.analysis._printed_table import Table, finished, interval_text, number_text
 from opinionsim.analysis._units import interval_notes
 from opinionsim.errors import SpecError
@@ -48,7 +38,7 @@ _ASPECTS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def findings(shifts: Spread, compared: int, smallest: float | None = None, level: float = 0.95) -> np.ndarray:
+def findings(shifts: means.Spread, compared: int, smallest: float | None = None, level: float = 0.95) -> np.ndarray:
     """Classify how variants change a contrast.
 
     Parameters
@@ -101,7 +91,7 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
 
     grid = np.asarray(values, dtype=float)
     n, k = grid.shape
-    between, units, error = mean_squares(grid)
+    between, units, error = means.mean_squares(grid)
     if not error > 1e-24 * max(1.0, float(np.abs(grid).max()) ** 2):
         return np.nan, np.nan, np.nan
     share = max(0.0, (between - error) / (between + (k - 1) * error + k * (units - error) / n))
@@ -115,7 +105,7 @@ def variance_share(values: ArrayLike, level: float = 0.95) -> tuple[float, float
 
 
 def variant_effects(
-    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
+    results: Results, kind: str | None = None, estimand: means.Estimand | None = None, wording: str | None = None
 ) -> list[tuple[VariantSpec, Effect]]:
     """Compute the primary contrast under each variant of an experiment that was run.
 
@@ -143,7 +133,9 @@ def variant_effects(
     return found
 
 
-def shift(reference: Effect, effect: Effect, level: float = 0.95, estimand: Estimand | None = None) -> Estimate:
+def shift(
+    reference: Effect, effect: Effect, level: float = 0.95, estimand: means.Estimand | None = None
+) -> means.Estimate:
     """Estimate a contrast under a variant minus the same contrast under the specification, paired by topic and block.
 
     Parameters
@@ -155,18 +147,18 @@ def shift(reference: Effect, effect: Effect, level: float = 0.95, estimand: Esti
     """
     lacking = [each.estimate.reason for each in (reference, effect) if "value" not in each.differences]
     if lacking:
-        return no_estimate(lacking[0])
+        return means.no_estimate(lacking[0])
     pairs = reference.differences.merge(effect.differences, on=_UNIT, suffixes=("_reference", ""))
     values = pairs["value"] - pairs["value_reference"]
     if not values.notna().any():
-        return no_estimate("no block has complete runs of both")
+        return means.no_estimate("no block has complete runs of both")
     own = [reference.differences[name] for name in _UNIT]
-    chosen = estimand or usual_estimand(own[0])
-    return estimate(pairs["topic"], pairs["block"], values, chosen, level, design_of(*own))
+    chosen = estimand or means.usual_estimand(own[0])
+    return means.estimate(pairs["topic"], pairs["block"], values, chosen, level, means.design_of(*own))
 
 
 def robustness_frame(
-    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
+    results: Results, kind: str | None = None, estimand: means.Estimand | None = None, wording: str | None = None
 ) -> pd.DataFrame:
     """Compute the primary contrast under all choices of analysis and all variants of the specification.
 
@@ -235,7 +227,7 @@ def robustness_frame(
     return frame
 
 
-def _record(own: Estimate, name: str = "difference") -> dict[str, Any]:
+def _record(own: means.Estimate, name: str = "difference") -> dict[str, Any]:
     return own.columns(name) | {f"{name}_units": own.units, f"{name}_no_interval": own.reason}
 
 
@@ -249,7 +241,7 @@ def _shares(reference: Effect, variants: list[tuple[VariantSpec, Effect]]) -> It
         if len(values) < LEAST_LEVELS:
             continue
         wide = pd.concat(values, axis=1).dropna().groupby(level="topic").mean()
-        if len(wide) >= LEAST_UNITS:
+        if len(wide) >= means.LEAST_UNITS:
             yield path, len(values), len(wide), interval_text(*variance_share(wide.to_numpy().T))
 
 
@@ -273,7 +265,7 @@ def _fits(asked: Any) -> bool:
 
 @part("table", name="robustness", fits=_fits, metrics=True)
 def robustness_table(
-    results: Results, kind: str | None = None, estimand: Estimand | None = None, wording: str | None = None
+    results: Results, kind: str | None = None, estimand: means.Estimand | None = None, wording: str | None = None
 ) -> Table:
     """Tabulate the results of :func:`robustness_frame`, with the same parameters and errors."""
     frame = robustness_frame(results, kind, estimand, wording)

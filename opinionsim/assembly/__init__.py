@@ -1,7 +1,5 @@
 """Assembly of a planned run from its parts."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from opinionsim import schedules
 from opinionsim.assembly._source_runs import Seeds, seeds_of_fork
 from opinionsim.engine import Casting, Direction, Member, OnRecord
 from opinionsim.errors import SpecError
@@ -16,31 +17,15 @@ from opinionsim.foundation.streams import call_seed, stream
 from opinionsim.llm import Endpoint, ReplayOnly
 from opinionsim.measurement import Text
 from opinionsim.networks import Network
-from opinionsim.opinions import OpinionScale
+from opinionsim.opinions import OpinionScale, draw_initial
 from opinionsim.personas import BARE, Persona, Population, draw_population
-from opinionsim.schedules import (
-    PARTICIPANT,
-    ActSpec,
-    AnySchedule,
-    Event,
-    Phase,
-    Setting,
-    automatic_instructions,
-    named,
-    outline,
-    selector_of,
-    stated_on,
-    with_events,
-    with_moderator,
-    with_phases,
-    with_probes,
-)
 from opinionsim.specification import (
     Cast,
     ExperimentSpec,
     ModelSpec,
     PlannedRun,
     Resources,
+    RunEndpoint,
     agent_label,
     cast_of,
     cast_personas,
@@ -55,9 +40,6 @@ from opinionsim.specification import (
     uses_survey,
 )
 from opinionsim.topics import Topic
-
-if TYPE_CHECKING:
-    from opinionsim.specification import Equation
 
 #: Texts in the place of one that was read, and of one that was written, in a run which has not been carried out.
 _READ, _TAKEN = "(a text that its counterpart read)", "(a text of another run)"
@@ -76,15 +58,15 @@ class RunParts(Casting):
     lookahead : int or None
         Steps dispatched beyond the last complete one.
     opinions : tuple of float or None, length N
-        Initial opinions: points of the scale, or for an equation any numbers within its range.
+        Initial opinions: points of the scale, or any numbers within its range if no prompt asks the agents.
     names : tuple of str, length N
         Names of the agents in results; if empty, results use the names of their personas.
     models : tuple of ModelSpec, length N + number of others
-        Chat model of each member; empty if agents follow an equation.
+        Chat model of each member; empty if no prompt asks the agents.
     model_labels : tuple of str, length N + number of others
-        Name in results of the chat model or equation of each member.
-    equation : Equation or None
-        The equation that agents follow; None if chat models play personas.
+        Name in results of the chat model or other endpoint of each member.
+    endpoint : RunEndpoint or None
+        What acts for the agents if no prompt asks them; None if chat models play personas.
     events : tuple of Event
         Interventions from outside, which the schedule already contains.
     recorded : bool
@@ -104,20 +86,20 @@ class RunParts(Casting):
     model_labels: tuple[str, ...]
     seed_of: Seeds
     begins: int = 0
-    equation: Equation | None = None
-    events: tuple[Event, ...] = ()
+    endpoint: RunEndpoint | None = None
+    events: tuple[schedules.Event, ...] = ()
     recorded: bool = False
 
     @property
     def calls_per_event(self) -> int:
         """Number of calls that an agent makes to remember a turn."""
-        return 0 if self.equation is not None else self.remembering.calls_per_event
+        return self.remembering.calls_per_event if self.endpoint is None else 0
 
     def cast(self) -> tuple[Member, ...]:
         """The cast of the run before its first turn; its endpoints make no calls."""
         actors: list[Any]
-        if self.equation is not None:
-            actors, kind, unnamed = list(self.equation.actors()), "equation", "(equation)"
+        if self.endpoint is not None:
+            actors, kind, unnamed = [*self.endpoint.actors()], self.endpoint.evidence, f"({self.endpoint.evidence})"
         elif self.recorded:
             actors, kind, unnamed = [OnRecord()] * len(self.population), "human", "(person)"
         else:
@@ -125,7 +107,7 @@ class RunParts(Casting):
         others = [each.role for each in actors[len(self.population) :]]
         members = zip(
             actors,
-            [*(PARTICIPANT for _ in self.opinions), *others],
+            [*(schedules.PARTICIPANT for _ in self.opinions), *others],
             [*self.names, *map(str.capitalize, others)],
             [*self.population.personas, *(BARE for _ in others)],
             [*self.opinions, *(None for _ in others)],
@@ -142,7 +124,7 @@ class RunParts(Casting):
         """Maximum number of tokens in a member's reply, as its model states it."""
         return self.models[agent].max_tokens if self.models else None
 
-    def acts(self, agent: int) -> Mapping[str, ActSpec]:
+    def acts(self, agent: int) -> Mapping[str, schedules.ActSpec]:
         """The acts of a member of the cast as they make calls; those of a person make none."""
         acts, others = self.schedule.acts, len(self.directions)
         if agent in self.seats:
@@ -203,17 +185,14 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
         read=_read(planned, resources, taken),
         record=taken[1:] if taken and spec.interaction.recorded else (),
     )
-    schedule = None if spec.interaction.native else _schedule(spec, setting)
-    equation: Equation | None = None
+    making = partial(_schedule, spec, setting)
+    endpoint = None if spec.model.prompted else spec.model.for_run(spec, setting, making)
+    schedule = making() if endpoint is None else endpoint.schedule
     labels: tuple[str, ...] = (spec.model.label,) * len(population)
     cast = Cast(population, participant_names(spec, population.personas), (), {}, ())
-    if spec.model.equation is not None or schedule is None:
-        from opinionsim.specification import equation_of
-
-        equation, schedule = equation_of(spec, _seed(planned), planned.replicate, network, opinions, schedule)
-    elif spec.interaction.recorded:
+    if spec.interaction.recorded:
         labels = ("",) * len(population)
-    else:
+    elif spec.model.prompted:
         cast = cast_of(spec, population, lambda: spec.model.assign(population.personas, _drawing(planned, "models")))
         models = spec.chat_models
         told = [*cast.directions, *cast.others.values()]
@@ -224,15 +203,15 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
     probe, asked = spec.measurement.probe, spec.measurement.self_report
     probed = schedule
     if not (spec.interaction.places_questions or spec.interaction.recorded):
-        probed = with_probes(schedule, probe.before, probe.after, every=probe.every)
-        probed = with_probes(probed, asked.before, asked.after, "self-report", asked.every)
+        probed = schedules.with_probes(schedule, probe.before, probe.after, every=probe.every)
+        probed = schedules.with_probes(probed, asked.before, asked.after, "self-report", asked.every)
     # Numbers on record may stand between points.
-    probed = probed if spec.interaction.recorded else stated_on(probed, scale)
+    probed = probed if spec.interaction.recorded else schedules.stated_on(probed, scale)
     known = known_participants(spec, population.personas)
     events = events_of(spec.events, known, resources.messages, _drawing(planned, "events"))
     # Around the probes, so that nobody who is absent is probed.
     named_to_others = spec.cast or spec.population.shown in ("full", "name")
-    eventful = with_events(probed, events, [each.name if named_to_others else "" for each in known])
+    eventful = schedules.with_events(probed, events, [each.name if named_to_others else "" for each in known])
     seed_of: Seeds = partial(call_seed, planned.run_id)
     if spec.fork is not None:
         (source,) = planned.sources
@@ -258,7 +237,7 @@ def _assembled(planned: PlannedRun, resources: Resources, taken: Sequence[Any] |
         model_labels=labels,
         seed_of=seed_of,
         begins=0 if spec.fork is None else spec.fork.step,
-        equation=equation,
+        endpoint=endpoint,
         events=events,
         recorded=spec.interaction.recorded,
     )
@@ -278,36 +257,40 @@ def _read(planned: PlannedRun, resources: Resources, taken: Sequence[Any] | None
     for source in planned.sources:
         schedule = assemble(source, resources).schedule
         kinds = {name: act.kind for name, act in schedule.acts.items()}
-        received = ((turn, (_READ,) * len(turn.reads)) for turn in outline(schedule))
+        received = ((turn, (_READ,) * len(turn.reads)) for turn in schedules.outline(schedule))
         texts.append({turn.index: Text(turn, kinds[turn.act], _TAKEN, received=each) for turn, each in received})
     return list(planned.spec.interaction.takes(planned.spec.size, texts))
 
 
-def _moderated(spec: ExperimentSpec, schedule: AnySchedule, resources: Resources) -> AnySchedule:
+def _moderated(spec: ExperimentSpec, schedule: schedules.AnySchedule, resources: Resources) -> schedules.AnySchedule:
     """The schedule with the moderator that the specification wants, if any."""
     moderator = spec.moderator
     if moderator is None:
         return schedule
     texts = resources.pack(spec.pack).named
-    automatic = automatic_instructions(texts.marker) if moderator.automatic and texts is not None else None
-    return with_moderator(schedule, automatic=automatic, decides=moderator.values is not None)
+    automatic = (
+        schedules.automatic_instructions(texts.file.automatic.marker)
+        if moderator.automatic and texts is not None
+        else None
+    )
+    return schedules.with_moderator(schedule, automatic=automatic, decides=moderator.values is not None)
 
 
-def _schedule(spec: ExperimentSpec, setting: Setting) -> AnySchedule:
+def _schedule(spec: ExperimentSpec, setting: schedules.Setting) -> schedules.AnySchedule:
     """The schedule of an interaction without probes, with the number of draws that the specification sets."""
     phases = [
-        Phase(step, spec.interaction.schedule(replace(setting, network=network)), changes)
+        schedules.Phase(step, spec.interaction.schedule(replace(setting, network=network)), changes)
         for step, network, changes in changed_networks(spec.events, setting.network)
     ]
-    schedule = with_phases(spec.interaction.schedule(setting), phases)
+    schedule = schedules.with_phases(spec.interaction.schedule(setting), phases)
     cognition = spec.cognition
     if cognition.draws > 1:
-        select = selector_of(cognition.selector)
+        select = schedules.selector_of(cognition.selector)
         acts = [
             replace(act, draws=cognition.draws, selector=select) if act.draws == 1 else act
             for act in schedule.acts.values()
         ]
-        schedule.acts = named(*acts)
+        schedule.acts = schedules.named(*acts)
     return schedule
 
 
@@ -317,11 +300,6 @@ def _drawing(
     """The random stream of a purpose in this run's block, or one that all replicates share; keys tell it apart."""
     replicate = 0 if every_replicate else planned.replicate
     return stream(planned.spec.seed, purpose, replicate, *planned.cell.stream_key, *keys)
-
-
-def _seed(planned: PlannedRun) -> int:
-    """Root of the random streams of an equation; drawn for each block if `independent_over` names fields."""
-    return int(_drawing(planned, "classic").integers(2**32)) if planned.cell.stream_key else planned.spec.seed
 
 
 def _population(
@@ -367,12 +345,8 @@ def _opinions(planned: PlannedRun, population: Population, scale: OpinionScale) 
     spec = planned.spec.population
     if not spec.continuous:
         return tuple(None if opinion is None else float(opinion) for opinion in population.opinions)
-    from opinionsim.classic import draw_opinions
-
-    rng = _drawing(planned, "initial opinions")
-    return tuple(
-        draw_opinions(str(spec.initial_opinions), len(population), (scale.lowest, scale.highest), rng).tolist()
-    )
+    u = _drawing(planned, "initial opinions").random(len(population))
+    return tuple(draw_initial(str(spec.initial_opinions), u, (scale.lowest, scale.highest)).tolist())
 
 
 def _network(planned: PlannedRun, resources: Resources) -> Network | None:

@@ -286,8 +286,8 @@ class LoadedParts:
 
     def evidence(self, spec: ExperimentSpec, pack: PromptPack) -> str:
         """Kind of evidence of a run, joined from the kinds of all its authors."""
-        if spec.model.equation is not None or spec.interaction.recorded:
-            return "human" if spec.interaction.recorded else "equation"
+        if not spec.prompted:
+            return "human" if spec.interaction.recorded else spec.model.evidence
         kinds = {self.client(model, spec, pack).evidence for model in spec.chat_models}
         kinds |= {_evidence(self._seat(*each)) for each in spec.seats.items()} | ({"human"} if spec.given else set())
         return evidence_of(kinds)
@@ -394,7 +394,7 @@ def _unheeded(cells: Iterable[Cell]) -> Iterator[str]:
     """Notes on axes that have no effect on an equation because it reads no prompts."""
     groups = defaultdict[str, list[Cell]](list)
     for cell in cells:
-        if cell.spec.model.equation is not None:
+        if not cell.spec.model.prompted:
             heeded = {name: each for name, each in cell.fields.items() if name not in _WORDS}
             groups[canonical_json(heeded)].append(cell)
     for own in groups.values():

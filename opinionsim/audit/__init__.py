@@ -7,8 +7,6 @@ side by side. :func:`instrument_tables` compares all readings of the same texts,
 chat model acts as an agent.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use

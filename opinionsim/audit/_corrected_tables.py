@@ -1,4 +1,4 @@
-"""Tables of raw and corrected numbers."""
+"""Tables of raw and corrected numbers, and all that a report shows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 from opinionsim.analysis import Estimand, Table, interval_notes
 from opinionsim.audit._correct import BOTH, bias_frames, conditions
 from opinionsim.audit._diversity import FAMILIES, correct_diversity
-from opinionsim.audit._sample import KEYS, Sample, axes_of, counted_texts
-from opinionsim.audit._score import judged, people_of
+from opinionsim.audit._sample import KEYS, Sample, axes_of, counted_texts, sample_of
+from opinionsim.audit._score import judged, people_of, score_tables
 from opinionsim.errors import SpecError
 from opinionsim.specification import analysis_of
 from opinionsim.store import Results
@@ -71,6 +71,20 @@ def correction_tables(
     if diversity:
         made.append(_diversity(texts, labels, sample, simulations, seed))
     return made
+
+
+def report_tables(results: Results) -> list[Table]:
+    """Make all tables of the last audit.
+
+    Raises
+    ------
+    StoreError
+        If no audit was drawn.
+    SpecError
+        If nobody has labelled it.
+    """
+    sample = sample_of(results)
+    return [*score_tables(results, sample), *correction_tables(results, sample)]
 
 
 def _diversity(texts: pd.DataFrame, labels: pd.DataFrame, sample: Sample, simulations: int, seed: int) -> Table:

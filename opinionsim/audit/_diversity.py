@@ -233,9 +233,8 @@ def _missed(study: Tallies, family: Family, draws: np.random.Generator) -> float
     classes = draws.choice(len(shares), p=mixture.weights, size=(_SETS, n_runs))
     truth = float(_spread(draws.multinomial(labels + unlabelled, shares[classes])).mean())
     # True opinions of texts with and without a label, and how they are read: (runs, true points, readings).
-    with_label, without = (
-        draws.multinomial(draws.multinomial(sizes, shares[classes[0]]), errors) for sizes in (labels, unlabelled)
-    )
+    true = (draws.multinomial(sizes, shares[classes[0]]) for sizes in (labels, unlabelled))
+    with_label, without = (draws.multinomial(each, errors) for each in true)
     return _fitted(Tallies(without.sum(axis=1), with_label.astype(float)), family, draws)[0] - truth
 
 

@@ -92,10 +92,7 @@ def cohen_kappa(matrix: ArrayLike, cost: Literal["nominal", "quadratic"] | Array
 
 
 def krippendorff_alpha(
-    labels: ArrayLike,
-    points: ArrayLike | None = None,
-    distance: Distance = "ordinal",
-    weights: ArrayLike | None = None,
+    labels: ArrayLike, points: ArrayLike | None = None, distance: Distance = "ordinal", weights: ArrayLike | None = None
 ) -> Coefficient:
     r"""Compute Krippendorff's alpha of any number of coders.
 

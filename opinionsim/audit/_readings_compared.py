@@ -81,12 +81,8 @@ def instrument_tables(results: Results, kind: str | None = None, seed: int = 0) 
             for point, row in zip([*points, NO_OPINION], matrix.astype(int), strict=True):
                 counts.append({**of, "reading": point, **dict(zip(map(str, [*points, NO_OPINION]), row, strict=True))})
     shown = {"first": "first", "second": "second", "n": "texts", "placed": "both read", "alone": "one alone"}
-    shown |= {
-        "opposite": "opposite",
-        "equal": "equal",
-        "weighted_kappa": "weighted kappa",
-        "shift": "second less first",
-    }
+    shown |= {"opposite": "opposite", "equal": "equal"}
+    shown |= {"weighted_kappa": "weighted kappa", "shift": "second less first"}
     listed = _most_divided(found, results.turns, evidence)
     made: list[tuple[str, str, list[dict[str, Any]], dict[str, str], int]] = [
         ("instruments", "Readings of the same texts", pairs, shown, 2),

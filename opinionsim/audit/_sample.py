@@ -13,22 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from opinionsim import metrics
 from opinionsim.analysis import Table, condition_column, finished, number_text
 from opinionsim.errors import SpecError, StoreError, whole_number
 from opinionsim.foundation.outputs import begins, require_free
 from opinionsim.foundation.spreadsheets import write_csv
 from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.foundation.templates import filled, sentences
-from opinionsim.metrics import (
-    SELF_REPORT,
-    between_points,
-    chosen_kind,
-    condition_axes,
-    evidence_of,
-    named_levels,
-    none_complete,
-    stance_rows,
-)
 from opinionsim.opinions import OpinionScale
 from opinionsim.specification import ContrastSpec, analysis_of
 from opinionsim.store import AuditRow, Results, open_store
@@ -88,7 +79,7 @@ class Sample:
         """
         frame = pd.DataFrame(rows).assign(audit=self.audit.audit_id)
         if "evidence" not in frame:
-            frame["evidence"] = evidence_of(self.texts["evidence_of_run"])
+            frame["evidence"] = metrics.evidence_of(self.texts["evidence_of_run"])
         cells = [tuple(number_text(row, column, "-") for column in shown) for row in frame.to_dict("records")]
         of = {"audit_id": self.audit.audit_id, "kind": self.audit.sample["kind"]}
         notes = sentences("opinionsim.audit", "notes.txt", table=name, **of, **told)
@@ -117,13 +108,15 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     """
     runs = results.runs[results.runs["status"] == "complete"].drop_duplicates("run_id")
     if runs.empty:
-        raise none_complete(results.runs, "to label")
+        raise metrics.none_complete(results.runs, "to label")
     # A run of several cells is read by the instrument of the first.
-    rows = stance_rows(runs, results.opinions).merge(
+    rows = metrics.stance_rows(runs, results.opinions).merge(
         runs, on=["run_id", "cell", "instrument_id"], suffixes=("", "_of_run")
     )
     read = rows["value"].notna()
-    chosen = chosen_kind(kind, rows.loc[read & (rows["kind"] != SELF_REPORT), "kind"], runs, "no text to label")
+    chosen = metrics.chosen_kind(
+        kind, rows.loc[read & (rows["kind"] != metrics.SELF_REPORT), "kind"], runs, "no text to label"
+    )
     words = results.turns.loc[results.turns["message"].fillna("").str.strip() != "", KEYS]
     said = pd.MultiIndex.from_frame(rows[KEYS]).isin(pd.MultiIndex.from_frame(words)) & (rows["status"] != "truncated")
     # A text with a reading comes behind those without, since it counts in their place.
@@ -131,7 +124,7 @@ def counted_texts(results: Results, kind: str | None = None) -> tuple[pd.DataFra
     rows = rows.sort_values(["run_id", "agent", "read", "turn"], kind="stable").drop(columns="read")
     if rows["scale"].nunique() > 1:
         raise SpecError("texts are read on several scales, but labels need one; choose a design with one scale")
-    if between_points(rows):
+    if metrics.between_points(rows):
         raise SpecError("opinions are numbers between points, but labels, kappa and alpha need points of a scale")
     last = ~rows.duplicated(["run_id", "agent"], keep="last")
     return rows[last | rows["every_report"].astype(bool)].reset_index(drop=True), chosen
@@ -174,7 +167,7 @@ def draw(
     whole_number("labels", labels, 1)
     whole_number("seed", seed, 0)
     rows, chosen = counted_texts(results, kind)
-    varying = condition_axes(results.runs)
+    varying = metrics.condition_axes(results.runs)
     analysis = analysis_of(results.spec, results.left_out)
     contrast = analysis.contrasts.get(str(analysis.decides), ContrastSpec())
     paths = dict.fromkeys(path for _, side in contrast.terms for path in side)
@@ -184,7 +177,7 @@ def draw(
         raise SpecError(f"unknown condition {unknown[0]!r}; valid: {', '.join(varying) or 'none'}")
     drawn = [
         _drawn(group, labels, stream(seed, "audit sample", 0, *map(str, level)))
-        for level, group in rows.groupby([named_levels(rows[axis]) for axis in axes or ["kind"]])
+        for level, group in rows.groupby([metrics.named_levels(rows[axis]) for axis in axes or ["kind"]])
     ]
     with open_store(results.url) as opened:
         states = opened.states(results.run_ids)

@@ -82,9 +82,8 @@ def keep_findings(results: Results, sample: Sample, seed: int = 0) -> list[str]:
         without = int(own["label"].isna().sum())
         who = f"{len(used)} {'person' if len(used) == 1 else 'people'}" if people else f"the model {', '.join(used)}"
         those = f", {without} of them without an opinion" if without else ""
-        said = [
-            f"labels of {who} on {len(own)} texts of kind {kind}{those}: mean error {number_text(_error(own), 'error')}"
-        ]
+        error = number_text(_error(own), "error")
+        said = [f"labels of {who} on {len(own)} texts of kind {kind}{those}: mean error {error}"]
         found = _coefficients(_pair(own, sample), own, sample, seed)
         for name, mark in (("kappa", " with no opinion as a category"), ("weighted_kappa", "")):
             if not math.isnan(found[name]) and (without or not mark):
@@ -131,9 +130,8 @@ def misreadings(results: Results, audit: str | None = None) -> tuple[np.ndarray,
     matrix, wrong = misclassification(pairs), int((label != reading).sum())
     rates = 1.0 - np.diag(matrix)
     # After Jeffreys, whose interval holds where few texts or none are misread.
-    ends = beta.ppf((0.025, 0.975), wrong + 0.5, len(known) - wrong + 0.5) / np.average(
-        rates, weights=pairs.sum(axis=1)
-    )
+    ends = beta.ppf((0.025, 0.975), wrong + 0.5, len(known) - wrong + 0.5)
+    ends /= np.average(rates, weights=pairs.sum(axis=1))
     # No point becomes one that is read wrongly more often than not, unless labels say so.
     factors = [np.minimum(each, np.maximum(0.5 / rates, 1.0))[:, None] for each in (1.0, *ends)]
     found = np.array([each * matrix + (1.0 - each) * np.eye(len(matrix)) for each in factors])
@@ -191,14 +189,9 @@ def _agreement(results: Results, sample: Sample, texts: pd.DataFrame, used: list
         rows.append({"of": " and ".join(names), "texts": "all", **found})
     divided = labels[used].isna().mean(axis=1).between(0, 1, "neither").sum()
     reasons = {str(value) for row in rows for name, value in row.items() if name.endswith("_reason")}
-    told = {
-        "coders": used,
-        "people": people_of(sample),
-        "texts": len(texts),
-        "without": int(texts["label"].isna().sum()),
-        "unread": int(texts["value"].isna().sum()),
-    }
-    told |= {"divided": divided, "enough": ENOUGH, "reasons": sorted(reasons - {""})}
+    told = {"coders": used, "people": people_of(sample), "texts": len(texts), "divided": divided, "enough": ENOUGH}
+    told |= {"without": int(texts["label"].isna().sum()), "unread": int(texts["value"].isna().sum())}
+    told |= {"reasons": sorted(reasons - {""})}
     shown = {"of": "between", "texts": "texts", "n": "n", "placed": "on the scale", **_COEFFICIENTS}
     return sample.table("agreement", "Agreement of instrument and labels", rows, shown, 2, **told)
 

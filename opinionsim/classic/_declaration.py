@@ -365,6 +365,11 @@ class ClassicModel:
         return {name: each for name, each in fields.items() if isinstance(each, Parameter)}
 
     @property
+    def listed(self) -> dict[str, Any]:
+        """What a list of models says of it."""
+        return {"parameters": list(self.declared), "what": self.title}
+
+    @property
     def schemes(self) -> dict[str, tuple[Any, ...]]:
         """Scheme options that offer a choice or are worth recording, by name, the default first."""
         found: dict[str, Sequence[Any]] = {

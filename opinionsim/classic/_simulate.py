@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opinionsim.classic._declaration import ClassicModel
-from opinionsim.classic._initial import drawn_rows, drawn_traits, is_distribution
+from opinionsim.classic._initial import drawn_rows, drawn_traits
 from opinionsim.classic._registry import find_model
 from opinionsim.classic._simulated import Trajectories
 from opinionsim.classic.kernels._process import Batch, Setup, check_opinions, check_steps, set_up
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.foundation.streams import stream
 from opinionsim.networks import Network, build_network
+from opinionsim.opinions import is_distribution
 
 #: Steps where none are given.
 _STEPS = 100
@@ -63,7 +64,7 @@ def simulate(
         ``uniform`` over the range (in discrete models, among its ends), ``normal``, ``beta``, ``share``, ``even``, or a
         mapping such as ``{kind: share, high: 0.3}``. With ``dimensions: D`` in the mapping, opinions are (N, D), for
         models that take vectors. Traits are drawn ``uniform`` or from ``{kind: poisson, mean: m}``. See
-        :func:`opinionsim.classic.draw_initial`. Discrete models take booleans: False for the lower end of the range,
+        :func:`opinionsim.opinions.draw_initial`. Discrete models take booleans: False for the lower end of the range,
         True for the upper.
     steps : int, optional
         Number of steps, each with one elementary update per agent; default 100. Leave it out with `pairs`, where each

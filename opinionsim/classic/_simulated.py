@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opinionsim.errors import SpecError
+from opinionsim.metrics import SimulatedRuns
 from opinionsim.networks import Network
+from opinionsim.registry import loaded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +71,7 @@ def metrics_of_runs(
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectories:
+class Trajectories(SimulatedRuns):
     """Opinions over time, for R replicates of N agents at K moments.
 
     Attributes
@@ -100,20 +102,21 @@ class Trajectories:
         None for other runs, and if agents differ in confidence.
     """
 
-    model: str
-    parameters: dict[str, Any] = field(repr=False)
-    scheme: dict[str, Any] = field(repr=False)
-    range: tuple[float, float]
-    network: Network = field(repr=False)
-    seed: int
-    times: np.ndarray = field(repr=False)
-    opinions: np.ndarray = field(repr=False)
     ended: np.ndarray = field(repr=False)
     networks: tuple[Network, ...] = field(default=(), repr=False)
     delta: float | None = field(default=None, repr=False)
 
-    #: What the numbers rest on, as in the frames of a store.
-    evidence = "equation"
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """The parameters that have an effect."""
+        model = loaded("classic_model", self.model)
+        return self.parameters if model is None else model.told(self.parameters)
+
+    @property
+    def discrete(self) -> bool:
+        """Whether opinions of the model are discrete."""
+        model = loaded("classic_model", self.model)
+        return model is not None and model.kind == "discrete"
 
     @property
     def final(self) -> np.ndarray:

@@ -3,8 +3,6 @@
 Each classifier is loaded on first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use

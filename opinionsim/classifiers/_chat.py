@@ -9,21 +9,12 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
+from opinionsim import llm
 from opinionsim.classifiers._base import Item, check_items
 from opinionsim.classifiers._chat_prompt import WORDING, chat_prompt
 from opinionsim.classifiers._closed import read_closed
 from opinionsim.errors import Rejected, SpecError, whole_number
 from opinionsim.foundation import background
-from opinionsim.llm import (
-    CallName,
-    Endpoint,
-    MemoryJournal,
-    ModelClient,
-    RunCalls,
-    ScriptedChatModel,
-    SlotPool,
-    load_chat_model,
-)
 from opinionsim.messages import Ask, ChatMessage, Parse, Parsing, Reply, take_as_is
 from opinionsim.opinions import OpinionEstimates, OpinionScale
 from opinionsim.registry import part
@@ -90,9 +81,9 @@ class ChatClassifier:
             raise SpecError(f"question must be text; got {question!r}")
         given = dict(options or {})
         loaded = _loaded(model, temperature, max_tokens, given) if isinstance(model, str) else model
-        client = ModelClient(loaded, model if isinstance(model, str) else "")
+        client = llm.ModelClient(loaded, model if isinstance(model, str) else "")
         self.scale = scale or OpinionScale()
-        self.endpoint = Endpoint(client, account=client.account, networked=client.networked, max_tokens=max_tokens)
+        self.endpoint = llm.Endpoint(client, account=client.account, networked=client.networked, max_tokens=max_tokens)
         self.needs_claim = not question
         self._question = question.strip()
         self._reask = reask
@@ -132,7 +123,7 @@ class ChatClassifier:
 
     async def _points(self, items: Sequence[Item]) -> list[int | None]:
         """The point of each item, with a limited number of calls at a time."""
-        calls = RunCalls("classify", MemoryJournal(), [self.endpoint], SlotPool(_CONCURRENCY))
+        calls = llm.RunCalls("classify", llm.MemoryJournal(), [self.endpoint], llm.SlotPool(_CONCURRENCY))
 
         async def one(turn: int) -> int | None:
             def ask(
@@ -151,7 +142,8 @@ class ChatClassifier:
     async def _point(self, ask: Ask, item: Item) -> int | None:
         reason = ""
         for attempt in range(1 + self._reask):
-            call, prompt = str(CallName("judge", attempt + 1)), chat_prompt(item, self.scale, self._question, reason)
+            call = str(llm.CallName("judge", attempt + 1))
+            prompt = chat_prompt(item, self.scale, self._question, reason)
             reply = await ask(call, (prompt,), parse=take_as_is)
             reason = f"the reply was {reply.status}"
             if reply.status == "answered":
@@ -165,8 +157,8 @@ class ChatClassifier:
 def _loaded(name: str, temperature: float | None, max_tokens: int, options: dict[str, Any]) -> BaseChatModel:
     if not name:
         raise SpecError("classifier 'chat' needs a model among its options, such as model: openai:gpt-4o-mini")
-    model = load_chat_model(name, temperature=temperature, max_tokens=max_tokens, **options)
-    if isinstance(model, ScriptedChatModel):
+    model = llm.load_chat_model(name, temperature=temperature, max_tokens=max_tokens, **options)
+    if isinstance(model, llm.ScriptedChatModel):
         raise SpecError("classifier 'chat' needs a language model, because the scripted model cannot judge texts")
     return model
 

@@ -1,4 +1,4 @@
-"""The classifier for classic models, which reads numbers."""
+"""The classifier of agents that follow equations, which reads numbers."""
 
 from __future__ import annotations
 

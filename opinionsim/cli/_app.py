@@ -26,8 +26,10 @@ from opinionsim.registry import Place, places
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
-#: The commands, those of this folder first.
-_COMMANDS: Mapping[str, Place] = dict(sorted(places("command").items(), key=lambda each: each[1].folder != "cli"))
+#: The commands: tools last, as in the help, and before them those of this folder first.
+_COMMANDS: Mapping[str, Place] = dict(
+    sorted(places("command").items(), key=lambda each: (each[1].value["under"] == "Tools", each[1].folder != "cli"))
+)
 
 
 #: The error of options that do not fit, which typer shows with the use of the command; it has no public name.

@@ -39,6 +39,11 @@ def say_json(value: Any, *, indent: int | None = 2) -> None:
     sys.stdout.write(UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 
+def say_rows(frame: pd.DataFrame) -> None:
+    """Write the rows of a frame to standard output as JSON, with None instead of NaN."""
+    say_json(frame.astype(object).where(frame.notna(), None).to_dict(orient="records"))
+
+
 def records(frame: pd.DataFrame) -> Any:
     """Rows of a frame for JSON, with None instead of NaN."""
     return json.loads(frame.to_json(orient="records", double_precision=15))

@@ -13,7 +13,7 @@ import typer
 
 from opinionsim.cli._console import counted, note, say, stderr
 from opinionsim.cli._options import Changes, Slots, read_spec
-from opinionsim.cli._run import carry_out, end, report, store_of
+from opinionsim.cli._run import carried_out, end, report
 from opinionsim.cli._stores import read_results
 from opinionsim.errors import SpecError
 from opinionsim.foundation.progress import attended, stop_requests
@@ -56,13 +56,9 @@ def deliberate(
 
 def print_runs(experiment: Any, store: Any, run: Any, max_concurrency: Any, told: Any) -> None:
     """Carry out an experiment and print its runs with a function of results and row."""
-    from opinionsim.running import Invocation
-
-    url = store_of(experiment, store)
     planned = list({each.run_id: each for each in reversed(experiment.runs)}.values())[::-1]
     chosen = planned[:_MOST_PRINTED] if run is None else [planned[row_of(experiment.spec.name, planned, run)]]
-    summary = carry_out(Invocation(experiment, url, max_concurrency=max_concurrency))
-    report(url, summary)
+    url, summary = carried_out(experiment, store, max_concurrency)
     results = read_results(url, experiment.spec.name, None)
     rows = {run_id: row for row, run_id in enumerate(results.runs["run_id"])}
     for each in chosen:

@@ -97,7 +97,7 @@ def export(
 
     if anonymous and not archive:
         raise SpecError("--anonymous applies to an archive; add --archive")
-    results = read_results(store, experiment, design, allow_parts=allow_parts if archive else None)
+    results = read_results(store, experiment, design, allow_parts=allow_parts if archive else allow_parts or None)
     if not archive:
         for path in write_export(results, folder, kind):
             say(str(path))

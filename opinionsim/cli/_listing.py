@@ -6,40 +6,35 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from opinionsim.cli._console import aligned, say, say_json
 from opinionsim.cli._options import AsJson, own_modules
 from opinionsim.errors import SpecError, meant
+from opinionsim.registry import places
 
 if TYPE_CHECKING:
     from opinionsim.prompts import Texts
+
+    Kind = str
 #: Values of a variable of a survey beyond which a table does not list them.
 _MANY_VALUES = 12
 
 
-#: What can be listed.
-Kind = Literal[
-    "topics", "personas", "models", "classifiers", "templates", "experiments", "interactions", "abm", "networks",
-    "memories", "selectors", "metrics", "figures", "tables",
-]  # fmt: skip
 #: Kinds of part by what lists of them are called.
-_PARTS: Mapping[str, str] = {
-    "classifiers": "classifier", "interactions": "interaction", "abm": "classic_model", "networks": "network",
-    "memories": "memory", "selectors": "selector", "metrics": "metric", "figures": "figure", "tables": "table",
-}  # fmt: skip
+_PARTS: Mapping[str, str] = {name: each.inside for name, each in places("list").items()}
 
 
 def list_names(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join(get_args(Kind)))],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of: " + ", ".join((*_LISTS, *_PARTS)))],
     name: Annotated[str | None, typer.Argument()] = None,
     survey: str | None = None,
     mapping: str | None = None,
     as_json: AsJson = False,
 ) -> None:
-    """List topics, personas, models, classic models (abm), metrics and all other named parts.
+    """List topics, personas, models, metrics and all other named parts.
 
     Parameters
     ----------
@@ -176,8 +171,9 @@ def _models() -> list[dict[str, Any]]:
         }
         for preset, parameters in PRESETS.items()
     ]
-    others = tomllib.loads(Path(__file__).with_name("models.toml").read_text(encoding="utf-8"))
-    return [*presets, *({"name": name, **told} for name, told in others.items())]
+    stated = tomllib.loads(Path(__file__).with_name("models.toml").read_text(encoding="utf-8"))
+    *others, last = ({"name": name, **told} for name, told in stated.items())
+    return [*presets, *others, *(each.value["listed"] for each in places("local").values()), last]
 
 
 def _parts(kind: str, name: str | None) -> list[dict[str, Any]]:
@@ -188,11 +184,12 @@ def _parts(kind: str, name: str | None) -> list[dict[str, Any]]:
 
     own_modules()
     parts = built_in(kind) if name is None else {name: find(kind, name)}
-    if kind == "classic_model":
-        models = {each: part.target for each, part in parts.items()}
-        rows = [{"name": each, "parameters": list(m.declared), "what": m.title} for each, m in models.items()]
-    else:
-        rows = [{"name": each, "fields": parts[each].fields(), "what": summary(parts[each])} for each in sorted(parts)]
+    # Declarations tell of themselves, and stay in the order of their table.
+    told = {each: getattr(part.target, "listed", None) for each, part in parts.items()}
+    rows = [
+        {"name": each, **(told[each] or {"fields": parts[each].fields(), "what": summary(parts[each])})}
+        for each in sorted(parts, key=lambda each: "" if told[each] else each)
+    ]
     target = None if name is None else parts[name].target
     works = [] if target is None else cited(docstring(getattr(target, "parameters", target)))
     return [row | {"cites": [each.text for each in works]} for row in rows] if works else rows
@@ -236,22 +233,16 @@ def _all_templates() -> list[dict[str, Any]]:
 
 def _named(texts: Texts) -> Iterator[tuple[str, str, str]]:
     """Section, name and text of each named text; templates have their ideals in place."""
-    whole = {
-        "personas": texts.persona,
-        "instructions": texts.instructions,
-        "moderators": texts.moderator,
-        "moderation": texts.moderation,
-    }
-    for section, template in whole.items():
+    for section in ("personas", "instructions", "moderators", "moderation"):
         for name in texts.names(section):
-            yield section, name, template(name)
-    for wave, ideals in texts.ideals.items():
+            yield section, name, texts.template(section, name)
+    for wave, ideals in texts.file.ideals.items():
         yield "ideals", wave, "\n".join(f"{each.name}: {each.line} [{each.source}]" for each in ideals)
-    for name, interview in texts.interviews.items():
+    for name, interview in texts.file.interviews.items():
         questions = "\n".join(f"{i}. {each}" for i, each in enumerate(interview.questions, 1))
         yield "interviews", name, f"{interview.voice}\n\n{interview.words} words at most for each answer:\n{questions}"
-    yield "requests", "automatic", texts.automatic
-    yield "requests", "values", texts.values
+    yield "requests", "automatic", texts.file.automatic.request
+    yield "requests", "values", texts.file.values
 
 
 def _experiments() -> list[dict[str, Any]]:
@@ -278,15 +269,18 @@ def _first_comment(file: Path) -> str:
 
 
 #: What is shown by name.
-_SHOWN: Mapping[Kind, Callable[[str], list[dict[str, Any]]]] = {
+_SHOWN: Mapping[str, Callable[[str], list[dict[str, Any]]]] = {
     "topics": _topics_shown,
     "personas": _personas_shown,
     "templates": _template_texts,
 }
-_LISTS: Mapping[Kind, Callable[[], list[dict[str, Any]]]] = {
+_LISTS: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
     "topics": _topics,
     "personas": _personas,
     "models": _models,
     "templates": _templates,
     "experiments": _experiments,
 }
+#: What can be listed.
+if not TYPE_CHECKING:
+    Kind = Literal[*_LISTS, *_PARTS]

@@ -30,8 +30,8 @@ def new(name: str, origin: Annotated[str, typer.Option("--from")] = "dyads") -> 
     name : NAME
         Name of the study and of its new folder.
     origin : KIND
-        What to start from: dyads, structure, classic or people, or the name of an experiment in the package. Default:
-        dyads.
+        What to start from: a kind of study, or the name of an experiment in the package; an unknown name is answered
+        with all there are. Default: dyads.
     """
     _check_name(name)
     files = _files(name, origin)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -126,6 +129,48 @@ def _told(docstring: str) -> dict[str, tuple[str | None, str]]:
     """What stands for the values of the parameters that a docstring lists, and what they are for, by their names."""
     listed = _PARAMETER.findall(docstring.partition(_PARAMETERS)[2])
     return {name: (form or None, " ".join(text.split())) for name, form, text in listed}
+
+
+def by_kind(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command for studies of agents one for all kinds of study.
+
+    Parameters
+    ----------
+    command : callable
+        Takes the path or name of a specification, ``changes`` from the command line and the options of the command.
+
+    Returns
+    -------
+    callable
+        Does what the kind of study of a specification does under this name. It raises a SpecError if studies of this
+        kind have no such command, or an option that was given has no effect on them.
+    """
+    name = command.__name__
+
+    @wraps(command)
+    def chosen(spec: str, changes: list[str] | None = None, **options: Any) -> None:
+        from opinionsim.registry import blamed, find
+        from opinionsim.specification import study_of
+
+        own_modules()
+        if any(change.partition("=")[0].strip() == "study" for change in changes or ()):
+            raise SpecError("--set study: a specification states its kind itself; change it in the file")
+        kind = study_of(spec)
+        part = find("study", kind)
+        with blamed(part):
+            does = part.target().commands()
+        part.expect(isinstance(does, Mapping), "must have commands by name", does)
+        if name not in does:
+            valid = ", ".join(does) or "none"
+            raise SpecError(f"{spec} is a study of kind {kind!r}, which has no {name}; valid: {valid}")
+        given = {option: value for option, value in options.items() if value is not None and value is not False}
+        for option in given.keys() - signature(does[name]).parameters.keys():
+            spelled = option.removeprefix("as_").replace("_", "-")
+            raise SpecError(f"--{spelled} has no effect on a study of kind {kind!r}; leave it out")
+        with blamed(part):
+            does[name](spec, changes=changes, **given)
+
+    return chosen
 
 
 def read_spec(spec: str, changes: list[str] | None, prompts: str | None, lane: str | None = None) -> Experiment:

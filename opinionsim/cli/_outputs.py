@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from opinionsim.cli._console import (
-    Force,
-    beside,
-    columns,
-    note,
-    records,
-    require_table,
-    require_tables,
-    say,
-    say_json,
-    write_frames,
-)
+from opinionsim.cli import _console as console
 from opinionsim.cli._options import AsJson, DesignNumber, allow, assignments
-from opinionsim.cli._plot_settings import check_arguments, check_numbers, draw, numbers
+from opinionsim.cli._plot_settings import check_arguments, check_numbers, numbers
 from opinionsim.cli._stores import note_left_out, note_standing, read_results
-from opinionsim.cli._sweeps import say_frame
 from opinionsim.errors import SpecError
 from opinionsim.registry import find, names
 from opinionsim.watching import row_of
@@ -88,7 +76,7 @@ def table(
     as_published: bool = False,
     form: TableForm = "text",
     csv: Path | None = None,
-    force: Force = False,
+    force: console.Force = False,
     allow_parts: bool = False,
     as_json: AsJson = False,
 ) -> None:
@@ -108,25 +96,26 @@ def table(
     """
     from opinionsim.report import tables_of
 
-    require_table(csv, force=force)
+    console.require_table(csv, force=force)
     only = _named("table", named, store, allow_parts=allow_parts)
     results = read_results(store, experiment, design, allow_parts=allow_parts)
     if instrument is not None:
         from opinionsim.analysis import read_by
 
         results = read_by(results, instrument)
-    points = [] if csv is None or not results.swept else [(csv, results.points)]
-    require_tables(points, force=force)
-    if results.swept and as_json:
-        say_frame(results.points, as_json=True)
+    rows = results.study.rows(results)
+    units = [] if csv is None or rows is None else [(csv, rows)]
+    console.require_tables(units, force=force)
+    if rows is not None and as_json:
+        console.say_rows(rows.drop(columns="error"))
     else:
         try:
             what = only.name if only else None
             made = tables_of(results, kind, wording, ddof, estimand, as_published=as_published, what=what)
         finally:
             note_left_out(results, only)
-        print_tables(made, None if results.swept else csv, form, force=force, as_json=as_json)
-    write_frames(points)
+        print_tables(made, csv if rows is None else None, form, force=force, as_json=as_json)
+    console.write_frames(units)
 
 
 def print_tables(
@@ -138,13 +127,15 @@ def print_tables(
         before[each.name] += 1
         number = before[each.name] if names.count(each.name) > 1 else ""
         if csv is not None:
-            files.append((beside(csv, "".join(f"-{part}" for part in (each.name, number) if part)), each.frame))
-    require_tables(files, force=force)
+            files.append((console.beside(csv, "".join(f"-{part}" for part in (each.name, number) if part)), each.frame))
+    console.require_tables(files, force=force)
     if as_json:
-        say_json([{"title": each.title, "notes": each.notes, "rows": records(each.frame)} for each in made])
+        console.say_json(
+            [{"title": each.title, "notes": each.notes, "rows": console.records(each.frame)} for each in made]
+        )
     else:
-        say("\n".join(each.to_form(form, columns(100)) for each in made).rstrip("\n"))
-    write_frames(files)
+        console.say("\n".join(each.to_form(form, console.columns(100)) for each in made).rstrip("\n"))
+    console.write_frames(files)
 
 
 #: Suffixes that mark ``--out`` as a picture and not a folder.
@@ -177,7 +168,7 @@ def plot(
     wording: str | None = None,
     csv: Path | None = None,
     out: Path | None = None,
-    force: Force = False,
+    force: console.Force = False,
     width: float | None = None,
     font_size: float | None = None,
     caption: Caption = "beside",
@@ -216,7 +207,7 @@ def plot(
     file_format
         File format. Default: png, or the format of the file that --out names.
     """  # fmt: skip
-    from opinionsim.plots import caption_of, paper, require_figure, save
+    from opinionsim.plots import caption_of, drawn, paper, require_figure, save
 
     figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "outcome")
     options = {
@@ -241,7 +232,7 @@ def plot(
     for each in [measured] if isinstance(measured, str) else measured:
         allow(each, "--metric", allow_parts)
     file = _file_named(out, file_format)
-    require_table(csv, force=force)
+    console.require_table(csv, force=force)
     results = read_results(store, experiment, design, allow_parts=allow_parts)
     told = arguments if design is None else {**arguments, "design": design}
     if arguments.get("run") is not None:
@@ -255,16 +246,16 @@ def plot(
     if csv in (file, file.with_suffix(".txt")):
         raise SpecError(f"--csv {csv} is the file of the figure or of its caption; give another name")
     files = [] if csv is None else [(csv, numbers(results, figure, arguments))]
-    require_tables(files, force=force)
+    console.require_tables(files, force=force)
     note_left_out(results, figure)
     if figure.name == "outcome" and (own := results.extras("figures")) and results.runs["instrument_id"].isna().all():
         raise SpecError(f"no stance was measured, so there is no outcome to draw; valid: plot {' or '.join(own)} STORE")
     with paper(width, font_size, "in" if caption == "in" else None):
-        drawn = draw(results, figure, arguments)
-        say(str(save(drawn, file, caption=own_file)))
-    if own_file and caption_of(drawn):
-        note(f"wrote {file.with_suffix('.txt')}")
-    write_frames(files)
+        made = drawn(figure, results, arguments)
+        console.say(str(save(made, file, caption=own_file)))
+    if own_file and caption_of(made):
+        console.note(f"wrote {file.with_suffix('.txt')}")
+    console.write_frames(files)
 
 
 def _row(results: Results, run: str) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opinionsim.cli._console import aligned, records, say, say_json
-from opinionsim.cli._options import AsJson, Changes, LaneName, Slots, read_spec
+from opinionsim.cli._options import AsJson, Changes, LaneName, Slots, by_kind, read_spec
 from opinionsim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def _finite(param: typer.CallbackParam, value: float | None) -> float | None:
     return value
 
 
+@by_kind
 def plan(
     spec: str,
     changes: Changes = None,
@@ -148,6 +149,7 @@ def _spell_number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
+@by_kind
 def preview(
     spec: str,
     changes: Changes = None,
@@ -177,8 +179,8 @@ def preview(
         say(f"\n===== {act} =====")
         for message in messages:
             say(f"\n[{message.role}]\n{message.content}")
-    if found.equation:
-        say(f"\nThe agents of this run follow an equation ({found.equation}), so no prompt is sent.")
+    if found.endpoint:
+        say(f"\nThe agents of this run {found.endpoint}, so no prompt is sent.")
     elif not found.prompts:
         say("\nThis run has no steps and no probes, so no prompt is sent.")
 

@@ -10,7 +10,6 @@ from opinionsim.registry import Part, blamed, built_in
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from opinionsim.store import Results
 
@@ -34,8 +33,7 @@ def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
 
     from opinionsim.foundation.documents import DocumentModel, validate
 
-    # A curve is read from its file.
-    sorts = {**get_type_hints(figure.target), "theory": str | list[str]}
+    sorts = get_type_hints(figure.target)
     fields: dict[str, Any] = {
         _option(each.name): (sorts.get(each.name, Any), ... if each.default is Parameter.empty else each.default)
         for each in list(figure.arguments().values())[1:]
@@ -56,27 +54,6 @@ def check_numbers(figure: Part) -> None:
         counted = [name for name, each in built_in("figure").items() if "numbers" in each.declared]
         fit = f"{', '.join(counted)}, and your own figures with `numbers`"
         raise SpecError(f"--csv goes with the figures {fit}; got {figure.name}")
-
-
-def _curves(files: str | list[str]) -> dict[str, Any]:
-    """Curves of CSV files by their labels, which must differ."""
-    from opinionsim.plots import read_theory
-
-    found: dict[str, Any] = {}
-    for file in [files] if isinstance(files, str) else files:
-        ((label, curve),) = read_theory(file).items()
-        if label in found:
-            raise SpecError(f"theory {file}: another file has the same label, {label!r}; rename one")
-        found[label] = curve
-    return found
-
-
-def draw(results: Results, figure: Part, arguments: Mapping[str, Any]) -> Figure:
-    """Draw a figure; `arguments` are those of its function, with files of curves instead of curves."""
-    from opinionsim.plots import drawn
-
-    curves = {"theory": _curves(arguments["theory"])} if "theory" in arguments else {}
-    return drawn(figure, results, {**arguments, **curves})
 
 
 def numbers(results: Results, figure: Part, arguments: Mapping[str, Any]) -> pd.DataFrame:

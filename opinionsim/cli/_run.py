@@ -1,35 +1,24 @@
-"""The commands run, measure and check-model: progress, interrupts, and the report at the end."""
+"""The commands run and measure: progress, interrupts, and the report at the end."""
 
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shlex
 import shutil
 import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opinionsim.cli._console import columns, counted, note, say, say_json, write_text
-from opinionsim.cli._options import (
-    AsJson,
-    Changes,
-    DesignNumber,
-    Lane,
-    LaneName,
-    Slots,
-    assignments,
-    own_modules,
-    read_spec,
-)
+from opinionsim.cli import _options as options
+from opinionsim.cli._console import counted, note
 from opinionsim.cli._stores import batch_line, read_results, reason_lines
-from opinionsim.errors import OpinionSimError, SpecError, StoreError
+from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation.progress import attended, shown, stop_requests
 from opinionsim.watching import reasons, spelled
 
@@ -42,17 +31,16 @@ if TYPE_CHECKING:
 _Runs = Mapping[str, Collection[str] | None]
 #: Reasons spelled out at the end; the rest are counted.
 _REASONS_SHOWN = 5
-#: Replies to a turn at most, where a specification says nothing else: each that is no answer is asked for twice again.
-_REPLIES = 3
 _INCOMPLETE, _BUDGET, _INTERRUPTED = 1, 3, 130
 
 
+@options.by_kind
 def run(
     spec: str,
     store: str | None = None,
-    max_concurrency: Slots = None,
-    lane: LaneName = None,
-    changes: Changes = None,
+    max_concurrency: options.Slots = None,
+    lane: options.LaneName = None,
+    changes: options.Changes = None,
     prompts: str | None = None,
     fresh: bool = False,
     pilot: bool = False,
@@ -85,7 +73,7 @@ def run(
     """
     from opinionsim.running import Invocation
 
-    experiment = read_spec(spec, changes, prompts, lane)
+    experiment = options.read_spec(spec, changes, prompts, lane)
     if robustness and not experiment.variants:
         raise SpecError("--robustness: the specification lists no variant under robustness")
     whole = Invocation(
@@ -108,8 +96,7 @@ def _run_whole(whole: Invocation, pilot: bool, robustness: bool) -> None:
 
     experiment, url = whole.experiment, whole.url
     forecast = plan(experiment, max_concurrency=whole.max_concurrency, only=whole.only, loaded=whole.parts)
-    summary = carry_out(whole, forecast.calls)
-    report(url, summary)
+    summary = carry_out_and_report(whole, forecast.calls)
     if summary.complete == summary.total and summary.made:
         every = counts_by_run(experiment, whole.parts) if pilot else {}
         rest = sum(each.calls for each in every.values()) - forecast.calls if pilot else 0
@@ -136,8 +123,7 @@ def _carry_out_variants(whole: Invocation, summary: Summary, only: _Runs, calls:
         if summary.stopped:
             break
         note(f"variant {label}:")
-        summary = carry_out(replace(whole, experiment=whole.experiment.variants[label], only=runs), calls)
-        report(whole.url, summary)
+        summary = carry_out_and_report(replace(whole, experiment=whole.experiment.variants[label], only=runs), calls)
         worst = summary if worst.complete == worst.total else worst
     # On record last, so that tables show the experiment itself and not a variant.
     with under_way(Invocation(whole.experiment, whole.url, only=())):
@@ -152,10 +138,10 @@ def measure(
     texts: str | None = None,
     context: bool = False,
     settings: Annotated[list[str] | None, typer.Option("--set")] = None,
-    max_concurrency: Slots = None,
-    lane: Annotated[Lane, typer.Option()] = "now",
+    max_concurrency: options.Slots = None,
+    lane: Annotated[options.Lane, typer.Option()] = "now",
     experiment: str | None = None,
-    design: DesignNumber = None,
+    design: options.DesignNumber = None,
 ) -> None:
     """Code the texts of finished runs with another instrument.
 
@@ -183,14 +169,16 @@ def measure(
     def ids_of(study: Experiment) -> set[str]:
         return {each.instrument_id for run in study.runs for each in run.spec.instruments}
 
-    own_modules()
+    options.own_modules()
     results = read_results(store, experiment, design)
+    if not results.run_ids:
+        raise SpecError(f"{results.name} keeps no texts, so there is nothing to measure")
     listed = results.spec["measurement"]["instruments"]
-    if (results.runs["interaction"] == "recorded").any() and between_points(cut(results.opinions)):
+    if any(each.get("recorded") for each in results.declared.values()) and between_points(cut(results.opinions)):
         raise SpecError("people rated between points, but instruments code points; import the ratings with points")
     added = {
         "variable": variable,
-        "classifier": {"name": classifier, "options": assignments(settings, "--set")},
+        "classifier": {"name": classifier, "options": options.assignments(settings, "--set")},
         "texts": None if texts is None else [kind.strip() for kind in texts.split(",")],
         "context": context,
     }
@@ -208,65 +196,12 @@ def measure(
         raise none_complete(results.runs, "to measure")
     only = None if finished == set(results.run_ids) else finished
     whole = Invocation(again, results.url, max_concurrency=max_concurrency, only=only)
-    summary = carry_out(whole, 0)
-    report(results.url, summary)
+    summary = carry_out_and_report(whole, 0)
     # Its variants are compared with it as the same instruments read them.
     variants = {label: complete & {run.run_id for run in each.runs} for label, each in again.variants.items()}
     if done := {label: runs for label, runs in variants.items() if runs}:
         summary = _carry_out_variants(whole, summary, done, 0)
     end(summary)
-
-
-def check_model(
-    model: str,
-    store: str | None = None,
-    study: str = "hundred",
-    changes: Changes = None,
-    max_concurrency: Slots = None,
-    as_json: AsJson = False,
-) -> None:
-    """Make 100 calls to a chat model and print a card that shows how it plays an agent. Repeat the command to resume.
-
-    Parameters
-    ----------
-    model : MODEL
-        Chat model, named as in a specification (see: opinionsim list models).
-    store : STORE
-        Store for the replies; the card is written next to it. Default: results/check-MODEL.sqlite.
-    study : SPEC
-        Study whose price with this model the card shows. Default: 100 agents and 100 steps.
-    """
-    from opinionsim.audit import card_table, model_card
-    from opinionsim.planning import card_file, plan, spell_seconds
-    from opinionsim.running import Invocation
-    from opinionsim.store import load, open_store
-
-    name = card_file(model).stem
-    experiment = read_spec("check_model", [*(changes or ()), f"name={name}", f"model.name={json.dumps(model)}"], None)
-    played = experiment.spec.model.model_dump(mode="json", exclude={"replies"})
-    of, url = read_spec(study, [f"model={json.dumps(played)}"], None), store_of(experiment, store)
-    with suppress(StoreError), open_store(url, write=False) as opened:
-        others = sorted({row.name for row in opened.designs() if row.name.startswith("check-")} - {name})
-        if others:
-            raise SpecError(f"--store {url}: holds {', '.join(others)}, the check of another model; give another store")
-    whole = Invocation(experiment, url, max_concurrency=max_concurrency)
-    forecast = plan(experiment, loaded=whole.parts)
-    note(f"{model}: at most {forecast.usage}")
-    summary = carry_out(whole, forecast.calls)
-    report(url, summary)
-    end(summary)
-    card = model_card(load(url, name))
-    usable, length, latency = (card["lines"][line]["value"] for line in ("usable", "tokens", "latency"))
-    priced = plan(of, reply_tokens=length and max(length, 1.0), latency=latency)
-    again = sum((1 - usable) ** n for n in range(_REPLIES))
-    told = (
-        f"Study {of.spec.name} with this model: {priced.usage}, {spell_seconds(priced.sequential_s)} one call at a time"
-    )
-    told += f"; {again:.2f} times that if replies that cannot be used are asked for again"
-    card["lines"]["price"] = {"text": told, "n": priced.calls}
-    path = card_file(model, url)
-    write_text(path, f"{json.dumps(card, indent=1)}\n")
-    say_json(card) if as_json else say(card_table(card).to_text(columns(100)))
 
 
 def store_of(experiment: Experiment, store: str | None) -> str:
@@ -319,6 +254,21 @@ def end(summary: Summary) -> None:
         raise typer.Exit(_INTERRUPTED)
     if summary.complete < summary.total:
         raise typer.Exit(_INCOMPLETE)
+
+
+def carried_out(experiment: Experiment, store: str | None, max_concurrency: int | None) -> tuple[str, Summary]:
+    """Carry out an experiment in a store, or in its default store, and report it; return the address and the result."""
+    from opinionsim.running import Invocation
+
+    url = store_of(experiment, store)
+    return url, carry_out_and_report(Invocation(experiment, url, max_concurrency=max_concurrency))
+
+
+def carry_out_and_report(invocation: Invocation, calls: int | None = None) -> Summary:
+    """Carry out an experiment as :func:`carry_out` does, and print the result."""
+    summary = carry_out(invocation, calls)
+    report(invocation.url, summary)
+    return summary
 
 
 def carry_out(invocation: Invocation, calls: int | None = None) -> Summary:

@@ -5,31 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from opinionsim import watching
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson
 from opinionsim.cli._stores import batch_line, how_far, reason_lines
 from opinionsim.errors import Cause, DamagedError, SpecError
 from opinionsim.metrics import answered_otherwise, named_models
-from opinionsim.watching import (
-    STATES,
-    Replies,
-    by_experiment,
-    count_points,
-    count_states,
-    points_of,
-    reasons,
-    replies_of,
-    spelled,
-    state_of,
-    states_of,
-)
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, Paid, RunState, Store
 
 #: Causes of errors that are printed; the runs of the rest are counted.
 _REASONS_SHOWN = 10
-#: States in which no run of a classic sweep is.
+#: States in which no unit of a study without runs is.
 _OF_RUNS_ALONE = ("under_way", "cut_off", "withdrawn", "being_coded")
 #: What an experiment has used, and the attribute of `Paid` that tells it.
 _USED = {"calls": "calls", "tokens_in": "input_tokens", "tokens_cached": "cached_tokens"}
@@ -62,7 +50,7 @@ def status(
         return
 
     with open_store(store, write=False) as opened:
-        designs = [sorted(own, key=lambda design: design.design) for own in by_experiment(opened.designs())]
+        designs = [sorted(own, key=lambda design: design.design) for own in watching.by_experiment(opened.designs())]
         states = opened.states()
         alive = opened.under_way(states)
         spent, lost, missing = opened.spending(), opened.left_behind(), opened.missing()
@@ -105,14 +93,14 @@ def _standing(
     for run_id in filter(missing.__contains__, run_ids):
         damaged = DamagedError(missing[run_id], f"run {run_id}")
         errors[run_id] = str(damaged), damaged.cause
-    for row in opened.failed_points(points_of(designs)):
-        errors[f"{row.point_id}/{row.replicate}"] = row.error, Cause("point", row.error)
+    for row in opened.failed_units(watching.units_of(designs)):
+        errors[f"{row.unit_id}/{row.replicate}"] = row.error, Cause("unit", row.error)
     return {
         "experiment": experiment.name,
         "experiment_id": experiment.experiment_id,
         **_counts(opened, designs, states, alive),
         "errors": {run: error for run, (error, _) in errors.items()},
-        "reasons": reasons(errors.values()),
+        "reasons": watching.reasons(errors.values()),
         **{name: getattr(paid, attribute, 0) for name, attribute in _USED.items()},
         "batches": [
             batch._asdict()
@@ -139,11 +127,11 @@ def _counts(
 ) -> dict[str, int]:
     """Numbers of runs of designs: in all, by state, and of complete runs to which opinions are being added."""
     run_ids = {run.run_id for design in designs for run in design.runs}
-    if swept := count_points(opened, designs):
-        return {"runs": sum(swept.values()), **dict.fromkeys(_OF_RUNS_ALONE, 0), **swept}
+    if units := watching.count_units(opened, designs):
+        return {"runs": sum(units.values()), **dict.fromkeys(_OF_RUNS_ALONE, 0), **units}
     own = {run_id: states[run_id] for run_id in run_ids & states.keys()}
     coding = sum(state.status == "complete" and run_id in alive for run_id, state in own.items())
-    counted = {name.replace(" ", "_"): count for name, count in count_states(own, alive).items()}
+    counted = {name.replace(" ", "_"): count for name, count in watching.count_states(own, alive).items()}
     return {"runs": len(run_ids), **counted, "being_coded": coding}
 
 
@@ -152,7 +140,9 @@ def _counts(
 
 def _table(found: Sequence[dict[str, Any]]) -> str:
     """A line for each experiment, and for each design where there are several; what no experiment has is no column."""
-    present = [name for name in STATES if name == "complete" or any(each[name.replace(" ", "_")] for each in found)]
+    present = [
+        name for name in watching.STATES if name == "complete" or any(each[name.replace(" ", "_")] for each in found)
+    ]
     columns = ["runs", *(name.replace(" ", "_") for name in present)]
     usage = [name for name in _USED if not name.endswith(("cached", "saved")) or any(each[name] for each in found)]
     rows = [["experiment", "runs", *present, *(name.replace("_", " ") for name in usage)]]
@@ -177,15 +167,15 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
     """Name, id and state of every run, design by design."""
     texts = []
     for design in designs:
-        cells, states = design.rows, states_of(opened, design)
+        cells, states = design.rows, watching.states_of(opened, design)
         unfinished = {cell.run_id for cell in cells if states[cell.run_id].status != "complete"}
-        replies = replies_of(opened, sorted(unfinished))
+        replies = watching.replies_of(opened, sorted(unfinished))
         rows = [["run", "id", "status", ""]]
         for cell in cells:
             run_id, state = cell.run_id, states[cell.run_id]
             begun = run_id in unfinished and state.status != "pending"
-            far = how_far(replies.get(run_id, Replies()).number, state.expected) if begun else ""
-            rows.append([cell.name, run_id, state_of(run_id, state, alive), far])
+            far = how_far(replies.get(run_id, watching.Replies()).number, state.expected) if begun else ""
+            rows.append([cell.name, run_id, watching.state_of(run_id, state, alive), far])
         which = f", design {design.design}" if len(designs) > 1 else ""
         texts.append(f"{design.name}{which}\n{aligned(rows)}")
     return "\n\n".join(texts)
@@ -197,7 +187,7 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
 def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
     """Print what can be done about runs that have not ended."""
     if any(each["under_way"] for each in found):
-        say(f"\nTo follow the runs that are under way: opinionsim status {spelled(store)} --follow")
+        say(f"\nTo follow the runs that are under way: opinionsim status {watching.spelled(store)} --follow")
     if any(each["cut_off"] for each in found):
         say("\nRuns that were cut off resume after their last reply when you run the experiment again.")
     for each in found:
@@ -210,6 +200,5 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
             say(f"\n{each['experiment']}: {batch_line(BatchRow(**batch))}")
         if asking := each["asking_a_person"]:
             say(f"\n{each['experiment']}: {counted(asking, 'run')} waiting for a person's answer.")
-    coding = sum(each["being_coded"] for each in found)
-    if coding:
+    if coding := sum(each["being_coded"] for each in found):
         say(f"\nOpinions are being added to {coding:,} complete {'run' if coding == 1 else 'runs'}.")

@@ -1,7 +1,5 @@
 """Classifies replies of models, finds signs in addition to an answer in role, and decides how to handle them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use

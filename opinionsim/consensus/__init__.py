@@ -4,8 +4,6 @@ A session is an experiment with the interaction ``consensus``; in a script, :cla
 loaded on first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -17,8 +15,8 @@ if TYPE_CHECKING:
         cluster_questions as cluster_questions,
     )
     from opinionsim.consensus._consensus import ConsensusInteraction as ConsensusInteraction
-    from opinionsim.consensus._figure import consensus_data as consensus_data, session_figure as session_figure
-    from opinionsim.consensus._habermas import HabermasData as HabermasData, import_habermas as import_habermas
+    from opinionsim.consensus._figure import session_figure as session_figure
+    from opinionsim.consensus._habermas import import_habermas as import_habermas
     from opinionsim.consensus._mediation import Mediation as Mediation, Session as Session
     from opinionsim.consensus._question_turns import read_question as read_question, same_question as same_question
     from opinionsim.consensus._questions import (
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.consensus._splits import check_split as check_split, split_questions as split_questions
     from opinionsim.consensus._table import election_table as election_table
-    from opinionsim.consensus.evaluation._baselines import BaselineClassifier as BaselineClassifier
     from opinionsim.consensus.evaluation._choices import (
         advantage_statement as advantage_statement,
         picked as picked,
@@ -64,7 +61,6 @@ if TYPE_CHECKING:
         wins_figure as wins_figure,
     )
     from opinionsim.consensus.evaluation._measures import (
-        BootstrapMean as BootstrapMean,
         candidate_table as candidate_table,
         estimate as estimate,
         exclusion as exclusion,
@@ -75,10 +71,6 @@ if TYPE_CHECKING:
         weighted_kappa as weighted_kappa,
         win_rates as win_rates,
         write_ratings as write_ratings,
-    )
-    from opinionsim.consensus.evaluation._reward_model import (
-        RewardClassifier as RewardClassifier,
-        RewardModel as RewardModel,
     )
     from opinionsim.consensus.training._examples import examples as examples
     from opinionsim.consensus.training._reward_training import (

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from opinionsim import schedules
 from opinionsim.consensus import _session_acts as acts
 from opinionsim.consensus._session import POSITION, Heard, OpenSession, examples_by_size
 from opinionsim.consensus.voting import RULES, Election, Rule, elect
@@ -18,21 +19,6 @@ from opinionsim.foundation.streams import canonical_json, digest, stream
 from opinionsim.foundation.templates import sentences
 from opinionsim.messages import Message
 from opinionsim.registry import part
-from opinionsim.schedules import (
-    GIVEN,
-    PARTICIPANT,
-    PROBE,
-    SELF_REPORT,
-    ActSpec,
-    Closing,
-    Conflict,
-    Interaction,
-    Outcomes,
-    Ref,
-    Setting,
-    Turn,
-    named,
-)
 
 #: Candidate statements of a round where nothing says how many (Habermas Machine; D8).
 _CANDIDATES = 16
@@ -47,7 +33,7 @@ def _known_rule(given: str | dict[str, Any]) -> str | dict[str, Any]:
     return given
 
 
-def _texts(setting: Setting, field: str, given: str | tuple[str, ...]) -> tuple[str, ...]:
+def _texts(setting: schedules.Setting, field: str, given: str | tuple[str, ...]) -> tuple[str, ...]:
     """The texts of a field, or of the file that it names."""
     try:
         found = setting.messages(given) if given else ()
@@ -97,7 +83,7 @@ class RatingsSpec(DocumentModel):
 
 
 @part("interaction", name="consensus")
-class ConsensusInteraction(Interaction):
+class ConsensusInteraction(schedules.Interaction):
     """Citizens state opinions, a mediator drafts statements, and citizens rank them and criticise the winner.
 
     After Bakker et al. 2022 and the Habermas Machine (Tessler et al. 2024; D1-D8). After an opinion round, any number
@@ -181,7 +167,7 @@ class ConsensusInteraction(Interaction):
     @property
     def texts(self) -> list[str]:
         """Kinds of text that can be coded; opinions are written before the session, and questions can follow it."""
-        return list(dict.fromkeys([PROBE.kind, SELF_REPORT.kind, *super().texts]))
+        return list(dict.fromkeys([schedules.PROBE.kind, schedules.SELF_REPORT.kind, *super().texts]))
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -240,7 +226,7 @@ class ConsensusInteraction(Interaction):
         return self.ballot == "rating" or (ballots == "predicted" and self.predictor == "instrument")
 
     @property
-    def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
+    def acts(self) -> Mapping[str, schedules.ActSpec]:  # type: ignore[override]
         """The acts of its turns."""
         found = [acts.STATE, acts.SUBMIT, acts.PUT, acts.RANK, acts.CRITICISE, acts.PREDICT, acts.PREDICT_RATING]
         found += [acts.RATE] if self.ballot == "rating" or self.ratings.passes or self.ratings.position else []
@@ -255,11 +241,11 @@ class ConsensusInteraction(Interaction):
                 values = {"style": way.style}
                 found.append(replace(act, name=self.act_of(act, way), parse=parse, values=values))
         if self.between:
-            asked = PROBE if self.between == PROBE.name else SELF_REPORT
+            asked = schedules.PROBE if self.between == schedules.PROBE.name else schedules.SELF_REPORT
             found.append(replace(asked, labelling="you-other"))
-        return named(*found)
+        return schedules.named(*found)
 
-    def act_of(self, act: ActSpec, way: DrafterSpec) -> str:
+    def act_of(self, act: schedules.ActSpec, way: DrafterSpec) -> str:
         """Name of the act that drafts or revises in this way."""
         return act.name if len(self.ways) == 1 and way.label is None else f"{act.name}.{way.name}"
 
@@ -275,7 +261,7 @@ class ConsensusInteraction(Interaction):
         ballots = size * (stand if self.ballot == "rating" else 1) * len(self.ballots)
         return 3 * size + stand + ballots + size * stand * self.ratings.passes
 
-    def conflicts(self, size: int) -> Iterator[Conflict]:
+    def conflicts(self, size: int) -> Iterator[schedules.Conflict]:
         """Conflicts between fields, or problems for a group of `size` citizens."""
         yield from self._drafting_conflicts(size)
         if self.choose_by is not None and self.choose_by not in self.ballots:
@@ -312,7 +298,7 @@ class ConsensusInteraction(Interaction):
             yield ("between",), "has no effect without critique rounds; ask with measurement.probe after the last step"
         yield from super().conflicts(size)
 
-    def _drafting_conflicts(self, size: int) -> Iterator[Conflict]:
+    def _drafting_conflicts(self, size: int) -> Iterator[schedules.Conflict]:
         """Problems of the drafters, and of the number of statements for a group of `size` citizens."""
         field, stand = "drafters" if self.drafters else "candidates", self._standing(size)
         if stand < 2:
@@ -328,13 +314,13 @@ class ConsensusInteraction(Interaction):
                 yield ("drafters", place, "label"), f"{way.name!r} is the name of two drafters; give different labels"
             if way.label in ("position", "control"):
                 yield ("drafters", place, "label"), f"{way.label!r} names statements without a drafter; give another"
-            if way.role in (PARTICIPANT, acts.PREDICTOR):
+            if way.role in (schedules.PARTICIPANT, acts.PREDICTOR):
                 yield ("drafters", place, "role"), f"{way.role!r} does not draft; name another role"
             if (way.style == "few-shot") != bool(way.examples):
                 problem = "is needed by few-shot drafters" if not way.examples else f"has no effect on {way.style!r}"
                 yield ("drafters", place, "examples"), problem
 
-    def check(self, setting: Setting) -> None:
+    def check(self, setting: schedules.Setting) -> None:
         """Refuse a missing position statement, examples that all reveal too much, and citizens who cannot answer."""
         self.externals(setting)
         for number, way in enumerate(self.ways):
@@ -348,7 +334,7 @@ class ConsensusInteraction(Interaction):
         if len(setting.given) == setting.size and self.rounds:
             raise SpecError("citizens that are texts cannot criticise; give rounds: 0", "interaction.rounds")
 
-    def identity(self, setting: Setting) -> dict[str, Any]:
+    def identity(self, setting: schedules.Setting) -> dict[str, Any]:
         """Identity that includes the content of files, and the way to choose a winner only if a turn depends on it."""
         fields = super().identity(setting)
         if self.controls:
@@ -361,10 +347,10 @@ class ConsensusInteraction(Interaction):
                 fields.pop(field, None)
         return fields
 
-    def externals(self, setting: Setting) -> Mapping[str, Message | str]:
+    def externals(self, setting: schedules.Setting) -> Mapping[str, Message | str]:
         """Texts written beforehand: opinions, the position statement, controls and examples."""
         names = setting.names or [self.unnamed(agent) for agent in range(setting.size)]
-        found = {GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
+        found = {schedules.GIVEN.format(agent): Message(text, names[agent]) for agent, text in setting.given.items()}
         if position := self.position or setting.position:
             found[POSITION] = Message(position)
         controls = _texts(setting, "controls", self.controls)
@@ -376,26 +362,28 @@ class ConsensusInteraction(Interaction):
 
     # Turns
 
-    async def decide(self, setting: Setting, outcomes: Outcomes) -> AsyncIterator[Turn | Closing]:
+    async def decide(
+        self, setting: schedules.Setting, outcomes: schedules.Outcomes
+    ) -> AsyncIterator[schedules.Turn | schedules.Closing]:
         """Turns of a session; each stage starts at once when the previous stage is complete."""
         flow, answer = OpenSession(self, setting).flow(), None
-        while not isinstance(each := flow.send(answer), Closing):
-            if isinstance(each, Turn):
+        while not isinstance(each := flow.send(answer), schedules.Closing):
+            if isinstance(each, schedules.Turn):
                 yield each
             else:
                 answer = await each.outcome(outcomes)
         yield each
 
-    def outline(self, setting: Setting) -> Iterator[Turn]:
+    def outline(self, setting: schedules.Setting) -> Iterator[schedules.Turn]:
         """The turns of a session if every reply is usable."""
         flow, answer = OpenSession(self, setting).flow(), None
-        while not isinstance(each := flow.send(answer), Closing):
-            if isinstance(each, Turn):
+        while not isinstance(each := flow.send(answer), schedules.Closing):
+            if isinstance(each, schedules.Turn):
                 yield each
             else:
                 answer = [*each.turns] if isinstance(each, Heard) else np.ones((len(each[0]), len(each.statements)))
 
-    def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
+    def closing(self, setting: schedules.Setting) -> Mapping[int, tuple[schedules.Ref, ...]]:
         """What citizens see after the last round, before its result is known: their own opinion and a statement."""
         turns = list(self.outline(setting))
         opinions = {turn.agent: turn.index for turn in turns if self.acts[turn.act].kind == acts.STATE.kind}

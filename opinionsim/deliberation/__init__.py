@@ -4,8 +4,6 @@ Each of these classes writes a specification, which the runner of experiments ca
 interactions and a contract suite that you can inherit in tests of your own structures.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -20,8 +18,7 @@ if TYPE_CHECKING:
         who_saw_what as who_saw_what,
     )
     from opinionsim.deliberation._interview import Interview as Interview
-    from opinionsim.deliberation._interview_turns import read_answers as read_answers
-    from opinionsim.deliberation._mixed_logit import MixedLogit as MixedLogit, mixed_logit as mixed_logit
+    from opinionsim.deliberation._mixed_logit import mixed_logit as mixed_logit
     from opinionsim.deliberation._moderator import Moderator as Moderator
     from opinionsim.deliberation._structure import (
         Sequential as Sequential,

@@ -1,7 +1,5 @@
 """Chains, in which agents answer one after another and read earlier answers."""
 
-from __future__ import annotations
-
 from opinionsim.deliberation._structure import Sequential
 from opinionsim.registry import part
 

@@ -70,7 +70,7 @@ class NumberedReplies(BaseChatModel):
 def _cues() -> tuple[str, str, str]:
     """Words with which a moderator's own instructions begin, and the cues of asking for them and of moderating."""
     pack = load_pack("deliberation")
-    marker = "" if pack.named is None else pack.named.marker
+    marker = "" if pack.named is None else pack.named.file.automatic.marker
     return marker, pack.marks.cues["instruct"], pack.marks.cues["moderate"]
 
 

@@ -77,7 +77,7 @@ class Moderator(Speaker):
         if self._system is not None:
             return self._system
         if self.values is not None:
-            return fill(texts().values, {"values": self.values})
+            return fill(texts().file.values, {"values": self.values})
         return None if self.persona is None else texts().moderator(self.persona)
 
     @system_instructions.setter
@@ -116,7 +116,7 @@ class Moderator(Speaker):
         asked = task or self.task
         if asked is None:
             raise SpecError("the moderator has no task to write instructions for; set its task, or pass task here")
-        interaction = {"kind": "instruct", "marker": texts().marker, "attempts": max_tries}
+        interaction = {"kind": "instruct", "marker": texts().file.automatic.marker, "attempts": max_tries}
         results = Deliberation("moderator", interaction, asked, [self], (None,)).carry_out()
         return str(results.turns["message"].iloc[0])
 

@@ -9,19 +9,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from opinionsim import schedules
 from opinionsim.deliberation._structure_acts import RESPOND
 from opinionsim.prompts import Labelling
-from opinionsim.schedules import (
-    MAX_STEPS,
-    ActSpec,
-    Conflict,
-    Interaction,
-    Ref,
-    Setting,
-    Turn,
-    named,
-    with_own,
-)
 
 
 def balanced_order(n: int, row: int) -> list[int]:
@@ -49,7 +39,7 @@ def balanced_order(n: int, row: int) -> list[int]:
     return order[::-1] if n % 2 and row // n % 2 else order
 
 
-class Structure(Interaction):
+class Structure(schedules.Interaction):
     """Base of structures, in which agents answer one task in cycles and see answers of others.
 
     To write your own structure, inherit this class and define one method, :meth:`turns`. The act of its turns is
@@ -67,7 +57,7 @@ class Structure(Interaction):
     labelling: ClassVar[Labelling] = "numbered"
     """How prompts introduce answers."""
 
-    cycles: int = Field(1, ge=1, le=MAX_STEPS)
+    cycles: int = Field(1, ge=1, le=schedules.MAX_STEPS)
     """How often each agent answers."""
     instructions: str | None = Field(None, min_length=1)
     """Instructions for agents that read answers: a name in the prompt pack, or a text that contains
@@ -80,7 +70,7 @@ class Structure(Interaction):
     """Whether agents have the memory set in `cognition` and see only answers that are new to them."""
 
     @property
-    def acts(self) -> Mapping[str, ActSpec]:  # type: ignore[override]
+    def acts(self) -> Mapping[str, schedules.ActSpec]:  # type: ignore[override]
         """An answer to the task."""
         return _respond(self.labelling, self.remember)
 
@@ -121,7 +111,7 @@ class Structure(Interaction):
         """One for each agent."""
         return size
 
-    def orders(self, setting: Setting) -> Iterator[tuple[int, list[int]]]:
+    def orders(self, setting: schedules.Setting) -> Iterator[tuple[int, list[int]]]:
         """Each cycle from 1, with the order in which agents speak."""
         rng = setting.rng
         for cycle in range(1, self.cycles + 1):
@@ -132,11 +122,13 @@ class Structure(Interaction):
             else:
                 yield cycle, list(range(setting.size))
 
-    def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> Mapping[int, tuple[Ref, ...]]:
+    def next_reads(
+        self, setting: schedules.Setting, turns: Sequence[schedules.Turn]
+    ) -> Mapping[int, tuple[schedules.Ref, ...]]:
         """What each agent would see in a further turn after all turns; by default, as in its last turn."""
         return {turn.agent: () if self.remember else turn.reads for turn in turns}
 
-    def closing(self, setting: Setting) -> Mapping[int, tuple[Ref, ...]]:
+    def closing(self, setting: schedules.Setting) -> Mapping[int, tuple[schedules.Ref, ...]]:
         """What each agent sees with questions after the last turn.
 
         Agents see what a further turn would show, including their own last answer. Agents with memory see only what is
@@ -147,28 +139,28 @@ class Structure(Interaction):
         if self.remember:
             return shown
         own = {turn.agent: turn.index for turn in turns}
-        return {agent: with_own(shown.get(agent, ()), index) for agent, index in own.items()}
+        return {agent: schedules.with_own(shown.get(agent, ()), index) for agent, index in own.items()}
 
 
 class Sequential(Structure):
     """Base of structures in which agents speak one after another and see the last answers of all agents."""
 
-    last_n: int | None = Field(None, ge=1, le=MAX_STEPS)
+    last_n: int | None = Field(None, ge=1, le=schedules.MAX_STEPS)
     """Maximum number of answers that an agent sees, starting with the latest. Null shows all."""
 
-    def conflicts(self, size: int) -> Iterator[Conflict]:
+    def conflicts(self, size: int) -> Iterator[schedules.Conflict]:
         """Problems for a population of `size` agents, including memory combined with a window."""
         if self.remember and self.last_n is not None:
             yield ("last_n",), "cannot be combined with remember, which shows all messages; use one of them"
         yield from super().conflicts(size)
 
-    def turns(self, setting: Setting) -> Iterator[Turn]:
+    def turns(self, setting: schedules.Setting) -> Iterator[schedules.Turn]:
         """One answer per turn, after reading the last answers."""
         last = dict.fromkeys(range(setting.size), -1)
         index = 0
         for cycle, order in self.orders(setting):
             for agent in order:
-                yield Turn(index, cycle, agent, RESPOND.name, self._shown(index, last[agent]))
+                yield schedules.Turn(index, cycle, agent, RESPOND.name, self._shown(index, last[agent]))
                 last[agent] = index
                 index += 1
 
@@ -177,11 +169,13 @@ class Sequential(Structure):
         first = own + 1 if self.remember else max(0, upto - (self.last_n or upto))
         return tuple(range(first, upto))
 
-    def next_reads(self, setting: Setting, turns: Sequence[Turn]) -> dict[int, tuple[Ref, ...]]:
+    def next_reads(
+        self, setting: schedules.Setting, turns: Sequence[schedules.Turn]
+    ) -> dict[int, tuple[schedules.Ref, ...]]:
         """What each agent would see in a further turn."""
         return {turn.agent: self._shown(len(turns), turn.index) for turn in turns}
 
 
 @cache
-def _respond(labelling: Labelling, remember: bool) -> Mapping[str, ActSpec]:
-    return named(replace(RESPOND, labelling=labelling, memory="keep" if remember else "none"))
+def _respond(labelling: Labelling, remember: bool) -> Mapping[str, schedules.ActSpec]:
+    return schedules.named(replace(RESPOND, labelling=labelling, memory="keep" if remember else "none"))

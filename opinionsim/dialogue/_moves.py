@@ -163,8 +163,3 @@ def read_signals(call: str, text: str, received: tuple[Message, ...]) -> Said:
         else:
             raise Rejected(f"{quoted(line)} is none of: analysis, pause, end, harm: TEXT")
     return Said("\n".join([*wants, *(f"harm: {each}" for each in harm)]), Signals(frozenset(wants), tuple(harm)))
-
-
-def read_answer(call: str, text: str, received: tuple[Message, ...]) -> Said:
-    """Read an answer, which may be empty, and the same text in lower case as the decision."""
-    return Said(text.strip(), text.strip().casefold())

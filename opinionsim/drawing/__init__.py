@@ -1,20 +1,12 @@
 """Parts of figures: paper, axes, headings, legends and colours; and saving of figures."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.drawing._captions import caption_of as caption_of, keep_caption as keep_caption
-    from opinionsim.drawing._save import (
-        FORMATS as FORMATS,
-        check_suffix as check_suffix,
-        is_figure as is_figure,
-        require_figure as require_figure,
-        save as save,
-    )
+    from opinionsim.drawing._captions import caption_of as caption_of
+    from opinionsim.drawing._save import check_suffix as check_suffix, require_figure as require_figure, save as save
     from opinionsim.drawing._style import (
         BAR as BAR,
         INK as INK,

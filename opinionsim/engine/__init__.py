@@ -5,8 +5,6 @@ the longest remaining path goes first. The engine itself handles actors, turns a
 chat models, and the simulation measures opinions.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -14,7 +15,7 @@ def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
     """The ``__getattr__`` and ``__dir__`` of a package (PEP 562) whose names are loaded on first use.
 
     The ``__init__`` of the package lists each name once, under ``if TYPE_CHECKING:`` as ``from MODULE import NAME as
-    NAME``. A name is imported when it is requested.
+    NAME``. A name is imported when it is requested. Names from folders that were deleted are left out.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def on_first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith(package.partition(".")[0]):
                 for each in (each for each in node.names if each.asname):
                     found[each.name] = f"{package}.{each.name}" if node.module == package else str(node.module)
-        return found
+        return {name: home for name, home in found.items() if find_spec(".".join(home.split(".")[:2]))}
 
     def load(name: str) -> Any:
         if name == "__all__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
 def templates(package: str) -> Environment:
     """Templates in the folder ``templates`` of a package, one object per package.
 
-    In templates of pages, every value is escaped. A missing value is an error. Filters: ``line`` puts
-    a text on one line, ``capital`` begins it with a capital letter, ``number`` separates thousands with commas, and
-    ``counted`` gives a number of things, named in the singular.
+    A template can include one of another package, as ``PACKAGE:NAME``. In templates of pages, every value is escaped.
+    A missing value is an error. Filters: ``line`` puts a text on one line, ``capital`` begins it with a capital letter,
+    ``number`` separates thousands with commas, and ``counted`` gives a number of things, named in the singular.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+    from jinja2 import ChoiceLoader, Environment, FunctionLoader, PackageLoader, StrictUndefined, select_autoescape
 
     made = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), FunctionLoader(_elsewhere)]),
         autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -32,6 +33,13 @@ def templates(package: str) -> Environment:
     made.filters["number"] = "{:,}".format
     made.filters["counted"] = lambda number, one: f"{number:,} {one}{'' if number == 1 else 's'}"
     return made
+
+
+def _elsewhere(name: str) -> str | None:
+    """The text of a template of another package."""
+    package, _, file = name.partition(":")
+    place = files(package) / "templates" / file if file else None
+    return place.read_text(encoding="utf-8") if place is not None and place.is_file() else None
 
 
 def filled(package: str, template: str, /, **values: Any) -> str:

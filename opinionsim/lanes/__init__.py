@@ -3,8 +3,6 @@
 A provider's queue is a part of kind ``lane``: a class derived from :class:`BatchLane`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -21,6 +19,6 @@ from opinionsim.lanes._protocol import (
 if TYPE_CHECKING:
     from opinionsim.lanes._batch import Batching as Batching, Pace as Pace
     from opinionsim.lanes._batches import Batches as Batches
-    from opinionsim.lanes._wire import Wire as Wire, WireError as WireError, read_lines as read_lines
+    from opinionsim.lanes._wire import WireError as WireError, read_lines as read_lines
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -15,7 +15,7 @@ from opinionsim.errors import ModelCallError, in_short
 from opinionsim.foundation.redaction import redacted
 from opinionsim.lanes._protocol import BadLine, BatchLane, ItemError, Look, Request, Result, Sought
 from opinionsim.llm import Failure, NewCall, RetryPolicy, classify_failure, read_reply, wait_s
-from opinionsim.registry import RAISED
+from opinionsim.registry import RAISED, find
 from opinionsim.store import BatchRow, OwedCall, Paid
 
 if TYPE_CHECKING:
@@ -122,6 +122,29 @@ class Batching:
                 await asyncio.sleep(wait_s(failed, failure, first_s=first_s, longest_s=longest_s, rng=rng))
 
 
+class Queue:
+    """The calls to one model that wait for the next batch, and the batches under way."""
+
+    def __init__(self, client: ModelClient, part: str, price: Price | None) -> None:
+        self.client, self.part, self.price = client, part, price
+        self.lane: BatchLane = find("lane", part).target(client)
+        self.waiting: dict[str, Asker] = {}
+        self.out: set[QueuedBatch] = set()
+        self.most = self.lane.most_calls
+        #: When the first of the waiting calls joined, and when the provider's queue may have room again.
+        self.since, self.closed_until = 0.0, 0.0
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the provider's queue has had too little room, so that one smaller batch follows the other."""
+        return bool(self.most < self.lane.most_calls)
+
+    def intended(self, experiment_id: str, n: int) -> BatchRow:
+        """The row of a new batch of `n` calls."""
+        token, client = f"opinionsim-{secrets.token_hex(12)}", self.client
+        return BatchRow(token, experiment_id, self.part, client.account, client.name, n, time.time())
+
+
 class QueuedBatch:
     """A batch of calls to one model.
 
@@ -129,12 +152,8 @@ class QueuedBatch:
     ----------
     desk : Batching
         Shared with all batches.
-    lane : BatchLane
-        The queue of the provider.
-    client : ModelClient
-        The model.
-    price : Price or None
-        Price of the tokens of its calls; None if unknown.
+    queue : Queue
+        Of the model; its lane is the queue of the provider.
     row : BatchRow
         Its state on record.
     calls : dict of str to OwedCall or None
@@ -161,16 +180,8 @@ class QueuedBatch:
         Calls to ask again, because the batch did not answer them.
     """
 
-    def __init__(
-        self,
-        desk: Batching,
-        lane: BatchLane,
-        client: ModelClient,
-        price: Price | None,
-        row: BatchRow,
-        calls: Mapping[str, OwedCall | None],
-    ) -> None:
-        self._desk, self._lane, self._client, self._price, self.row = desk, lane, client, price, row
+    def __init__(self, desk: Batching, queue: Queue, row: BatchRow, calls: Mapping[str, OwedCall | None]) -> None:
+        self._desk, self._lane, self._client, self._price, self.row = desk, queue.lane, queue.client, queue.price, row
         self.owed = {custom_id: each for custom_id, each in calls.items() if each is not None}
         self.known = frozenset(calls)
         self.askers: dict[str, Asker] = {}
@@ -181,12 +192,6 @@ class QueuedBatch:
         self.submitted = asyncio.Event()
         self.back: list[Asker] = []
         self._taken = asyncio.Event()
-
-    @staticmethod
-    def intended(experiment_id: str, part: str, client: ModelClient, askers: Sequence[Asker]) -> BatchRow:
-        """The row of a new batch."""
-        token = f"opinionsim-{secrets.token_hex(12)}"
-        return BatchRow(token, experiment_id, part, client.account, client.name, len(askers), time.time())
 
     def attach(self, asker: Asker) -> None:
         """Let a call wait for its reply, which may have arrived."""

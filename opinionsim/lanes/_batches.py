@@ -8,38 +8,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from opinionsim.errors import SpecError
-from opinionsim.lanes._batch import Asker, Batching, QueuedBatch
-from opinionsim.lanes._protocol import BatchLane, Request
+from opinionsim.lanes._batch import Asker, Batching, Queue, QueuedBatch
+from opinionsim.lanes._protocol import Request
 from opinionsim.llm import Endpoint, ModelClient, Usage
-from opinionsim.registry import RAISED, find, raised
+from opinionsim.registry import RAISED, raised
 from opinionsim.store import BatchRow, OwedCall
 
 if TYPE_CHECKING:
     from opinionsim.lanes._batch import Got
-    from opinionsim.llm import Budget, NewCall, Price, Reservation
+    from opinionsim.llm import Budget, NewCall, Reservation
 
 #: Looks at waiting calls in the time that they take to settle.
 _LOOKS = 8
 #: Seconds that a submission may take when a sweep ends.
 _LAST_S = 120.0
-
-
-class _Queue:
-    """The calls to one model that wait for the next batch, and the batches under way."""
-
-    def __init__(self, client: ModelClient, part: str, price: Price | None) -> None:
-        self.client, self.part, self.price = client, part, price
-        self.lane: BatchLane = find("lane", part).target(client)
-        self.waiting: dict[str, Asker] = {}
-        self.out: set[QueuedBatch] = set()
-        self.most = self.lane.most_calls
-        #: When the first of the waiting calls joined, and when the provider's queue may have room again.
-        self.since, self.closed_until = 0.0, 0.0
-
-    @property
-    def crowded(self) -> bool:
-        """Whether the provider's queue has had too little room, so that one smaller batch follows the other."""
-        return bool(self.most < self.lane.most_calls)
 
 
 class Batches:
@@ -76,7 +58,7 @@ class Batches:
         self._desk, self._experiment_id = desk, experiment_id
         self._busy, self._stopped, self._leave = busy, stopped, leave
         self.used = False
-        self._queues: dict[int, _Queue] = {}
+        self._queues: dict[int, Queue] = {}
         self._by_call: dict[str, QueuedBatch] = {}
         self._tasks: dict[asyncio.Task[None], QueuedBatch] = {}
         self._gathering: asyncio.Task[None] | None = None
@@ -122,12 +104,12 @@ class Batches:
         queue.since = queue.since if queue.waiting else self._moved
         queue.waiting[asker.call.custom_id] = asker
 
-    def _queue(self, endpoint: Endpoint, part: str) -> _Queue:
+    def _queue(self, endpoint: Endpoint, part: str) -> Queue:
         client, price = endpoint.client, endpoint.price
         if id(client) not in self._queues:
             if not isinstance(client, ModelClient):
                 raise TypeError("only a model client has a queue")
-            self._queues[id(client)] = _Queue(client, part, None if price is None else price.at("batch"))
+            self._queues[id(client)] = Queue(client, part, None if price is None else price.at("batch"))
         return self._queues[id(client)]
 
     # -- life cycle --------------------------------------------------------------------------------------------
@@ -193,11 +175,11 @@ class Batches:
             )
         self.used = True
         queue = self._queue(endpoint, row.part)
-        batch = QueuedBatch(self._desk, queue.lane, queue.client, queue.price, row, calls)
+        batch = QueuedBatch(self._desk, queue, row, calls)
         batch.holds = holds
         self._carry(queue, batch)
 
-    def _carry(self, queue: _Queue, batch: QueuedBatch, requests: list[Request] | None = None) -> None:
+    def _carry(self, queue: Queue, batch: QueuedBatch, requests: list[Request] | None = None) -> None:
         self._by_call |= dict.fromkeys(batch.owed, batch)
         queue.out.add(batch)
 
@@ -240,7 +222,7 @@ class Batches:
         sought = [f"looking for a batch of {row.calls:,} calls that may exist" for row in unclear]
         return "; ".join([*full, *sought, *filter(None, (each.trouble for each in out))])
 
-    def _each(self) -> Iterator[_Queue]:
+    def _each(self) -> Iterator[Queue]:
         yield from list(self._queues.values())
 
     def untaken(self) -> set[str]:
@@ -291,7 +273,7 @@ class Batches:
             if self._leave is not None and quiet and not waiting and out and all(batch.looked for batch in out):
                 self._leave()
 
-    def _send(self, queue: _Queue) -> None:
+    def _send(self, queue: Queue) -> None:
         """Send what waits: as one batch, as several where they would be too large, or now where it is too little."""
         askers = list(queue.waiting.values())[: queue.most if queue.crowded else None]
         for asker in askers:
@@ -302,16 +284,16 @@ class Batches:
             return
         try:
             for portion, requests in self._portions(queue, askers):
-                row = QueuedBatch.intended(self._experiment_id, queue.part, queue.client, portion)
+                row = queue.intended(self._experiment_id, len(portion))
                 calls = {asker.call.custom_id: _owed(asker) for asker in portion}
-                batch = QueuedBatch(self._desk, queue.lane, queue.client, queue.price, row, calls)
+                batch = QueuedBatch(self._desk, queue, row, calls)
                 for asker in portion:
                     batch.attach(asker)
                 self._carry(queue, batch, requests)
         except RAISED as error:
             self._desk.slots.refuse(queue.client, f"no batch can be made: {raised(error)}")
 
-    def _portions(self, queue: _Queue, askers: list[Asker]) -> Iterator[tuple[list[Asker], list[Request]]]:
+    def _portions(self, queue: Queue, askers: list[Asker]) -> Iterator[tuple[list[Asker], list[Request]]]:
         """Calls with their requests, in portions of the size that the provider takes."""
         portion: list[Asker] = []
         requests: list[Request] = []

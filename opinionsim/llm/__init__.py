@@ -3,8 +3,6 @@
 Names are loaded on first use, because reading a store needs the journal's records but not LangChain.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -13,12 +11,7 @@ if TYPE_CHECKING:
     from opinionsim.llm._budget import Budget as Budget, Call as Call, SharedBudget as SharedBudget, Usage as Usage
     from opinionsim.llm._call_name import REFLECT as REFLECT, REPLY as REPLY, SELECT as SELECT, CallName as CallName
     from opinionsim.llm._caller import CallSite as CallSite, RunCalls as RunCalls
-    from opinionsim.llm._endpoint import (
-        BatchQueues as BatchQueues,
-        Endpoint as Endpoint,
-        NewCall as NewCall,
-        ReplayOnly as ReplayOnly,
-    )
+    from opinionsim.llm._endpoint import Endpoint as Endpoint, NewCall as NewCall, ReplayOnly as ReplayOnly
     from opinionsim.llm._failures import Failure as Failure, classify_failure as classify_failure, wait_s as wait_s
     from opinionsim.llm._first_token import (
         first_token_shares as first_token_shares,

@@ -26,29 +26,21 @@ from pydantic import ValidationError
 
 from opinionsim.errors import ModelCallError, SpecError, in_short
 from opinionsim.foundation.redaction import redacted
+from opinionsim.llm import _providers as providers
 from opinionsim.llm._direct import DirectCalls, completed, leaves_messages
 from opinionsim.llm._first_token import TokenClient
 from opinionsim.llm._given import GivenReplies
 from opinionsim.llm._own import in_process, load_own_model, module_of, own_model
-from opinionsim.llm._providers import (
-    check_request,
-    connected,
-    endpoint_of,
-    lacking,
-    lengthened,
-    prepared,
-    provider_of,
-    seeding,
-)
 from opinionsim.llm._transport import MAX_REPLY_BYTES, ReplyTooLong
 from opinionsim.llm.scripted._script import ScriptedChatModel
 from opinionsim.messages import ChatMessage, Prompt
-from opinionsim.registry import raised
+from opinionsim.registry import names, places, raised
 
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+_LOCAL = " or ".join(repr(each.value["form"]) for each in places("local").values())
 _VALID = (
-    "'scripted', 'provider:model' such as 'openai:gpt-4o-mini', 'hf:MODEL' or 'gguf:FILE' for weights in this process, "
-    "or the import path of your own model, package.module:Name; an equation is {classic: NAME}"
+    f"'scripted', 'provider:model' such as 'openai:gpt-4o-mini', {_LOCAL and f'{_LOCAL} for weights in this process, '}"
+    "or the import path of your own model, package.module:Name"
 )
 #: Value of the option `roles` that joins consecutive messages of one role.
 _ALTERNATE = "alternate"
@@ -109,7 +101,8 @@ def load_chat_model(
     if own_model(name):
         found = load_own_model(name, settings, options)
     elif not provider or not model:
-        raise SpecError(f"model.name: unknown model {name!r}; valid: {_VALID}")
+        others = "".join(f"; an equation is {{{each}: NAME}}" for each in names("endpoint"))
+        raise SpecError(f"model.name: unknown model {name!r}; valid: {_VALID}{others}")
     elif in_process(name):
         found = module_of(name).load(model, **settings, **options)
     else:
@@ -134,7 +127,7 @@ def _load_from_provider(
     name: str, temperature: float | None, max_tokens: int | None, options: Mapping[str, Any]
 ) -> BaseChatModel:
     provider, _, model_name = name.partition(":")
-    given = connected(name, options, max_tokens)
+    given = providers.connected(name, options, max_tokens)
     asked = {"temperature": temperature, _LENGTH.get(provider, "max_tokens"): max_tokens, **given}
     asked = {option: value for option, value in asked.items() if option in given or value is not None}
     try:
@@ -148,11 +141,11 @@ def _load_from_provider(
     except ImportError as error:
         ours = provider in ("openai", "azure_openai") or (error.name or "").partition(".")[0] == "langchain"
         remedy = "; install with pip install 'opinionsim[llm]'" if ours else ""
-        lacking(SpecError(f"model.name: {name!r} cannot be loaded: {in_short(error)}{remedy}"))
+        providers.lacking(SpecError(f"model.name: {name!r} cannot be loaded: {in_short(error)}{remedy}"))
         return FakeListChatModel(responses=[])  # to plan with: it answers nothing
     except Exception as error:  # every client has error classes of its own, for instance for a missing key
         raise SpecError(f"model.name: {name!r} cannot be loaded: {_reason(error)}") from None
-    check_request(name, model, temperature, max_tokens, given)
+    providers.check_request(name, model, temperature, max_tokens, given)
     return _keeping_reasoning(model)
 
 
@@ -280,15 +273,15 @@ class ModelClient:
                 raise SpecError(f"the environment variable {variable} makes LangChain refuse every call; unset it")
         # A prompt-keyed cache would make replicates, and repeated attempts, copies of one reply.
         cached = get_llm_cache() is not None if model.cache is None else model.cache is not False
-        self.model = prepared(model.model_copy(update={"cache": False}) if cached else model, max_reply_bytes)
+        self.model = providers.prepared(model.model_copy(update={"cache": False}) if cached else model, max_reply_bytes)
         self._max_reply_bytes = max_reply_bytes
         scripted = isinstance(model, ScriptedChatModel)
         self.evidence = "scripted" if scripted or isinstance(model, GivenReplies) else "model"
-        provider = provider_of(model)
+        provider = providers.provider_of(model)
         self.networked = bool(provider)
         self.slots: int | None = getattr(model, "parallel", None)
         self.name = name or ("scripted" if scripted else _name(provider or type(model).__name__, model))
-        self.account = "@".join(filter(None, (provider, endpoint_of(self.model)))) if provider else self.name
+        self.account = "@".join(filter(None, (provider, providers.endpoint_of(self.model)))) if provider else self.name
         self._direct = DirectCalls(self.model)
         # Other integrations may change the messages they are given, so each call gets its own.
         self._own_messages = _marked_messages if provider == "anthropic" else _own_messages
@@ -296,7 +289,7 @@ class ModelClient:
         if (model.metadata or {}).get("roles") == _ALTERNATE:
             convert = self._own_messages
             self._messages = self._own_messages = lambda prompt: convert(_joined(prompt))
-        self._seeding = "call" if scripted else seeding(self.model)
+        self._seeding = "call" if scripted else providers.seeding(self.model)
         self._blocking = type(model)._agenerate is BaseChatModel._agenerate
 
     @cached_property
@@ -350,7 +343,7 @@ class ModelClient:
         if max_tokens is not None and model._llm_type == "opinionsim-local":
             options["max_tokens"] = max_tokens
         elif max_tokens is not None:
-            model = lengthened(model, max_tokens)
+            model = providers.lengthened(model, max_tokens)
         if self._blocking:
 
             def invoke() -> AIMessage:

@@ -14,19 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GenerationConfig,
-    LogitsProcessor,
-    LogitsProcessorList,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    StoppingCriteria,
-    StoppingCriteriaList,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
+import transformers
 
 from opinionsim.errors import SpecError, in_short, packages
 from opinionsim.foundation.provenance import device_named
@@ -48,7 +36,7 @@ _PROBED = 64
 _THINKING = "<think>"
 
 #: Typed as Any, since its constructor has no types.
-_generation_settings: Any = GenerationConfig
+_generation_settings: Any = transformers.GenerationConfig
 
 
 class PromptError(ValueError):
@@ -116,8 +104,8 @@ class Decoder:
 
     def __init__(
         self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
+        model: transformers.PreTrainedModel,
+        tokenizer: transformers.PreTrainedTokenizerBase,
         sampling: Sampling,
         template_options: Mapping[str, Any],
     ) -> None:
@@ -220,7 +208,7 @@ class Decoder:
         padding = self._stops[0] if self._stops else 0
         padded = [[padding] * (width - len(ids)) + ids for ids in prompts]
         mask = [[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts]
-        sampling = LogitsProcessorList()
+        sampling = transformers.LogitsProcessorList()
         if self._sampling.temperature:
             sampling.append(SeededSampling(self._sampling, seeds, device))
         found = self._model.generate(
@@ -232,7 +220,7 @@ class Decoder:
             logits_processor=sampling,
             return_dict_in_generate=True,
             output_logits=room == 1,
-            stopping_criteria=StoppingCriteriaList([_Abandoned(abandoned)]),
+            stopping_criteria=transformers.StoppingCriteriaList([_Abandoned(abandoned)]),
         )
         # Up to and including the first token that ends the reply.
         ids = [
@@ -246,7 +234,7 @@ class Decoder:
         return ids, [tuple(zip(*row, strict=True)) for row in zip(words, logs.tolist(), strict=True)]
 
 
-class SeededSampling(LogitsProcessor):
+class SeededSampling(transformers.LogitsProcessor):
     """Turns greedy choice into exact sampling by adding Gumbel noise to the scaled scores, with a seed for each row.
 
     The most likely token of the noisy scores is distributed like a draw from the softmax of the scores (Gumbel-max).
@@ -258,9 +246,9 @@ class SeededSampling(LogitsProcessor):
         self._temperature = sampling.temperature
         self._filters: list[Any] = []
         if sampling.top_k is not None:
-            self._filters.append(TopKLogitsWarper(sampling.top_k))
+            self._filters.append(transformers.TopKLogitsWarper(sampling.top_k))
         if sampling.top_p is not None:
-            self._filters.append(TopPLogitsWarper(sampling.top_p))
+            self._filters.append(transformers.TopPLogitsWarper(sampling.top_p))
         self._draws = [_exponentials(secrets.randbits(31) if seed is None else seed, device) for seed in seeds]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -283,7 +271,7 @@ def _exponentials(seed: int, device: torch.device) -> Callable[[torch.Tensor], o
     return lambda row: row.exponential_(generator=on_device)
 
 
-class _Abandoned(StoppingCriteria):
+class _Abandoned(transformers.StoppingCriteria):
     """Ends rows whose answers are no longer wanted."""
 
     def __init__(self, abandoned: Callable[[int], bool]) -> None:
@@ -367,9 +355,11 @@ def _loaded(place: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
             "trust_remote_code": False,
             "local_files_only": offline,
         }
-        tokenizer = AutoTokenizer.from_pretrained(place, **common)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **common)
         # Other weight formats are unpickled, which runs code.
-        return AutoModelForCausalLM.from_pretrained(place, dtype=dtype, use_safetensors=True, **common), tokenizer
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            place, dtype=dtype, use_safetensors=True, **common
+        ), tokenizer
 
     try:
         return load(offline=True)

@@ -4,8 +4,6 @@ An instrument reads texts of certain kinds with a classifier. Classifiers that c
 runs of a process share. Classifiers that ask a chat model do so in calls of the run whose texts they judge.
 """
 
-from __future__ import annotations
-
 from opinionsim.measurement._instruments import (
     STANCE as STANCE,
     Author as Author,

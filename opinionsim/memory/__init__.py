@@ -1,7 +1,5 @@
 """Memories of agents, which carry texts from the prompts of one turn to those of the next."""
 
-from __future__ import annotations
-
 from opinionsim.memory._cumulative import CumulativeMemory as CumulativeMemory
 from opinionsim.memory._memory import (
     KeptMessages as KeptMessages,

@@ -1,7 +1,5 @@
 """Metrics of opinions and texts, on arrays and on the tidy frames of a store."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.metrics._controversy import random_walk_controversy as random_walk_controversy
     from opinionsim.metrics._convergence import (
-        ExitProbability as ExitProbability,
-        FirstTime as FirstTime,
         consensus_time as consensus_time,
         convergence_time as convergence_time,
         exit_probability as exit_probability,
@@ -86,7 +82,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.metrics._lexical import (
         LEXICAL as LEXICAL,
-        DiversityComponent as DiversityComponent,
         diversity_component as diversity_component,
         hdd as hdd,
         lexical_diversity as lexical_diversity,
@@ -172,6 +167,7 @@ if TYPE_CHECKING:
         step_metrics as step_metrics,
         trajectories as trajectories,
     )
+    from opinionsim.metrics._simulated_runs import SimulatedRuns as SimulatedRuns, setting_text as setting_text
     from opinionsim.metrics._spread import (
         coverage as coverage,
         dispersion as dispersion,
@@ -182,8 +178,6 @@ if TYPE_CHECKING:
     )
     from opinionsim.metrics._sycophancy import sycophancy as sycophancy
     from opinionsim.metrics._uncertainty import (
-        MeanTest as MeanTest,
-        PermutationNull as PermutationNull,
         permutation_null as permutation_null,
         permutation_test as permutation_test,
         spell_mean as spell_mean,

@@ -12,11 +12,6 @@ from opinionsim.registry import part
 _MANY = 1024
 
 
-def _breaks(rows: Rows, delta: float) -> np.ndarray:
-    """Whether a gap between clusters follows each opinion in order but the last, (R, N - 1)."""
-    return np.asarray(rows.gaps > positive(delta, "delta", zero=True))
-
-
 def _sizes(rows: Rows, delta: float) -> np.ndarray:
     """Agents in each cluster, (R, most clusters); 0 for those that a row has not."""
     if rows.x.shape[1] >= _MANY and positive(delta, "delta", zero=True) > 0:
@@ -26,7 +21,8 @@ def _sizes(rows: Rows, delta: float) -> np.ndarray:
         for row, each in zip(sizes, found, strict=True):
             row[: each.size] = each
         return sizes
-    breaks = _breaks(rows, delta)
+    # Whether a gap between clusters follows each opinion in order but the last, (R, N - 1).
+    breaks = np.asarray(rows.gaps > positive(delta, "delta", zero=True))
     # Along one axis, since along two numpy takes five times as long.
     row, before = np.divmod(np.flatnonzero(breaks), max(1, breaks.shape[1]))
     most = int(np.bincount(row).max(initial=0)) + 1

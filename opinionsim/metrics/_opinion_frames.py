@@ -30,7 +30,7 @@ def opinion_metrics(
     ----------
     trajectories : DataFrame
         One row per run, agent and step: ``run_id, cell, agent, step, value, evidence``, with ``instrument_id`` where
-        runs are measured; from :func:`trajectories` or a classic model. Agents are numbered from 0. An agent without an
+        runs are measured; from :func:`trajectories` or a simulation. Agents are numbered from 0. An agent without an
         opinion has the value NaN or no row.
     names : str or iterable of str, optional
         Keys of :data:`METRICS`; default all whose required arguments are given.

@@ -11,18 +11,10 @@ import numpy as np
 import pandas as pd
 
 from opinionsim.messages import MISSING
+from opinionsim.metrics import _opinion_rows as opinion_rows
 from opinionsim.metrics._arrays import ratio
 from opinionsim.metrics._evidence import chosen_kind, instrument_validation, validation_statement
 from opinionsim.metrics._missing import LEAST_MEASURED, TURN_COLUMNS, counts_of_kind, counts_of_run, with_skipped
-from opinionsim.metrics._opinion_rows import (
-    OPINION_COLUMNS,
-    by_participants,
-    point_columns,
-    points_of,
-    require,
-    scale_of,
-    stance_rows,
-)
 from opinionsim.metrics._opinions import check_ddof, nearest_points
 from opinionsim.opinions import OpinionScale
 
@@ -32,7 +24,7 @@ _AGENT_COLUMNS = ("run_id", "agent", "assigned_opinion")
 
 def _cells(runs: pd.DataFrame) -> pd.DataFrame:
     """One row a (run, cell) with the columns that metrics need, numbered in column `row`."""
-    require(runs, "runs", _RUN_COLUMNS)
+    opinion_rows.require(runs, "runs", _RUN_COLUMNS)
     cells = runs.drop_duplicates(["run_id", "cell"]).reset_index(drop=True)
     usual = {"every_report": False, "least_measured": LEAST_MEASURED}
     own = {name: cells[name] if name in runs.columns else each for name, each in usual.items()}
@@ -47,7 +39,7 @@ def _stance(
     It has columns `more`, and rows for skipped turns.
     """
     cells = _cells(runs)
-    stance = stance_rows(cells, opinions)[[*OPINION_COLUMNS, *more]]
+    stance = opinion_rows.stance_rows(cells, opinions)[[*opinion_rows.OPINION_COLUMNS, *more]]
     own = ["run_id", "cell", "row", "n_agents", "every_report", "least_measured"]
     stance = stance.merge(cells[own], on=["run_id", "cell"], how="inner")
     stance = stance.sort_values(["row", "turn"], kind="stable", ignore_index=True)
@@ -141,7 +133,7 @@ def trajectories(
     -----
     Chuang et al. 2023, Algorithm 1 (A1): agents that do not listen keep their opinion.
     """
-    require(agents, "agents", _AGENT_COLUMNS)
+    opinion_rows.require(agents, "agents", _AGENT_COLUMNS)
     heads, grid, _ = _carried(runs, opinions, kind, turns)
     frame = heads[["group", "run_id", "cell", "instrument_id", "evidence"]].merge(grid, on="group")
     assigned = agents[list(_AGENT_COLUMNS)].drop_duplicates(["run_id", "agent"])
@@ -238,15 +230,15 @@ def _own_points(texts: pd.DataFrame, heads: pd.DataFrame, scale: OpinionScale) -
     """Whether each of the k points of `scale` is on the scale of the instrument of each head, (n, k)."""
     instrument = texts.groupby("instrument_id", dropna=False).ngroup()
     # An instrument of unknown scale may have any point.
-    known = [points_of(part) or scale.points for _, part in texts.groupby(instrument)]
+    known = [opinion_rows.points_of(part) or scale.points for _, part in texts.groupby(instrument)]
     own = np.array([[point in points for point in scale.points] for points in known], dtype=bool)
     return own.reshape(-1, len(scale))[instrument[heads.index]]
 
 
 def _assigned(cells: pd.DataFrame, agents: pd.DataFrame, ddof: int) -> pd.DataFrame:
     """Bias and diversity of the opinions that participants of each run were assigned."""
-    require(agents, "agents", _AGENT_COLUMNS)
-    participants = agents[by_participants(agents, cells)]
+    opinion_rows.require(agents, "agents", _AGENT_COLUMNS)
+    participants = agents[opinion_rows.by_participants(agents, cells)]
     known = participants.assign(assigned_opinion=participants["assigned_opinion"].astype(float))
     by_run = known.drop_duplicates(["run_id", "agent"]).groupby("run_id", sort=False)["assigned_opinion"]
     return pd.DataFrame({"assigned_bias": by_run.mean(), "assigned_diversity": by_run.std(ddof=ddof)})
@@ -326,7 +318,7 @@ def _with_turns(frame: pd.DataFrame, turns: pd.DataFrame | None) -> pd.DataFrame
     """Metrics with counts of turns; NaN without a turns frame."""
     if turns is None:
         return frame.assign(**dict.fromkeys((*_TOLD, *_TOLD_OF_RUN), np.nan))
-    require(turns, "turns", TURN_COLUMNS)
+    opinion_rows.require(turns, "turns", TURN_COLUMNS)
     frame = frame.join(counts_of_kind(turns), on=["run_id", "kind"]).join(counts_of_run(turns), on="run_id")
     return frame.assign(**{name: frame[name].fillna(0).astype(int) for name in (*_TOLD, *_TOLD_OF_RUN)})
 
@@ -372,9 +364,9 @@ def run_metrics(
     """
     check_ddof(ddof)
     told = [column for column in ("scale", "ambiguous", "off_scale") if column in opinions.columns]
-    cells, stance = _stance(runs, opinions, turns, *told, *point_columns(opinions))
+    cells, stance = _stance(runs, opinions, turns, *told, *opinion_rows.point_columns(opinions))
     # Without a measurement there may be no columns to read a scale from.
-    scale = OpinionScale() if stance.empty else scale_of(stance)
+    scale = OpinionScale() if stance.empty else opinion_rows.scale_of(stance)
     texts, finals = _grouped(stance)
     heads = texts.drop_duplicates("group").sort_values("group")
     head_cells = cells.iloc[heads["row"].to_numpy(int)]

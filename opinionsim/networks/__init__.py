@@ -1,4 +1,4 @@
-"""Contact networks: who can speak to whom, as flat arrays that schedules and classic models share.
+"""Contact networks: who can speak to whom, as flat arrays that schedules and equations share.
 
 Each kind of network is one module with a class that inherits from :class:`NetworkKind`. The class declares and checks
 its parameters and returns the pairs of agents that it connects.

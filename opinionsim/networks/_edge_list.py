@@ -6,14 +6,7 @@ import re
 from pathlib import Path
 
 from opinionsim.errors import meant
-from opinionsim.foundation.tables import (
-    TableFile,
-    check_rows,
-    has_decimal_commas,
-    number_in,
-    split_rows,
-    table_text,
-)
+from opinionsim.foundation import tables
 from opinionsim.networks._graph_reading import refuse
 
 #: Headings of both ends of an edge, the speaker first.
@@ -34,14 +27,14 @@ def read_edge_list(file: Path, weight: str | None = None) -> tuple[list[str], li
         Heading of the column of weights, or their name in braces. The default is ``weight`` or a third column without
         a heading.
     """
-    text, remark = table_text(file)
+    text, remark = tables.table_text(file)
     braces = rf"""\{{.*["']{re.escape(weight or "weight")}["']\s*:\s*([^,}}]*)"""
     stated = {
         at: found[1].strip() for at, line in enumerate(text.splitlines(), 1) if (found := re.search(braces, line))
     }
     rows, delimiter = _rows(file, text)
     headed = _has_header(file, rows)
-    check_rows(str(file), rows, headed=headed)
+    tables.check_rows(str(file), rows, headed=headed)
     place, first = f"{file}:{rows[0][0]}", rows[0][1]
     columns = [cell.casefold() for cell in first] if headed else list(_PLAIN[: len(first)])
     rows = rows[headed:]
@@ -59,7 +52,9 @@ def read_edge_list(file: Path, weight: str | None = None) -> tuple[list[str], li
         if columns.count(name) > 1:
             refuse(f"{place}: the column {name!r} occurs {columns.count(name)} times; keep one of them", file)
     lines, cells = zip(*rows, strict=True)
-    table = TableFile(str(file), tuple(columns), cells, lines, has_decimal_commas(delimiter, rows), remarks=(remark,))
+    table = tables.TableFile(
+        str(file), tuple(columns), cells, lines, tables.has_decimal_commas(delimiter, rows), remarks=(remark,)
+    )
     weights = table.numbers(wanted) if wanted in columns else [1.0] * len(rows)
     pairs = list(zip(*map(table.texts, ends), strict=True))
     for row, values in enumerate(zip(weights, *zip(*pairs, strict=True), strict=True)):
@@ -78,7 +73,7 @@ def _rows(file: Path, text: str) -> tuple[_Rows, str]:
     lines = [re.sub(r"\s\{.*\}\s*$", "", line).partition("#")[0].strip() for line in text.splitlines()]
     first = next(filter(None, lines), "")
     if {*",;"} & {*first}:
-        rows, delimiter = split_rows(str(file), "\n".join(lines), ",;")
+        rows, delimiter = tables.split_rows(str(file), "\n".join(lines), ",;")
     else:
         rows, delimiter = [(at, line.split()) for at, line in enumerate(lines, 1) if line], " "
     for at, row in rows:
@@ -96,11 +91,11 @@ def _rows(file: Path, text: str) -> tuple[_Rows, str]:
 def _has_header(file: Path, rows: _Rows) -> bool:
     """Whether the first row names the columns."""
     (line, first), *others = rows
-    named = not others or any(number_in(word) is not None for word in first)
+    named = not others or any(tables.number_in(word) is not None for word in first)
     folded = [word.casefold() for word in first]
     known = any({*pair} <= {*folded} for pair in _ENDS)
     again = any(word in first for _, row in others if row != first for word in row[:2])
-    numbers = all(number_in(word) is not None for _, row in others if row != first for word in row[:2])
+    numbers = all(tables.number_in(word) is not None for _, row in others if row != first for word in row[:2])
     if not named and (numbers or (known and (not again or len(first) > 2))):
         return True
     if len(first) > 3 or (not named and len(first) == 3):

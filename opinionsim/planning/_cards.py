@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opinionsim.errors import SpecError
+from opinionsim.registry import serving
 
 
 def card_file(model: str, url: str = "") -> Path:
@@ -18,7 +19,7 @@ def card_file(model: str, url: str = "") -> Path:
 
 
 def card_of(model: str, url: str = "") -> dict[str, Any] | None:
-    """The card of a model, if there is one next to a store or in ``results``; see :func:`opinionsim.audit.model_card`.
+    """The card of a model, if there is one next to a store or in ``results``.
 
     Raises
     ------
@@ -33,5 +34,6 @@ def card_of(model: str, url: str = "") -> dict[str, Any] | None:
         except FileNotFoundError:
             pass
         except (ValueError, TypeError, KeyError):
-            raise SpecError(f"{path}: is not the card of a model; make one with `opinionsim check-model`") from None
+            making = "".join(f"; make one with `opinionsim {each}`" for each in serving("card"))
+            raise SpecError(f"{path}: is not the card of a model{making}") from None
     return None

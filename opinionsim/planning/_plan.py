@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from opinionsim import store as stores
+from opinionsim import specification, store as stores
 from opinionsim.assembly import LoadedParts, RunParts, assemble, instruments_by_run
 from opinionsim.classifiers import asks
 from opinionsim.errors import SpecError
@@ -26,14 +26,7 @@ from opinionsim.planning._cards import card_of
 from opinionsim.planning._dry_run import Counted, CountedTurns, DryRun, Sort, questions
 from opinionsim.planning._forecast import Forecast, ModelForecast, spell_money, spell_price
 from opinionsim.planning._lanes import costs_by_lane, forecast_lanes
-from opinionsim.specification import (
-    Experiment,
-    ModelSpec,
-    PlannedRun,
-    naming_own_part,
-    reader_notes,
-    require_experiment,
-)
+from opinionsim.registry import serving
 
 #: Calls that are acted out: about so many at most, shared out over the conditions; and least number for each.
 _ACTED_OUT = 2_000
@@ -49,7 +42,7 @@ _TOLD = ("topic", "cognition", "prompts", "independent")
 
 
 def plan(
-    experiment: Experiment,
+    experiment: specification.Experiment,
     *,
     max_concurrency: int | None = None,
     only: Collection[str] | None = None,
@@ -104,7 +97,7 @@ def plan(
     StoreError
         If the store cannot be read.
     """
-    require_experiment(experiment)
+    specification.require_experiment(experiment)
     slots = experiment.spec.execution.max_concurrency if max_concurrency is None else max_concurrency
     if slots < 1:
         raise SpecError(f"max_concurrency must be at least 1; got {slots}")
@@ -142,7 +135,7 @@ class RunCounts(NamedTuple):
 
 
 def counts_by_run(
-    experiment: Experiment, loaded: LoadedParts | None = None, only: Collection[str] | None = None
+    experiment: specification.Experiment, loaded: LoadedParts | None = None, only: Collection[str] | None = None
 ) -> dict[str, RunCounts]:
     """Count the calls of each run before it begins, without making prompts of agents.
 
@@ -165,7 +158,7 @@ def counts_by_run(
     SpecError, MeasurementError
         As :func:`opinionsim.plan`.
     """
-    require_experiment(experiment)
+    specification.require_experiment(experiment)
     planning = _Planning(experiment, loaded or LoadedParts(experiment, to_plan=True), _chosen(experiment, only))
     return {
         run_id: RunCounts(sum(map(len, planning.asked(run_id).values())), planning.dropped.get(run_id, 0))
@@ -173,7 +166,7 @@ def counts_by_run(
     }
 
 
-def _chosen(experiment: Experiment, only: Collection[str] | None) -> dict[str, PlannedRun]:
+def _chosen(experiment: specification.Experiment, only: Collection[str] | None) -> dict[str, specification.PlannedRun]:
     """Distinct runs by id: all of them, or those in `only`."""
     runs = {run.run_id: run for run in experiment.runs}
     if only is None:
@@ -254,7 +247,9 @@ class _Planning:
         Lanes for which the latency of a call is assumed or given.
     """
 
-    def __init__(self, experiment: Experiment, loaded: LoadedParts, runs: Mapping[str, PlannedRun]) -> None:
+    def __init__(
+        self, experiment: specification.Experiment, loaded: LoadedParts, runs: Mapping[str, specification.PlannedRun]
+    ) -> None:
         self.runs = runs
         self._resources = experiment.resources
         self._cells = [(run.run_id, id(run.cell)) for run in experiment.runs]
@@ -284,7 +279,7 @@ class _Planning:
         self._rates: Mapping[Model, Rates] = {}
         self._acted_out = 0
 
-    def _agent(self, model: ModelSpec, run: PlannedRun) -> Model:
+    def _agent(self, model: specification.ModelSpec, run: specification.PlannedRun) -> Model:
         endpoint = self._loaded.endpoint(model, run.spec, self._resources.pack(run.spec.pack))
         return Model(model.name, False, model.max_tokens, endpoint.price, endpoint.lane)
 
@@ -319,14 +314,14 @@ class _Planning:
             raise self._unset[0]
         return found
 
-    def _turns_of(self, run: PlannedRun) -> CountedTurns | None:
+    def _turns_of(self, run: specification.PlannedRun) -> CountedTurns | None:
         """The turns of a run; None if it cannot be set up, as where its network is drawn without an edge."""
         try:
             parts = assemble(run, self._resources)
         except SpecError as error:
             self._unset.append(error)
             return None
-        with naming_own_part(run.spec):
+        with specification.naming_own_part(run.spec):
             return CountedTurns(parts)
 
     def _awaited(self, run_id: str) -> set[str]:
@@ -390,7 +385,7 @@ class _Planning:
         judges = {each.instrument_id: each for other in alike for each in self._instruments[other]}
         asking = [each for identity, each in judges.items() if identity in self.judges]
         dry = DryRun(parts, reply)
-        with naming_own_part(run.spec):
+        with specification.naming_own_part(run.spec):
             background.run(dry.act_out(most / max(turns.calls, 1), most, asking))
         self._acted_out += sum(len(dry.asked.get(sort, ())) for sort in self.asked(run_id))
         return dry
@@ -542,6 +537,7 @@ class _Planning:
             scales={each.scale: _sampled(each.scale) for each in self._of_authors.values()},
             shared_blocks=_shared_blocks(self.runs.values()),
             few=_FEW_BLOCKS,
+            serving=serving,
             cards={model.name: card_of(model.name) for model in forecast.models if not model.judges},
             warnings=list(self._loaded.warnings()),
         )
@@ -556,14 +552,14 @@ def _sampled(scale: OpinionScale) -> tuple[float, float]:
     return error, float(scale.values.var()) / error**2
 
 
-def _shared_blocks(runs: Iterable[PlannedRun]) -> int:
+def _shared_blocks(runs: Iterable[specification.PlannedRun]) -> int:
     """Number of blocks that topics share, where they are so few that intervals for topics like these would be long."""
     pairs = {(run.block, str(run.cell.fields.get("topic", {}).get("name"))) for run in runs}
     blocks = len({block for block, _ in pairs})
     return blocks if blocks < _FEW_BLOCKS and len(pairs) > blocks else 0
 
 
-def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:
+def _unusual(run: specification.PlannedRun, parts: RunParts) -> Iterator[str]:
     """Notes on unusual populations and networks."""
     n, network = len(parts.population), parts.network
     if network is not None and not network.complete:
@@ -573,4 +569,4 @@ def _unusual(run: PlannedRun, parts: RunParts) -> Iterator[str]:
             yield f"The network has {joined[-1] + 1} agents and the population {n}."
         if len(joined) < n:
             yield f"{n - len(joined)} of {n} agents have no neighbour in the network and meet nobody."
-    yield from reader_notes(run.spec)
+    yield from specification.reader_notes(run.spec)

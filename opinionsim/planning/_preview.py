@@ -32,8 +32,8 @@ class Preview:
         Prompts by act: the prompt of the first agent to perform it, as if nothing had happened before; then, as
         ``ACT, after reading``, that of the first turn that reads something, if the first one does not. With a cast, the
         same for each of its first ten members, as ``ACT of NAME``.
-    equation : str
-        The classic model that agents follow; empty if chat models play them.
+    endpoint : str
+        What the agents do, as in ``follow an equation (NAME)``; empty if chat models play them.
     events : tuple of str
         External events of the run, with their agents and steps.
     """
@@ -41,7 +41,7 @@ class Preview:
     run_id: str
     cell: str
     prompts: dict[str, tuple[ChatMessage, ...]]
-    equation: str = ""
+    endpoint: str = ""
     events: tuple[str, ...] = ()
 
 
@@ -65,8 +65,8 @@ def preview(experiment: Experiment, run: int = 0) -> Preview:
         raise SpecError(f"run {run} does not exist; valid: 0..{len(experiment.runs) - 1}")
     planned = experiment.runs[run]
     parts = assemble(planned, experiment.resources)
-    if parts.equation is not None:
-        return Preview(planned.run_id, planned.cell.label, {}, parts.equation.setup.model.title)
+    if parts.endpoint is not None:
+        return Preview(planned.run_id, planned.cell.label, {}, parts.endpoint.told)
     with naming_own_part(planned.spec):
         told = tuple(map(_told_event, parts.events))
         return Preview(planned.run_id, planned.cell.label, _first_prompts(parts), events=told)

@@ -13,17 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from opinionsim.drawing import (
-    BAR,
-    INK,
-    legend_below,
-    new_panels,
-    opinion_colours,
-    page,
-    point_name,
-    pt,
-    tidy,
-)
+from opinionsim import drawing
 from opinionsim.errors import SpecError
 from opinionsim.metrics import LEAST_RUNS, by_participants, run_band, say_band
 from opinionsim.opinions import OpinionScale
@@ -142,7 +132,7 @@ def before_after_data(
     taken = on_record.assign(turn=on_record.groupby("run_id")["turn"].rank())
     order = taken.groupby(["run_id", "agent"])["turn"].min()
     frame = pd.concat([_rows(run, order, change) for runs in drawn.cells.values() for run in runs], ignore_index=True)
-    in_turn = order.groupby("run_id").agg(lambda first: first.max() == len(first))
+    in_turn = order.groupby("run_id").agg(lambda first: first.max() == len(first)).astype(bool)
     mixed = frame.loc[frame["run_id"].isin(in_turn.index[~in_turn]), "cell"]
     frame.loc[frame["cell"].isin(mixed), "position"] = np.nan
     both = frame["change"].notna()
@@ -258,7 +248,7 @@ def draw_before_after(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionSc
 
     The area of a disc is the share of participants with these opinions; `room` is the side of the panel in points.
     """
-    colours, both = opinion_colours(scale), rows.dropna(subset="change")
+    colours, both = drawing.opinion_colours(scale), rows.dropna(subset="change")
     near = {name: _near(both[name], scale)[0] for name in ("before", "after")}
     counts = pd.DataFrame(near).value_counts().rename("n").reset_index()
     dots = [colours[scale.nearest(value)] for value in counts["before"]]
@@ -274,7 +264,7 @@ def draw_before_after(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionSc
         ax.plot(own["before"], own["after"], **{**_MEAN, "markersize": 2, "alpha": 0.5})
     named = scale.points[:: -(-len(scale.points) // _NAMED)]
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(named, list(map(point_name, named)))
+        axis.set_ticks(named, list(map(drawing.point_name, named)))
     limits = np.array([scale.lowest, scale.highest]) + np.array([-0.12, 0.12]) * (scale.highest - scale.lowest)
     ax.set(xlim=limits, ylim=limits)
     _finish(ax)
@@ -283,7 +273,7 @@ def draw_before_after(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionSc
 #: The look of the line of the control.
 _CONTROL: Mapping[str, Any] = {"linestyle": "--", "linewidth": 1.1}
 #: The look of the line of equal opinions before and after.
-_SAME: Mapping[str, Any] = {"linestyle": ":", "linewidth": 1.0, "color": INK, "zorder": 1}
+_SAME: Mapping[str, Any] = {"linestyle": ":", "linewidth": 1.0, "color": drawing.INK, "zorder": 1}
 #: The look of a mean and its interval.
 _MEAN: Mapping[str, Any] = {"color": "black", "marker": "D", "markersize": 3.5, "linewidth": 1.2, "linestyle": "none"}
 
@@ -292,7 +282,7 @@ def draw_positions(rows: pd.DataFrame, means: pd.DataFrame, control: float, ax: 
     """Draw the change of one condition's participants by position, the means, and a line at the control's mean."""
     dots = _grouped(rows.dropna(subset="change")).groupby(["position", "change"]).size().rename("n").reset_index()
     share = dots["n"] / dots.groupby("position")["n"].transform("sum")
-    ax.scatter(dots["position"], dots["change"], _DOT * share, INK, alpha=0.35, linewidths=0)
+    ax.scatter(dots["position"], dots["change"], _DOT * share, drawing.INK, alpha=0.35, linewidths=0)
     several = means.dropna(subset="mean")
     ends = [several["mean"] - several["low"], several["high"] - several["mean"]]
     ax.errorbar(several["position"], several["mean"], ends, **_MEAN)
@@ -304,7 +294,7 @@ def draw_changes(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, 
     """Draw how many participants of one condition changed by how much, their mean, and the control's mean."""
     step = float(np.diff(_near([], scale)[1])[0])
     shares = (rows["change"].dropna() / step).round().value_counts(normalize=True)
-    ax.barh(shares.index * step, shares, 0.8 * step, color=BAR)
+    ax.barh(shares.index * step, shares, 0.8 * step, color=drawing.BAR)
     if mean["n_runs"]:
         ends = [[mean["change"] - mean["change_low"]], [mean["change_high"] - mean["change"]]]
         ax.errorbar([_MEAN_AT], [mean["change"]], ends, **_MEAN)
@@ -319,10 +309,10 @@ def draw_changes(rows: pd.DataFrame, mean: pd.Series[Any], scale: OpinionScale, 
 def _finish(ax: Axes, control: float = np.nan) -> None:
     """Draw the mean of the control and thin lines at the ticks, and give a small panel small numbers."""
     if not np.isnan(control):
-        ax.axhline(control, color=INK, **_CONTROL)
+        ax.axhline(control, color=drawing.INK, **_CONTROL)
     ax.grid(axis="y", color="#E4E4E4", linewidth=0.8)
-    tidy(ax)
-    ax.tick_params(labelsize=pt(7.5))
+    drawing.tidy(ax)
+    ax.tick_params(labelsize=drawing.pt(7.5))
 
 
 def _shown(results: Results) -> Iterator[Shown]:
@@ -355,10 +345,10 @@ def before_after(data: BeforeAfterData) -> Figure:
     """
     names = data.means["cell"].tolist()
     captions = [_caption(data, name) for name in names]
-    n_columns = max(min(int(page(174.0 / _INCH) * _INCH // _PAIR), len(names)), 1)
+    n_columns = max(min(int(drawing.page(174.0 / _INCH) * _INCH // _PAIR), len(names)), 1)
     size = ((174.0 / _INCH - 0.8) / 2, _HEIGHT / _INCH + 0.2)
-    room = 72 * min(_HEIGHT / _INCH - 0.3, 0.33 * page(174.0 / _INCH) / n_columns)
-    figure, pairs = new_panels(captions, [data.evidence, *data.notes], size, n_columns=n_columns)
+    room = 72 * min(_HEIGHT / _INCH - 0.3, 0.33 * drawing.page(174.0 / _INCH) / n_columns)
+    figure, pairs = drawing.new_panels(captions, [data.evidence, *data.notes], size, n_columns=n_columns)
     moves, beyond = data.frame["change"], 0.5 * float(np.diff(_near([], data.scale)[1])[0])
     control = data.means.loc[data.means["cell"].isin(data.controls), "change"].mean()
     titles = [pair.get_title(loc="left") or captions[place] for place, pair in enumerate(pairs)]
@@ -367,7 +357,9 @@ def before_after(data: BeforeAfterData) -> Figure:
     for place, (name, pair) in enumerate(zip(names, pairs, strict=True)):
         spec: Any = pair.get_subplotspec()
         left, right = (figure.add_subplot(spot) for spot in spec.subgridspec(1, 2, width_ratios=[1, 1.3]))
-        left.set_title("\n" * (deepest - titles[place].count("\n")) + titles[place], fontsize=pt(8.5), loc="left")
+        left.set_title(
+            "\n" * (deepest - titles[place].count("\n")) + titles[place], fontsize=drawing.pt(8.5), loc="left"
+        )
         pair.remove()
         rows = data.frame[data.frame["cell"] == name]
         mean, placed = data.means.iloc[place], data.by_position[data.by_position["cell"] == name]
@@ -377,13 +369,13 @@ def before_after(data: BeforeAfterData) -> Figure:
         else:
             draw_changes(rows, mean, data.scale, control, right)
         right.set_ylim(min(moves.min(), 0) - beyond, moves.max() + beyond)
-        right.set_ylabel(_CHANGES[data.change], fontsize=pt(8))
+        right.set_ylabel(_CHANGES[data.change], fontsize=drawing.pt(8))
         if not place % n_columns:
-            left.set_ylabel("opinion after", fontsize=pt(8))
+            left.set_ylabel("opinion after", fontsize=drawing.pt(8))
         if (place // n_columns + 2) * n_columns > len(names):
-            left.set_xlabel("opinion before", fontsize=pt(8))
-            right.set_xlabel("speaking position" if len(placed) else "participants", fontsize=pt(8))
-    legend_below(figure, _legend(data, control))
+            left.set_xlabel("opinion before", fontsize=drawing.pt(8))
+            right.set_xlabel("speaking position" if len(placed) else "participants", fontsize=drawing.pt(8))
+    drawing.legend_below(figure, _legend(data, control))
     return figure
 
 
@@ -397,10 +389,10 @@ def _caption(data: BeforeAfterData, name: str) -> str:
 def _legend(data: BeforeAfterData, control: float) -> list[Line2D]:
     """Entries for the marks."""
     said = {
-        "participants: area is their share, colour the opinion before": {**_MEAN, "marker": "o", "color": BAR},
+        "participants: area is their share, colour the opinion before": {**_MEAN, "marker": "o", "color": drawing.BAR},
         "no change": _SAME,
         "; ".join(["mean over runs", *filter(None, [data.band.replace("band: ", "bar: ")])]): _MEAN,
     }
     if not np.isnan(control):
-        said["mean of the control, where nobody reads others"] = {**_CONTROL, "color": INK}
+        said["mean of the control, where nobody reads others"] = {**_CONTROL, "color": drawing.INK}
     return [Line2D([], [], **{**look, "label": text}) for text, look in said.items()]

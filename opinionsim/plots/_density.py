@@ -14,18 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from opinionsim.drawing import (
-    SHARES,
-    Facets,
-    colour_bar,
-    draw_marks,
-    is_narrow,
-    legend_below,
-    name_outer,
-    new_panels,
-    opinion_ticks,
-    pt,
-)
+from opinionsim import drawing
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._arrangement import facets
 from opinionsim.plots._inputs import FigureNumbers, drawn_from
@@ -61,7 +50,7 @@ class DensityData(FigureNumbers):
 
     scale: OpinionScale | None
     events: Mapping[str, tuple[Mark, ...]] = field(default_factory=dict)
-    facets: Facets | None = None
+    facets: drawing.Facets | None = None
 
 
 def density_data(
@@ -151,11 +140,11 @@ def draw_density(rows: pd.DataFrame, ax: Axes, most: float) -> Any:
     # A record stands for the time until the next one.
     last = times[-1] + (times[-1] - times[-2] if len(times) > 1 else 1)
     norm = PowerNorm(0.5, vmin=0, vmax=most)
-    mesh = ax.pcolormesh(np.append(times, last), edges, np.ma.masked_invalid(shares), cmap=SHARES, norm=norm)
+    mesh = ax.pcolormesh(np.append(times, last), edges, np.ma.masked_invalid(shares), cmap=drawing.SHARES, norm=norm)
     mesh.set_rasterized(True)
     ax.set_facecolor(_NONE)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=3 if is_narrow() else 6, integer=True))
-    ax.tick_params(labelsize=pt(8.5), length=3, color="#888888")
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=3 if drawing.is_narrow() else 6, integer=True))
+    ax.tick_params(labelsize=drawing.pt(8.5), length=3, color="#888888")
     return mesh
 
 
@@ -183,18 +172,20 @@ def density(data: DensityData) -> Figure:
     cells = dict(list(data.frame.groupby("cell", sort=False)))
     what = "Share of agents at each opinion over time: the darker, the more agents."
     size = (5.6, 3.0) if len(cells) == 1 else (3.5, 2.2)
-    figure, axes = new_panels([str(name) for name in cells], [data.evidence, what, *data.notes], size, data.facets)
+    figure, axes = drawing.new_panels(
+        [str(name) for name in cells], [data.evidence, what, *data.notes], size, data.facets
+    )
     shares = data.frame["share"]
     most = float(shares.max()) if shares.notna().any() else 1.0
     for ax, (name, rows) in zip(axes, cells.items(), strict=True):
         mesh = draw_density(rows, ax, most)
-        draw_marks(ax, data.events.get(str(name), ()))
-        name_outer(ax, axes, "step", "opinion")
+        drawing.draw_marks(ax, data.events.get(str(name), ()))
+        drawing.name_outer(ax, axes, "step", "opinion")
         if data.scale is not None:
-            ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=len(cells) == 1))
-    bar = colour_bar(mesh, axes, "share of agents", shrink=0.9, pad=0.015, aspect=26)
-    bar.locator = MaxNLocator(nbins=3 if is_narrow() else 5)
+            ax.set_yticks(data.scale.points, drawing.opinion_ticks(data.scale, words=len(cells) == 1))
+    bar = drawing.colour_bar(mesh, axes, "share of agents", shrink=0.9, pad=0.015, aspect=26)
+    bar.locator = MaxNLocator(nbins=3 if drawing.is_narrow() else 5)
     bar.update_ticks()
     if shares.isna().any():
-        legend_below(figure, [Patch(facecolor=_NONE, label="no agent has an opinion yet")])
+        drawing.legend_below(figure, [Patch(facecolor=_NONE, label="no agent has an opinion yet")])
     return figure

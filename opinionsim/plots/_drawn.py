@@ -15,19 +15,19 @@ from opinionsim.store import Results
 
 
 def source_of(figure: Part, results: Results) -> Results | pd.DataFrame:
-    """Return what a figure is drawn from: results, or the frame of runs for a classic sweep.
+    """Return what a figure is drawn from: results, or the frame of units of a study without runs.
 
     Raises
     ------
     SpecError
-        If it shows opinions or texts of a classic sweep, which keeps neither.
+        If the figure cannot show this kind of study.
     """
-    if not results.swept:
-        return results
-    if not figure.declared.get("points"):
-        fit = ", ".join(name for name, each in built_in("figure").items() if each.declared.get("points"))
-        raise SpecError(f"{results.name} is a classic sweep, which stores only measures; valid figures: {fit}")
-    return results.points[results.points["error"] == ""]
+    kind = results.design_row.study
+    if not figure.shows(kind):
+        fit = ", ".join(name for name, each in built_in("figure").items() if each.shows(kind))
+        raise SpecError(f"{results.name} is {results.study.about}; valid figures: {fit or 'none'}")
+    found: Results | pd.DataFrame = results.study.source(results)
+    return found
 
 
 def drawn(figure: Part, results: Results, settings: Mapping[str, Any]) -> Figure:

@@ -1,4 +1,4 @@
-"""Opinion of every agent over the steps of a classic model."""
+"""Opinion of every agent over the steps of a simulation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_LINES = 100
 
 @dataclass(frozen=True, eq=False)
 class LineData(FigureNumbers):
-    """Data of the lines of agents of a classic model.
+    """Data of the lines of agents of a simulation.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ def line_data(
 
     Parameters
     ----------
-    source : Trajectories, or a sequence or mapping with one
-        A simulation of a classic model.
+    source : SimulatedRuns, or a sequence or mapping with one
+        The simulation.
     run : int, optional
         The replicate; default 0.
     most : int

@@ -1,4 +1,4 @@
-"""Opinions of runs over time, in one form for the frames of a store and for classic models."""
+"""Opinions of runs over time, in one form for the frames of a store and for simulations."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ import numpy as np
 import pandas as pd
 
 from opinionsim import metrics
-from opinionsim.classic import Trajectories
 from opinionsim.drawing import point_name
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
 from opinionsim.plots._inputs import HasFrames, has_frames, pick_kind, pick_run, runs_to_draw
-from opinionsim.registry import loaded
 from opinionsim.store import Mark, marks_of
-
-#: Sources of figures over time.
-Source = HasFrames | Trajectories | Sequence[Trajectories] | Mapping[str, Trajectories]
 
 #: Most conditions of one figure.
 _MOST_CELLS = 12
 #: Most distinct whole numbers that are drawn as the points of a discrete model.
 _MOST_POINTS = 12
+
+
+#: Sources of figures over time.
+Source = HasFrames | metrics.SimulatedRuns | Sequence[metrics.SimulatedRuns] | Mapping[str, metrics.SimulatedRuns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +46,13 @@ class Trajectory:
     block : str
         The block of the run; runs of one block share their random draws.
     network : Network or None
-        Who hears whom, of a classic model.
+        Who hears whom, of a simulation.
     events : tuple of Mark
         Steps at which events of the run begin, and their names.
     assigned : ndarray (N,) or None
-        Opinion that each agent was assigned at the start, NaN for none; None for a classic model.
+        Opinion that each agent was assigned at the start, NaN for none; None for a simulation.
+    discrete : bool
+        Whether a simulation has a few opinions, each of which is drawn by itself.
     """
 
     run_id: str
@@ -64,6 +65,7 @@ class Trajectory:
     network: Network | None = None
     events: tuple[Mark, ...] = ()
     assigned: np.ndarray | None = None
+    discrete: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +85,8 @@ class TrajectorySet:
     notes : tuple of str
         Settings that all runs share, and the validation of the instruments.
     factors : DataFrame
-        One row per condition, whose name is the index, with its level of each factor in words; empty for classic
-        models.
+        One row per condition, whose name is the index, with its level of each factor in words; empty for
+        simulations.
     """
 
     cells: dict[str, list[Trajectory]]
@@ -111,13 +113,13 @@ def trajectories_of(
     by: str | Sequence[str] | None = None,
     wording: str | None = None,
 ) -> TrajectorySet:
-    """Opinions over time of the runs of a store or of classic models.
+    """Opinions over time of the runs of a store or of simulations.
 
     Parameters
     ----------
-    source : Results, Frames, Trajectories, sequence or mapping of Trajectories
-        Frames of a store, of which only complete runs and their participants count; or simulations of classic models.
-        Each simulation is a condition, named by its model and the settings that differ, or by its key in a mapping.
+    source : Results, Frames, SimulatedRuns, sequence or mapping of SimulatedRuns
+        Frames of a store, of which only complete runs and their participants count; or simulations. Each simulation
+        is a condition, named by its model and the settings that differ, or by its key in a mapping.
     kind : str, optional
         Kind of text the opinions were coded from; default the first that was measured, in the order of the column
         `texts` of runs. Only for a store, like the next three.
@@ -135,7 +137,7 @@ def trajectories_of(
         If there is nothing to draw, a column, level or wording does not exist, conditions would be mixed, simulations
         count time differently, or opinions are vectors.
     """
-    if isinstance(source, Trajectories):
+    if isinstance(source, metrics.SimulatedRuns):
         source = [source]
     if has_frames(source):
         taken, left_out = runs_to_draw(source, kind, where or {}, wording)
@@ -144,8 +146,8 @@ def trajectories_of(
     given = {"kind": kind, "where": where, "by": by, "wording": wording}
     idle = [name for name, value in given.items() if value]
     if idle:
-        raise SpecError(f"{' and '.join(idle)} choose runs of a store; simulations of classic models are drawn whole")
-    return _of_models(source)
+        raise SpecError(f"{' and '.join(idle)} choose runs of a store; simulations are drawn whole")
+    return _of_simulations(source)
 
 
 def of_runs(
@@ -199,11 +201,11 @@ def one_trajectory(source: Source, run: str | int | None, kind: str | None) -> t
 
     Parameters
     ----------
-    source : Results, Frames, Trajectories, or a sequence or mapping with one Trajectories
+    source : Results, Frames, SimulatedRuns, or a sequence or mapping with one SimulatedRuns
         Source of the run.
     run : str or int, optional
         Identity of a store's run or its position in ``runs``, default the first complete one of the lowest
-        replicate; for a classic model the replicate, default 0.
+        replicate; for a simulation the replicate, default 0.
     kind : str, optional
         Kind of text, for a store.
 
@@ -247,13 +249,12 @@ def _told(runs: pd.DataFrame, kinds: Sequence[str], among: pd.DataFrame | None) 
     return [text for text in told if text]
 
 
-def _of_models(source: Any) -> TrajectorySet:
-    """Simulations of classic models."""
+def _of_simulations(source: Any) -> TrajectorySet:
     keyed = isinstance(source, Mapping)
     simulations = list(source.values() if keyed else source if isinstance(source, Sequence) else ())
-    if not simulations or not all(isinstance(each, Trajectories) for each in simulations):
+    if not simulations or not all(isinstance(each, metrics.SimulatedRuns) for each in simulations):
         found = "nothing" if isinstance(source, Mapping | Sequence) and not source else type(source).__name__
-        raise SpecError(f"figures are drawn from Results or Frames, or from Trajectories, one or several; got {found}")
+        raise SpecError(f"figures are drawn from Results or Frames, or from simulations, one or several; got {found}")
     for each in simulations:
         if each.opinions.ndim != 3:
             raise SpecError(
@@ -264,7 +265,7 @@ def _of_models(source: Any) -> TrajectorySet:
         raise SpecError("a step is one pair in some simulations and one update per agent in others; draw them apart")
     names = [str(key) for key in source] if keyed else _names(simulations)
     cells = {name: _replicates(each, name) for name, each in zip(names[:_MOST_CELLS], simulations, strict=False)}
-    notes = _describe_models(simulations)
+    notes = _describe_simulations(simulations)
     if len(names) > _MOST_CELLS:
         notes.append(f"{len(names) - _MOST_CELLS} of {len(names)} conditions left out")
     return TrajectorySet(
@@ -276,21 +277,22 @@ def _of_models(source: Any) -> TrajectorySet:
     )
 
 
-def _replicates(simulation: Trajectories, name: str) -> list[Trajectory]:
+def _replicates(simulation: metrics.SimulatedRuns, name: str) -> list[Trajectory]:
     known = np.broadcast_to(True, simulation.opinions.shape[1:])
     times = np.asarray(simulation.times)
+    evidence, network, discrete = simulation.evidence, simulation.network, simulation.discrete
     return [
-        Trajectory(str(r), name, times, values, known, simulation.evidence, str(r), simulation.network)
+        Trajectory(str(r), name, times, values, known, evidence, str(r), network, discrete=discrete)
         for r, values in enumerate(simulation.opinions)
     ]
 
 
-def _names(simulations: Sequence[Trajectories]) -> list[str]:
+def _names(simulations: Sequence[metrics.SimulatedRuns]) -> list[str]:
     """Name of each simulation: its model, and the settings in which it differs from others of that model."""
     names = []
     for each in simulations:
-        alike = [_settings(other) for other in simulations if other.model == each.model]
-        own = _settings(each)
+        alike = [other.settings for other in simulations if other.model == each.model]
+        own = each.settings
         differing = [key for key in own if len({other.get(key) for other in alike}) > 1]
         names.append(", ".join([each.model, *(f"{key} {own[key]}" for key in differing)]))
     totals = {name: names.count(name) for name in names}
@@ -299,39 +301,20 @@ def _names(simulations: Sequence[Trajectories]) -> list[str]:
     ]
 
 
-def _settings(simulation: Trajectories) -> dict[str, str]:
-    """Parameters, scheme and seed as texts."""
-    settings = {**simulation.parameters, **simulation.scheme, "seed": simulation.seed}
-    return {key: setting_text(value) for key, value in settings.items()}
-
-
-def _parameters_of(simulation: Trajectories) -> dict[str, Any]:
-    """Parameters without those that do nothing."""
-    model = loaded("classic_model", simulation.model)
-    return simulation.parameters if model is None else model.told(simulation.parameters)
-
-
-def setting_text(value: Any) -> str:
-    """A parameter or scheme option of a classic model as a short text."""
-    if np.ndim(value):
-        return "by agent"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _describe_models(simulations: Sequence[Trajectories]) -> list[str]:
-    """Notes on the settings that all simulations share: model, number of agents, parameters."""
+def _describe_simulations(simulations: Sequence[metrics.SimulatedRuns]) -> list[str]:
+    """Notes on what all simulations share: model, number of agents, settings."""
     first = simulations[0]
     models = list(dict.fromkeys(each.model for each in simulations))
     parts = [models[0] if len(models) == 1 else f"{len(models)} models"]
     if len({each.network.n for each in simulations}) == 1:
         parts.append(f"{first.network.n:,} agents")
     if len(models) == 1:
-        shared = [_settings(each) for each in simulations]
-        doing = {name for each in simulations for name in _parameters_of(each)}
+        shared = [each.settings for each in simulations]
+        told = {name for each in simulations for name in each.told}
         parts += [
             f"{key} {shared[0][key]}"
             for key in first.parameters
-            if key in doing and len({each[key] for each in shared}) == 1
+            if key in told and len({each[key] for each in shared}) == 1
         ]
     return [", ".join(parts)]
 

@@ -16,16 +16,9 @@ from matplotlib.patches import Patch
 from opinionsim import metrics
 from opinionsim.drawing import BAR, heading, is_narrow, legend_below, line_height, new_figure, page, pt
 from opinionsim.opinions import OpinionScale
+from opinionsim.plots import _inputs as inputs
 from opinionsim.plots._arrangement import Spot, arrange
 from opinionsim.plots._final import MEAN, FinalData, draw_final, from_trajectories
-from opinionsim.plots._inputs import (
-    Frames,
-    HasFrames,
-    matching,
-    mentioning,
-    of_one_wording,
-    read_for_stance,
-)
 from opinionsim.plots._shown import Shown
 from opinionsim.plots._trajectories import (
     TrajectoryData,
@@ -99,7 +92,7 @@ class PanelsData:
 
 
 def panels_data(
-    results: HasFrames,
+    results: inputs.HasFrames,
     rows: str | None = None,
     columns: str | None = None,
     where: Mapping[str, Any] | None = None,
@@ -143,14 +136,14 @@ def panels_data(
         If a column or wording does not exist, no complete run is left to draw, or a run has no such texts.
     """
     replicates = results.runs["replicate"].nunique()
-    taken, others = of_one_wording(results, where or {}, wording)
-    runs, _ = read_for_stance(taken, kind)
+    taken, others = inputs.of_one_wording(results, where or {}, wording)
+    runs, _ = inputs.read_for_stance(taken, kind)
     if replicate is None:
         replicate = _first_replicate(runs, where or {})
-    with mentioning(others):
+    with inputs.mentioning(others):
         arrangement = arrange(runs, rows, columns, where or {}, replicate)
-    _, unread = read_for_stance(matching(taken, {"replicate": replicate, **(where or {})}), kind)
-    frames = Frames(
+    _, unread = inputs.read_for_stance(inputs.matching(taken, {"replicate": replicate, **(where or {})}), kind)
+    frames = inputs.Frames(
         runs, results.agents, metrics.stance_rows(runs, results.opinions), turns=getattr(results, "turns", None)
     )
     every = [place.run for place in [*arrangement.places, *arrangement.controls]]
@@ -189,7 +182,7 @@ def panels_data(
 def _first_replicate(runs: pd.DataFrame, where: Mapping[str, Any]) -> int:
     """The lowest replicate with a complete run; if possible, with one that has the values in `where`."""
     complete = runs[runs["status"] == "complete"]
-    found = matching(complete, where)["replicate"]
+    found = inputs.matching(complete, where)["replicate"]
     return int((found if len(found) else complete["replicate"]).min()) if len(complete) else 0
 
 
@@ -206,10 +199,10 @@ def _never(drawn: Sequence[Panel]) -> str:
     return f"{n_never} of {n_agents} agents never measured" if n_never else ""
 
 
-def _panel(results: Frames, place: Spot, kind: str | None, scale: OpinionScale, ddof: int) -> Panel:
+def _panel(results: inputs.Frames, place: Spot, kind: str | None, scale: OpinionScale, ddof: int) -> Panel:
     """The data of one panel."""
     same = results.runs[(results.runs["run_id"] == place.run["run_id"]) & (results.runs["cell"] == place.run["cell"])]
-    trajectory = trajectory_data(Frames(same, *results[1:]), 0, kind, scale)
+    trajectory = trajectory_data(inputs.Frames(same, *results[1:]), 0, kind, scale)
     final = from_trajectories(trajectory, ddof)
     return Panel(place.row, place.column, place.title, str(place.run["run_id"]), trajectory, final)
 
@@ -222,7 +215,7 @@ def _shown(results: Results) -> Iterator[Shown]:
 
 @part("figure", name="panels", shown=_shown)
 def panels(
-    results: HasFrames,
+    results: inputs.HasFrames,
     rows: str | None = None,
     columns: str | None = None,
     where: Mapping[str, Any] | None = None,

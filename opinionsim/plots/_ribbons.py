@@ -12,24 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from opinionsim import metrics
-from opinionsim.drawing import (
-    Facets,
-    band_handles,
-    draw_marks,
-    heading,
-    legend_below,
-    legend_beside,
-    line_style,
-    model_colours,
-    name_outer,
-    new_axes,
-    new_panels,
-    pt,
-    set_heading,
-    time_axis,
-    unused,
-)
+from opinionsim import drawing, metrics
 from opinionsim.plots._arrangement import facets
 from opinionsim.plots._inputs import FigureNumbers
 from opinionsim.plots._over_time import Source, Trajectory, TrajectorySet, stacked, trajectories_of
@@ -73,7 +56,7 @@ class RibbonData(FigureNumbers):
     metric: str
     band: str
     events: tuple[Mark, ...] = ()
-    facets: Facets | None = None
+    facets: drawing.Facets | None = None
 
 
 def ribbon_data(
@@ -93,8 +76,8 @@ def ribbon_data(
 
     Parameters
     ----------
-    source : Results, Frames, Trajectories, sequence or mapping of Trajectories
-        Complete runs of a store, each cell a condition; or simulations of classic models, each a condition named
+    source : Results, Frames, SimulatedRuns, sequence or mapping of SimulatedRuns
+        Complete runs of a store, each cell a condition; or simulations, each a condition named
         by its model and the settings that differ, or by its key in a mapping.
     metric : str
         Key of :data:`opinionsim.metrics.METRICS`, computed from the agents that have an opinion.
@@ -188,7 +171,7 @@ def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: 
     """Draw a line for each condition in the colour of its name, and a band, or its few runs."""
     for name, line in data.frame.groupby("cell", sort=False):
         label, step = names[str(name)], line["step"].to_numpy(float)
-        look: dict[str, Any] = {"color": colours[label], "linestyle": line_style(list(colours).index(label))}
+        look: dict[str, Any] = {"color": colours[label], "linestyle": drawing.line_style(list(colours).index(label))}
         few = data.runs[data.runs["cell"] == name].dropna().groupby("run_id", sort=False)[["step", "value"]]
         if len(few):
             paths = [run.to_numpy(float) for _, run in few]
@@ -196,9 +179,9 @@ def draw_ribbons(data: RibbonData, ax: Axes, colours: Mapping[str, str], names: 
         if line["n_runs"].max() >= metrics.LEAST_RUNS:
             ax.fill_between(step, line["low"], line["high"], color=colours[label], alpha=0.18, linewidth=0)
         ax.plot(step, line["mean"], linewidth=1.7, label=label, **look)
-    draw_marks(ax, data.events)
+    drawing.draw_marks(ax, data.events)
     ax.set_xlim(data.frame["step"].min(), max(data.frame["step"].max(), 1))
-    time_axis(ax)
+    drawing.time_axis(ax)
 
 
 def _shown(results: Results) -> Iterator[Shown]:
@@ -253,30 +236,30 @@ def ribbons(
         return _in_panels(data, data.facets, label, lines, legend=legend)
     counts = data.frame.groupby("cell", sort=False)["n_runs"].max()
     names = {str(name): f"{fill(str(name), _NAME_WIDTH)} ({n} run{'s' if n > 1 else ''})" for name, n in counts.items()}
-    ax = new_axes(8.4, 4.2) if ax is None else ax
-    draw_ribbons(data, ax, model_colours(names.values()), names)
-    ax.set_ylabel(heading([label], _HEIGHT), fontsize=pt(9))
+    ax = drawing.new_axes(8.4, 4.2) if ax is None else ax
+    draw_ribbons(data, ax, drawing.model_colours(names.values()), names)
+    ax.set_ylabel(drawing.heading([label], _HEIGHT), fontsize=drawing.pt(9))
     if legend:
-        handles = [*ax.get_legend_handles_labels()[0], *band_handles(data.band)]
-        legend_beside(ax, "mean of runs" if data.band else "", handles=handles, handlelength=2.8)
-    set_heading(ax, lines)
+        handles = [*ax.get_legend_handles_labels()[0], *drawing.band_handles(data.band)]
+        drawing.legend_beside(ax, "mean of runs" if data.band else "", handles=handles, handlelength=2.8)
+    drawing.set_heading(ax, lines)
     return ax
 
 
-def _in_panels(data: RibbonData, grid: Facets, label: str, lines: Sequence[str], *, legend: bool) -> Axes:
+def _in_panels(data: RibbonData, grid: drawing.Facets, label: str, lines: Sequence[str], *, legend: bool) -> Axes:
     """Draw the conditions in a grid of panels of equal axes, and return the first."""
     parts = dict(list(data.frame.groupby("cell", sort=False)))
-    figure, axes = new_panels([str(name) for name in parts], lines, (3.4, 2.8), grid)
-    colours = model_colours(grid.within.values())
+    figure, axes = drawing.new_panels([str(name) for name in parts], lines, (3.4, 2.8), grid)
+    colours = drawing.model_colours(grid.within.values())
     for ax in dict.fromkeys(axes):
         own = [line for line, panel in zip(parts.values(), axes, strict=True) if panel is ax]
         draw_ribbons(replace(data, frame=pd.concat(own)), ax, colours, grid.within)
-        name_outer(ax, axes, "step", heading([label], _HEIGHT))
+        drawing.name_outer(ax, axes, "step", drawing.heading([label], _HEIGHT))
     low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
     for ax in axes:
         ax.set(xlim=(data.frame["step"].min(), max(data.frame["step"].max(), 1)), ylim=(low, high))
-        ax.tick_params(labelleft=not unused(ax, axes)[0])
+        ax.tick_params(labelleft=not drawing.unused(ax, axes)[0])
     named = axes[0].get_legend_handles_labels()[0] if len(colours) > 1 else []
     if legend and (named or data.band):
-        legend_below(figure, [*named, *band_handles(data.band)])
+        drawing.legend_below(figure, [*named, *drawing.band_handles(data.band)])
     return axes[0]

@@ -1,8 +1,7 @@
-"""Shares of the agents at each opinion, for classic models whose opinions are discrete."""
+"""Shares of the agents at each opinion, for simulations whose opinions are discrete."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +10,8 @@ from matplotlib.axes import Axes
 
 from opinionsim.drawing import legend_beside, opinion_map, pt, time_axis
 from opinionsim.errors import SpecError, whole_number
-from opinionsim.plots._inputs import FigureNumbers, has_frames
+from opinionsim.plots._inputs import FigureNumbers
 from opinionsim.plots._over_time import Source, one_trajectory
-from opinionsim.registry import loaded
 
 #: Most opinions with an area of their own by default.
 _MOST_OPINIONS = 6
@@ -25,7 +23,7 @@ _OTHERS = "#E9E9E9"
 
 @dataclass(frozen=True, eq=False)
 class ShareData(FigureNumbers):
-    """Shares of the agents of a classic model's run at each opinion.
+    """Shares of the agents of a simulated run at each opinion.
 
     Attributes
     ----------
@@ -47,22 +45,13 @@ class ShareData(FigureNumbers):
     what = "share of agents at each opinion over time"
 
 
-def has_discrete_opinions(source: Source) -> bool:
-    """Whether the source holds only simulations of models with discrete opinions."""
-    if has_frames(source):
-        return False
-    each = source.values() if isinstance(source, Mapping) else source if isinstance(source, Sequence) else [source]
-    known = [loaded("classic_model", str(getattr(one, "model", ""))) for one in each]
-    return bool(known) and all(model is not None and model.kind == "discrete" for model in known)
-
-
 def share_data(source: Source, run: str | int | None = None, most: int = _MOST_OPINIONS) -> ShareData:
-    """Return the data of the areas of one run of a classic model with discrete opinions.
+    """Return the data of the areas of one run of a simulation with discrete opinions.
 
     Parameters
     ----------
-    source : Trajectories, or a sequence or mapping with one
-        A simulation of a classic model.
+    source : SimulatedRuns, or a sequence or mapping with one
+        The simulation.
     run : int, optional
         The replicate; default 0.
     most : int
@@ -77,13 +66,13 @@ def share_data(source: Source, run: str | int | None = None, most: int = _MOST_O
     Raises
     ------
     SpecError
-        If there is no such replicate, several simulations or a store are given, the model has continuous opinions, or
+        If there is no such replicate, several simulations or a store are given, opinions are continuous, or
         `most` is not a whole number >= 1.
     """
     whole_number("most", most, 1)
     trajectory, drawn = one_trajectory(source, run, None)
-    if not has_discrete_opinions(source):
-        raise SpecError("share_data takes classic models with discrete opinions; for others, use density_data")
+    if not trajectory.discrete:
+        raise SpecError("share_data takes simulations with discrete opinions; for others, use density_data")
     found, where = np.unique(trajectory.values, return_inverse=True)
     common = np.argsort(-np.bincount(where.ravel()), kind="stable")[:most]
     kept = np.sort(common)

@@ -79,13 +79,13 @@ def snapshot_data(
 
     Parameters
     ----------
-    source : Results, Frames with edges, or Trajectories
+    source : Results, Frames with edges, or SimulatedRuns
         Source of the run.
     steps : sequence of int, optional
         Moments to show, at most 12; opinions must be known at each. Default: four, from the first to the last.
     run : str or int, optional
         Identity of a store's run or its position in ``runs``, default the first complete one of the lowest
-        replicate; for a classic model the replicate, default 0.
+        replicate; for a simulation the replicate, default 0.
     kind : str, optional
         Kind of text the opinions were coded from; default the first that was measured, in the order of the column
         `texts` of runs.

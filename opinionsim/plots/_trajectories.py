@@ -13,37 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from opinionsim import metrics
-from opinionsim.drawing import (
-    UNASSIGNED,
-    colour_bar,
-    draw_marks,
-    is_narrow,
-    legend_beside,
-    legend_handles,
-    line_style,
-    model_colours,
-    model_handles,
-    new_axes,
-    opinion_colours,
-    opinion_ticks,
-    pt,
-    set_heading,
-    time_axis,
-)
+from opinionsim import drawing, metrics
 from opinionsim.errors import SpecError
 from opinionsim.messages import MISSING
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import (
-    Frames,
-    HasFrames,
-    has_frames,
-    pick_kind,
-    pick_run,
-)
+from opinionsim.plots import _inputs as inputs
 from opinionsim.plots._lines import LineData, draw_lines, line_data
-from opinionsim.plots._over_time import Source
-from opinionsim.plots._shares import ShareData, draw_shares, has_discrete_opinions, share_data
+from opinionsim.plots._over_time import Source, one_trajectory
+from opinionsim.plots._shares import ShareData, draw_shares, share_data
 from opinionsim.registry import part
 from opinionsim.store import Mark, marks_of
 
@@ -135,7 +112,7 @@ def _offsets(values: np.ndarray, assigned: np.ndarray, scale: OpinionScale, clas
 
 
 def trajectory_data(
-    results: HasFrames, run: str | int | None = None, kind: str | None = None, scale: OpinionScale | None = None
+    results: inputs.HasFrames, run: str | int | None = None, kind: str | None = None, scale: OpinionScale | None = None
 ) -> TrajectoryData:
     """Return the data of a trajectory plot.
 
@@ -162,8 +139,8 @@ def trajectory_data(
     SpecError
         If there is no such run or no stance was measured on such texts.
     """
-    own = pick_run(results, run)
-    chosen = pick_kind(kind, own.opinions["kind"], own.runs)
+    own = inputs.pick_run(results, run)
+    chosen = inputs.pick_kind(kind, own.opinions["kind"], own.runs)
     row = own.runs.iloc[0]
     turns = getattr(results, "turns", None)
     frame = metrics.trajectories(own.runs, own.agents, own.opinions, chosen, turns)
@@ -201,7 +178,7 @@ def trajectory_data(
     )
 
 
-def _lost(own: Frames, turns: pd.DataFrame | None, kind: str) -> pd.DataFrame:
+def _lost(own: inputs.Frames, turns: pd.DataFrame | None, kind: str) -> pd.DataFrame:
     """Turns of a run whose author gave no whole answer, for :class:`TrajectoryData`."""
     row, found = own.runs.iloc[0], [own.opinions]
     if turns is not None:
@@ -221,7 +198,7 @@ def colours_of(models: Iterable[str], color_by: str) -> dict[str, str] | None:
     """
     if color_by not in ("opinion", "model"):
         raise SpecError(f"color_by must be 'opinion' or 'model'; got {color_by!r}")
-    found = model_colours(models)
+    found = drawing.model_colours(models)
     if color_by == "model" and len(found) == 1:
         raise SpecError(f"color_by must be 'opinion' here, because {next(iter(found))} plays all agents; got 'model'")
     return found if color_by == "model" else None
@@ -230,7 +207,7 @@ def colours_of(models: Iterable[str], color_by: str) -> dict[str, str] | None:
 def _opinion_line(data: TrajectoryData, agent: int) -> str:
     """Colour of the opinion an agent was assigned."""
     held = data.assigned[agent]
-    return UNASSIGNED if np.isnan(held) else opinion_colours(data.scale)[data.scale.nearest(held)]
+    return drawing.UNASSIGNED if np.isnan(held) else drawing.opinion_colours(data.scale)[data.scale.nearest(held)]
 
 
 def draw_trajectories(
@@ -246,13 +223,13 @@ def draw_trajectories(
         for ends, colour in (((low, high), "#E9ECEE"), ((first, third), "#CDD4D9")):
             ax.fill_between(data.steps, *ends, color=colour, linewidth=0, step="post", zorder=0)
         ax.plot(data.steps, median, color="black", linewidth=2, drawstyle="steps-post", zorder=2.5)
-    fine = 0.7 if is_narrow() else 1
+    fine = 0.7 if drawing.is_narrow() else 1
     for agent in data.drawn:
         values, offset, held = data.values[agent], data.offsets[agent], data.assigned[agent]
         colour = _opinion_line(data, agent) if of_models is None else of_models[data.models[agent]]
         if not np.isnan(held):
             _draw_assigned(ax, held + offset, values + offset, colour)
-        style = line_style(list(of_models).index(data.models[agent]), plain=True) if of_models else "-"
+        style = drawing.line_style(list(of_models).index(data.models[agent]), plain=True) if of_models else "-"
         (line,) = ax.step(data.steps, values + offset, where="post", color=colour, linestyle=style, alpha=0.9)
         line.set_linewidth(1.4 * fine)
         at = np.flatnonzero(data.measured[agent])
@@ -264,20 +241,20 @@ def draw_trajectories(
         known = np.where(np.isnan(data.values[agent, step]), data.assigned[agent], data.values[agent, step])
         at = np.nan_to_num(known, nan=data.scale.lowest - 0.4) + data.offsets[agent]
         ax.plot(step, at, clip_on=False, zorder=4, marker=_LOST[str(status)], **_MARK)
-    ax.set_yticks(data.scale.points, opinion_ticks(data.scale, words=words))
+    ax.set_yticks(data.scale.points, drawing.opinion_ticks(data.scale, words=words))
     ax.set_ylim(data.scale.lowest - 0.5, data.scale.highest + 0.5)
     ax.set_xlim(0, max(data.steps[-1], 1))
-    draw_marks(ax, data.events)
-    time_axis(ax)
+    drawing.draw_marks(ax, data.events)
+    drawing.time_axis(ax)
 
 
 def handles_of(drawn: Sequence[TrajectoryData], of_models: Mapping[str, str] | None, *, words: bool) -> list[Artist]:
     """Legend entries for lines, for bands, and for marks of turns without a whole answer, where there are any."""
     assigned = np.concatenate([each.assigned[each.drawn] for each in drawn])
     if of_models is None:
-        found = legend_handles(drawn[0].scale, assigned, words=words)
+        found = drawing.legend_handles(drawn[0].scale, assigned, words=words)
     else:
-        found = model_handles(of_models, assigned)
+        found = drawing.model_handles(of_models, assigned)
     many = max((len(each.values) for each in drawn), default=0)
     if many > _MOST_LINES:
         found.append(Patch(color="#CDD4D9", label=f"middle 50%, 90%, median;\n{_SAMPLE} of {many:,} agents drawn"))
@@ -317,23 +294,23 @@ def trajectories(
 
     A line of a store's run starts where its agent was first measured; a ring and a dotted line show the opinion
     assigned to it until then. Ratings, which are points of the scale, are separated vertically if they are equal;
-    opinions of equations are at their values. A line of a classic model has the colour of the agent's initial opinion:
+    opinions of equations are at their values. A line of a simulation has the colour of the agent's initial opinion:
     red below the middle of the range, grey at it, blue above. Lines of discrete opinions would hide each other, so
-    a classic model with discrete opinions is drawn as areas: the share of agents at each opinion (:func:`share_data`).
+    a simulation with discrete opinions is drawn as areas: the share of agents at each opinion (:func:`share_data`).
 
     Parameters
     ----------
-    results : Results, Frames, or Trajectories
-        Frames of a store, or a simulation of a classic model.
+    results : Results, Frames, or SimulatedRuns
+        Frames of a store, or a simulation.
     run : str or int, optional
         Identity of a store's run or its position in ``results.runs``, default the first complete run of the
-        lowest replicate; for a classic model the replicate, default 0.
+        lowest replicate; for a simulation the replicate, default 0.
     kind : str, optional
         As for :func:`trajectory_data`, for a store.
     ax : Axes, optional
         Where to draw; default axes on a new figure (``ax.figure``).
     legend : bool
-        Explain the colours to the right of the axes; continuous opinions of a classic model have a colour bar, and
+        Explain the colours to the right of the axes; continuous opinions of a simulation have a colour bar, and
         only on a new figure.
     color_by : {"opinion", "model"}
         Whether a line of a store's run has the colour of the opinion its agent was assigned, or of the chat model
@@ -342,7 +319,7 @@ def trajectories(
     Returns
     -------
     Axes
-        The caption states run, instrument and its validation. For a classic model with more than 100 agents, a sample
+        The caption states run, instrument and its validation. For a simulation with more than 100 agents, a sample
         is drawn, and the caption says so.
 
     Raises
@@ -354,31 +331,31 @@ def trajectories(
     -----
     Colours and jitter of Chuang et al. 2023, figures 4-6 (A15).
     """
-    if not has_frames(results):
+    if not inputs.has_frames(results):
         if kind is not None or color_by != "opinion":
             raise SpecError(
-                "kind and color_by choose texts and chat models of a store; agents of a classic model have none"
+                "kind and color_by choose texts and chat models of a store; agents of a simulation have none"
             )
-        own, ax = ax is None, new_axes(7.2, 3.9) if ax is None else ax
+        own, ax = ax is None, drawing.new_axes(7.2, 3.9) if ax is None else ax
         found: ShareData | LineData
-        if has_discrete_opinions(results):
+        if one_trajectory(results, run, None)[0].discrete:
             found = share_data(results, run)
             draw_shares(found, ax, legend=legend)
         else:
             found = line_data(results, run)
             lines = draw_lines(found, ax)
             if legend and own:
-                colour_bar(lines, ax, "opinion at the start")
-        set_heading(ax, [found.evidence, found.what, *found.notes])
+                drawing.colour_bar(lines, ax, "opinion at the start")
+        drawing.set_heading(ax, [found.evidence, found.what, *found.notes])
         return ax
     data = trajectory_data(results, run, kind)
     of_models = colours_of(data.models, color_by)
-    ax = new_axes(8.4, 3.9) if ax is None else ax
-    draw_trajectories(data, ax, words=not is_narrow(), of_models=of_models)
-    ax.set_ylabel("opinion", fontsize=pt(9))
+    ax = drawing.new_axes(8.4, 3.9) if ax is None else ax
+    draw_trajectories(data, ax, words=not drawing.is_narrow(), of_models=of_models)
+    ax.set_ylabel("opinion", fontsize=drawing.pt(9))
     if legend:
         handles = handles_of([data], of_models, words=False)
-        legend_beside(ax, "line: assigned opinion" if of_models is None else "line: model", handles=handles)
+        drawing.legend_beside(ax, "line: assigned opinion" if of_models is None else "line: model", handles=handles)
     what = ("opinion of each agent over time in one run", drawn_as(of_models))
-    set_heading(ax, [data.evidence, *what, f"condition: {data.title}"])
+    drawing.set_heading(ax, [data.evidence, *what, f"condition: {data.title}"])
     return ax

@@ -69,7 +69,7 @@ def transition_data(
     -------
     TransitionData
         A transition in a store leads from one measured opinion of an agent to its next one, however many steps later;
-        the assigned opinion does not count. In a classic model it leads from one record to the next, for all agents.
+        the assigned opinion does not count. In a simulation it leads from one record to the next, for all agents.
         Transitions of all runs of a condition are counted together.
 
     Raises

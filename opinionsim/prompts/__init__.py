@@ -1,7 +1,5 @@
 """Prompt packs: the wording of every prompt, as a folder of templates."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use

@@ -33,7 +33,8 @@ class Act:
         How received messages are introduced: ``anonymous``, ``numbered``, ``named`` by author, or ``you-other``,
         which distinguishes the reader's own messages from those of others.
     audience : str
-        Who hears its texts: ``readers``, the turns that read them; ``room``, everyone present; or ``nobody``.
+        Who hears its texts: ``readers``, the turns that read them; ``room``, everyone present; ``nobody``; or
+        ``owner``, the owner of the experiment alone, on its pages.
     answers : bool
         Whether its texts respond to what the author read; a post does not, because its author writes it unprompted.
     scripted : str
@@ -48,7 +49,7 @@ class Act:
     variables: tuple[str, ...] | None = None
     values: Mapping[str, str] = field(default_factory=dict)
     labelling: Labelling = "anonymous"
-    audience: Literal["readers", "room", "nobody"] = "readers"
+    audience: Literal["readers", "room", "nobody", "owner"] = "readers"
     answers: bool = True
     scripted: str = ""
 
@@ -63,4 +64,4 @@ class Act:
     @property
     def heard(self) -> bool:
         """Whether others hear its texts."""
-        return self.audience != "nobody"
+        return self.audience in ("readers", "room")

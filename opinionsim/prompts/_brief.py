@@ -142,7 +142,7 @@ def texts_for(told: Addressee, texts: Texts | None, place: str) -> dict[str, str
         system = "" if brief.system is None else _filled(brief.system, {_TASK: task})
         return {"task": task, "system": system, "frame": (), "instructions": (), "automatic": ""}
     # A topic stands for the task where there is none.
-    values = {_TASK: task or ("" if told.claim is None else texts.discussion)}
+    values = {_TASK: task or ("" if told.claim is None else texts.file.discussion)}
     moderates = told.role != "participant"
     template = brief.template or "default"
     instructions = brief.instructions or ("default" if brief.values is None else "verdict")
@@ -159,14 +159,14 @@ def texts_for(told: Addressee, texts: Texts | None, place: str) -> dict[str, str
         system = texts.moderator(brief.persona, without(brief.persona))
     if brief.values is not None:
         # One pass over both: values may name ${task} or not, and are themselves never expanded.
-        values, system = {**values, _VALUES: brief.values}, texts.values
+        values, system = {**values, _VALUES: brief.values}, texts.file.values
     instruct = texts.moderation if moderates else texts.instructions
     return {
         "task": "" if moderates and f"${{{_TASK}}}" in system else task,
         "system": _filled(system, values),
         "frame": _split(texts.persona(template, without(template)), _PERSONA, values),
         "instructions": _split(instruct(instructions, without(instructions)), _RESPONSES, values),
-        "automatic": fill(texts.automatic, values),
+        "automatic": fill(texts.file.automatic.request, values),
     }
 
 

@@ -250,14 +250,10 @@ def check_effects(
 
 
 def _usual(pack: PromptPack, conditions: Conditions) -> Addressee:
-    """A sample persona and claim, under some conditions."""
-    return Addressee(_SCALE, conditions, _persona(pack), claim=_SAMPLE_CLAIM)
-
-
-def _persona(pack: PromptPack) -> Persona:
-    """A sample persona with all attributes that templates may ask for."""
+    """A sample persona, with all attributes that templates may ask for, and a claim, under some conditions."""
     names = [*_COMMON_ATTRIBUTES, *sorted(pack.attributes.difference(_COMMON_ATTRIBUTES))]
-    return Persona(_NAME, None, {name: f"Qzattribute {name}" for name in names}, _BACKGROUND)
+    persona = Persona(_NAME, None, {name: f"Qzattribute {name}" for name in names}, _BACKGROUND)
+    return Addressee(_SCALE, conditions, persona, claim=_SAMPLE_CLAIM)
 
 
 def _spell(past: Past, received: tuple[Message, ...], labelling: str) -> str:

@@ -11,15 +11,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from opinionsim.errors import SpecError, meant
-from opinionsim.foundation.documents import (
-    Document,
-    DocumentModel,
-    KeyPath,
-    is_one_line,
-    parse_document,
-    show_value,
-    validate,
-)
+from opinionsim.foundation import documents
 
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _NAME = re.compile(r"\w+")
@@ -62,7 +54,7 @@ def placeholders(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_PLACEHOLDER.findall(template)))
 
 
-class Ideal(DocumentModel):
+class Ideal(documents.DocumentModel):
     """An ideal of deliberation as one line of a template (Plurals, table 2; B3)."""
 
     name: _Name
@@ -73,7 +65,7 @@ class Ideal(DocumentModel):
     """Work, and place in it."""
 
 
-class Excluded(DocumentModel):
+class Excluded(documents.DocumentModel):
     """An ideal that no template has."""
 
     name: _Text
@@ -84,7 +76,7 @@ class Excluded(DocumentModel):
     """Work, and place in it."""
 
 
-class InterviewTexts(DocumentModel):
+class InterviewTexts(documents.DocumentModel):
     """The questions of an interview and the voice that answers them (B6)."""
 
     questions: Annotated[tuple[_Text, ...], Field(min_length=1)]
@@ -95,13 +87,15 @@ class InterviewTexts(DocumentModel):
     """How the interviewee speaks; holds ``${seed}``, which stands for who that is."""
 
 
-class _Automatic(DocumentModel):
+class _Automatic(documents.DocumentModel):
     marker: _Text
+    """Words that a reply to `request` begins with."""
     request: _Template
+    """Request for the instructions of a moderator; holds ``${task}`` and `marker`."""
 
 
-class _File(DocumentModel):
-    """The contents of ``texts.yaml``."""
+class _File(documents.DocumentModel):
+    """The contents of ``texts.yaml``, as written."""
 
     personas: dict[_Name, _Template]
     instructions: dict[_Name, _Template]
@@ -109,9 +103,13 @@ class _File(DocumentModel):
     moderation: dict[_Name, _Template]
     automatic: _Automatic
     values: _Template
+    """Request for a verdict on a task by a set of values; holds ``${values}``."""
     discussion: Annotated[_Template, Field(min_length=1)]
+    """The value of ``${task}`` if there is a topic and no task."""
     ideals: dict[_Name, tuple[Ideal, ...]] = Field(default_factory=dict)
+    """Wave to its ideals, in order."""
     excluded: tuple[Excluded, ...] = ()
+    """Ideals that no template has."""
     interviews: dict[_Name, InterviewTexts] = Field(default_factory=dict)
 
 
@@ -147,22 +145,9 @@ class Texts:
     ----------
     place : str
         Their origin, as errors name it.
-    templates : mapping of str to mapping of str to str
-        Section (``personas``, ``instructions``, ``moderators``, ``moderation``) to name to template, as written.
-    ideals : mapping of str to tuple of Ideal
-        Wave to its ideals, in order.
-    excluded : tuple of Excluded
-        Ideals that no template has.
-    interviews : mapping of str to InterviewTexts
-        By name.
-    automatic : str
-        Request for the instructions of a moderator; holds ``${task}`` and `marker`.
-    marker : str
-        Words that a reply to `automatic` begins with.
-    values : str
-        Request for a verdict on a task by a set of values; holds ``${values}``.
-    discussion : str
-        The value of ``${task}`` if there is a topic and no task.
+    file : _File
+        What ``texts.yaml`` has: personas, instructions, moderators and moderation by name, automatic, values,
+        discussion, ideals by wave, excluded ideals, and interviews by name.
 
     Notes
     -----
@@ -176,17 +161,10 @@ class Texts:
     """
 
     place: str
-    templates: Mapping[str, Mapping[str, str]]
-    ideals: Mapping[str, tuple[Ideal, ...]]
-    excluded: tuple[Excluded, ...]
-    interviews: Mapping[str, InterviewTexts]
-    automatic: str
-    marker: str
-    values: str
-    discussion: str
+    file: _File
 
     @classmethod
-    def parse(cls, source: str | Document, name: str = "texts.yaml") -> Texts:
+    def parse(cls, source: str | documents.Document, name: str = "texts.yaml") -> Texts:
         """Named texts from a document.
 
         Parameters
@@ -203,21 +181,11 @@ class Texts:
         SpecError
             If a field is missing or unknown, or a template lacks a placeholder or contains an unknown one.
         """
-        document = source if isinstance(source, Document) else parse_document(source, name)
-        file = validate(_File, document)
+        document = source if isinstance(source, documents.Document) else documents.parse_document(source, name)
+        file = documents.validate(_File, document)
         if problems := list(_problems(file)):
             raise SpecError.joined(document.error(*each) for each in problems)
-        return cls(
-            name,
-            {section: getattr(file, section) for section in _SECTIONS},
-            file.ideals,
-            file.excluded,
-            file.interviews,
-            file.automatic.request,
-            file.automatic.marker,
-            file.values,
-            file.discussion,
-        )
+        return cls(name, file)
 
     def names(self, section: str) -> tuple[str, ...]:
         """Names in a section, in order: of templates, of the waves of ``ideals``, or of ``interviews``.
@@ -227,8 +195,8 @@ class Texts:
         SpecError
             If there is no such section.
         """
-        sections = {**self.templates, _IDEALS: self.ideals, "interviews": self.interviews}
-        return tuple(sections[_one_of(section, sections, f"{self.place}: section")])
+        sections = (*_SECTIONS, _IDEALS, "interviews")
+        return tuple(getattr(self.file, _one_of(section, sections, f"{self.place}: section")))
 
     def persona(self, given: str, without: Collection[str] = ()) -> str:
         """A persona template; contains ``${persona}``.
@@ -245,23 +213,23 @@ class Texts:
         SpecError
             If the name is unknown, the text lacks its placeholder, or `without` names what the template does not have.
         """
-        return self._template("personas", given, without)
+        return self.template("personas", given, without)
 
     def instructions(self, given: str, without: Collection[str] = ()) -> str:
         """Instructions about previous responses; contains ``${previous_responses}``. See :meth:`persona`."""
-        return self._template("instructions", given, without)
+        return self.template("instructions", given, without)
 
     def moderator(self, given: str, without: Collection[str] = ()) -> str:
         """The system text of a moderator; can contain ``${task}``. See :meth:`persona`."""
-        return self._template("moderators", given, without)
+        return self.template("moderators", given, without)
 
     def moderation(self, given: str, without: Collection[str] = ()) -> str:
         """Moderators' instructions about responses; contains ``${previous_responses}``. See :meth:`persona`."""
-        return self._template("moderation", given, without)
+        return self.template("moderation", given, without)
 
     def ideals_of(self, given: str) -> tuple[str, ...]:
         """Names of the ideals in a template of a wave; none for other templates and texts."""
-        return tuple(ideal.name for ideal in self.ideals.get(_wave(given, self.ideals), ()))
+        return tuple(ideal.name for ideal in self.file.ideals.get(_wave(given, self.file.ideals), ()))
 
     def interview(self, name: str) -> InterviewTexts:
         """The interview with a name.
@@ -271,25 +239,25 @@ class Texts:
         SpecError
             If there is none.
         """
-        return self.interviews[_one_of(name, self.interviews, f"{self.place}: interview")]
+        return self.file.interviews[_one_of(name, self.file.interviews, f"{self.place}: interview")]
 
-    def _template(self, section: str, given: str, without: Collection[str]) -> str:
+    def template(self, section: str, given: str, without: Collection[str] = ()) -> str:
         """A template by its name, with the ideals of its wave, or a text of the user's own."""
         kind = _SECTIONS[section]
         if not isinstance(given, str) or not given.strip():
-            raise SpecError(f"must be a name or {kind.own_text}; got {show_value(given)}", kind.noun)
+            raise SpecError(f"must be a name or {kind.own_text}; got {documents.show_value(given)}", kind.noun)
         if not _NAME.fullmatch(given):
             return _own(kind, given, without)
-        known = self.templates[section]
+        known = getattr(self.file, section)
         template = known[_one_of(given, known, kind.noun, f", or {kind.own_text}")]
-        ideals = self.ideals.get(_wave(given, self.ideals), ()) if _IDEALS in placeholders(template) else ()
+        ideals = self.file.ideals.get(_wave(given, self.file.ideals), ()) if _IDEALS in placeholders(template) else ()
         left_out = _left_out(without, ideals, f"{kind.noun} {given!r}")
         return _with_lines(template, [ideal.line for ideal in ideals if ideal.name not in left_out])
 
 
 def _own(kind: _Section, text: str, without: Collection[str]) -> str:
     """A text of the user's own, its placeholder in braces."""
-    shown = show_value(text)
+    shown = documents.show_value(text)
     braced = text
     for name in filter(None, (kind.needed, *kind.others)):
         braced = re.sub(rf"\${name}\b", f"${{{name}}}", braced)
@@ -322,7 +290,7 @@ def _one_of(given: str, known: Collection[str], what: str, otherwise: str = "") 
     """
     if given in known:
         return given
-    wrong = f"{show_value(given)}{meant(given, known)}"
+    wrong = f"{documents.show_value(given)}{meant(given, known)}"
     raise SpecError(f"unknown name {wrong}; valid: {', '.join(known) or 'none'}{otherwise}", what)
 
 
@@ -340,7 +308,7 @@ def _with_lines(template: str, lines: list[str]) -> str:
     return "\n".join(written)
 
 
-def _problems(file: _File) -> Iterator[tuple[KeyPath, str]]:
+def _problems(file: _File) -> Iterator[tuple[documents.KeyPath, str]]:
     """What is wrong with texts whose fields are of the right form, each with its key path."""
     for section, kind in _SECTIONS.items():
         templates = getattr(file, section)
@@ -354,10 +322,10 @@ def _problems(file: _File) -> Iterator[tuple[KeyPath, str]]:
         for i, ideal in enumerate(ideals):
             if ideal.name in [each.name for each in ideals[:i]]:
                 yield (_IDEALS, wave, i, "name"), f"duplicate {ideal.name!r}; names must be distinct within a wave"
-            if not ideal.line.strip() or not is_one_line(ideal.line) or placeholders(ideal.line):
+            if not ideal.line.strip() or not documents.is_one_line(ideal.line) or placeholders(ideal.line):
                 yield (
                     (_IDEALS, wave, i, "line"),
-                    f"must be one line without placeholders; got {show_value(ideal.line)}",
+                    f"must be one line without placeholders; got {documents.show_value(ideal.line)}",
                 )
     for name, interview in file.interviews.items():
         for problem in _holding(interview.voice, "seed"):

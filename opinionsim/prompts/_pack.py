@@ -299,7 +299,7 @@ def _build(origin: _Origin) -> PromptPack:
     named = Texts.parse(contents[_TEXTS], f"{place}/{_TEXTS}") if _TEXTS in contents else None
     labels = declared.labels.model_dump(exclude_defaults=True)
     if named is not None:
-        labels["marker"] = named.marker
+        labels["marker"] = named.file.automatic.marker
     marks = Marks(
         **declared.delimiters.model_dump(),
         cues=MappingProxyType(dict(sorted(declared.cues.items()))),

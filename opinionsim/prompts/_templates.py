@@ -450,14 +450,9 @@ def check_names(library: Library) -> None:
             _check_valid(library.place, source, _valid(file))
 
 
-def _own_tasks(library: Library) -> dict[str, Source]:
-    """Task templates for users' acts, by name."""
-    return {name: library.sources[f"{name}{SUFFIX}"] for name in library.templates if name not in (*FRAMES, *TASKS)}
-
-
 def _own_files(library: Library) -> set[str]:
     """Files that only task templates for users' acts include: they may use variables that acts declare."""
-    own = _own_tasks(library)
+    own = {name: library.sources[f"{name}{SUFFIX}"] for name in library.templates if name not in (*FRAMES, *TASKS)}
     rest = [library.sources[f"{name}{SUFFIX}"] for name in library.templates if name not in own]
     reached = library.reached(own.values()).keys() | {source.file for source in own.values()}
     return reached - library.reached(rest).keys()

@@ -5,8 +5,6 @@ states its kind itself. The kind determines what the part is for. Each folder of
 ``parts.toml``; they are loaded when they are used.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -35,11 +33,13 @@ if TYPE_CHECKING:
         told_of as told_of,
     )
     from opinionsim.registry._tables import (
+        AGENTS as AGENTS,
         KINDS as KINDS,
         Place as Place,
         general as general,
         names as names,
         places as places,
+        serving as serving,
     )
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -6,15 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    Field,
-    GetJsonSchemaHandler,
-    ValidationError,
-    model_serializer,
-    model_validator,
-)
+import pydantic
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from opinionsim.errors import SpecError
@@ -46,7 +38,7 @@ class KindModel(DocumentModel):
         cls.__pydantic_complete__ and cls.model_rebuild(force=True)
 
     @classmethod
-    def form_of(cls, value: Any) -> type[BaseModel]:
+    def form_of(cls, value: Any) -> type[pydantic.BaseModel]:
         """The class that the kind of a mapping names; this class if the kind is not known."""
         kind = value.get("kind") if isinstance(value, Mapping) else None
         try:
@@ -84,7 +76,7 @@ class KindModel(DocumentModel):
         return {**fields, "kind": self.kind}
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> dict[str, Any]:
         if not cls.kind_name():
             kinds = [each.target for each in built_in(cls.part_kind).values()]
             forms = [each.__get_pydantic_json_schema__(each.__pydantic_core_schema__, handler) for each in kinds]
@@ -96,10 +88,10 @@ class KindModel(DocumentModel):
         return form
 
 
-def _at_kind(problem: str, kind: Any) -> ValidationError:
+def _at_kind(problem: str, kind: Any) -> pydantic.ValidationError:
     """An error about the field `kind` of a mapping."""
     error = PydanticCustomError("value_error", "{error}", {"error": problem})
-    return ValidationError.from_exception_data("kind", [{"type": error, "loc": ("kind",), "input": kind}])
+    return pydantic.ValidationError.from_exception_data("kind", [{"type": error, "loc": ("kind",), "input": kind}])
 
 
 def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +100,7 @@ def _no_secrets(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-Options = Annotated[dict[str, Any], AfterValidator(_no_secrets)]
+Options = Annotated[dict[str, Any], pydantic.AfterValidator(_no_secrets)]
 
 
 class NamedPart(DocumentModel):
@@ -116,7 +108,7 @@ class NamedPart(DocumentModel):
 
     name: str
     """Name of a built-in part, or the import path of your own, package.module:Name."""
-    options: Options = Field(default_factory=dict)
+    options: Options = pydantic.Field(default_factory=dict)
     """Options of the part."""
 
     def found(self, kind: str) -> Part:
@@ -125,15 +117,15 @@ class NamedPart(DocumentModel):
         part.check_options(self.options)
         return part
 
-    @model_validator(mode="before")
+    @pydantic.model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
         return {"name": value} if isinstance(value, str) else value
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, super().__get_pydantic_json_schema__(core, handler)]}
 
-    @model_serializer(mode="wrap")
+    @pydantic.model_serializer(mode="wrap")
     def _plain(self, handler: Callable[[Any], dict[str, Any]]) -> Any:
         return handler(self) if self.options else self.name

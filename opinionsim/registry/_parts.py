@@ -19,7 +19,7 @@ from opinionsim.errors import Interrupt, OpinionSimError, SpecError, in_short, i
 from opinionsim.foundation.provenance import code_of, docstring
 from opinionsim.foundation.redaction import redacted
 from opinionsim.registry._own_folder import prepare_import
-from opinionsim.registry._tables import KINDS, names, places
+from opinionsim.registry._tables import AGENTS, KINDS, names, places
 
 _Target = TypeVar("_Target")
 
@@ -68,6 +68,10 @@ class Part:
     def identity(self) -> str:
         """The name as identities contain it, with the version if that is not 0."""
         return f"{self.name}@{self.version}" if self.version else self.name
+
+    def shows(self, study: str) -> bool:
+        """Whether a table or figure can show a kind of study."""
+        return study in self.declared.get("studies", (AGENTS,))
 
     def arguments(self) -> Mapping[str, inspect.Parameter]:
         """Parameters of the target, by name."""
@@ -131,8 +135,11 @@ class Part:
             )
 
 
-#: What parts declare by true or false; other things are functions.
-_FLAGS = frozenset(("points", "metrics", "states"))
+#: What parts declare other than by a function: each with its form, and what it must be.
+_FORMS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("metrics", "states"), ("true or false", lambda value: isinstance(value, bool))),
+    "studies": ("a tuple of names", lambda value: isinstance(value, tuple)),
+}
 #: Parts by kind and name, and by ``id`` of the marked object: an attribute would be inherited by subclasses.
 _BY_NAME: dict[str, dict[str, Part]] = {kind: {} for kind in KINDS}
 _BY_TARGET: dict[int, Part] = {}
@@ -226,8 +233,8 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
         occasion to change it. A figure: `numbers`, a function that takes settings of the figure and returns the frame
         of its numbers, or an object with that `frame`; and `shown`, a function of results that yields one
         :class:`opinionsim.plots.Shown` for each time that a report shows the figure. A table: `fits`, a function of the
-        request that says whether the table applies to such results. Both: `points`, whether it uses the frame of points
-        of a classic sweep instead of results; and `metrics`, whether it shows metrics that a specification names, or
+        request that says whether the table applies to such results. Both: `studies`, the kinds of study that it can
+        show, by default only ``agents``; and `metrics`, whether it shows metrics that a specification names, or
         contrasts of these.
 
     Returns
@@ -258,8 +265,8 @@ def part(kind: str, *, name: str = "", version: int | str = 0, **declared: Any) 
         valid = ", ".join(KINDS[kind].declares) or "nothing"
         raise SpecError(f"part: a {KINDS[kind].words} declares no {unknown[0]!r}; valid: {valid}")
     for each, value in declared.items():
-        if not (isinstance(value, bool) if each in _FLAGS else callable(value)):
-            form = "true or false" if each in _FLAGS else "a function"
+        form, fits = _FORMS.get(each, ("a function", callable))
+        if not fits(value):
             raise SpecError(f"part: {each!r} of a {KINDS[kind].words} must be {form}; got {value!r:.60}")
 
     def mark(target: _Target) -> _Target:

@@ -16,6 +16,8 @@ from opinionsim.errors import SpecError
 #: The file in which a folder names its parts: ``[kind]``, then ``name = "module"``.
 TABLE = "parts.toml"
 _ROOT = Path(__file__).parents[1]
+#: The kind of study of a specification that names none: runs of agents.
+AGENTS = "agents"
 
 
 class _Kind(NamedTuple):
@@ -33,6 +35,26 @@ class _Kind(NamedTuple):
     """Names that mean something else."""
     declares: tuple[str, ...] = ()
     """What a part can declare about itself when it is marked."""
+
+
+@cache
+def _read() -> Mapping[str, Mapping[str, Any]]:
+    """The table of each folder, those of slices last.
+
+    Raises
+    ------
+    SpecError
+        If a table cannot be read; names the file.
+    """
+    read = {}
+    for folder in sorted(each.name for each in os.scandir(_ROOT) if each.is_dir()):
+        try:
+            read[folder] = tomllib.loads((_ROOT / folder / TABLE).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except ValueError as error:
+            raise SpecError(f"{_ROOT / folder / TABLE}: {error}") from error
+    return {folder: read[folder] for folder in sorted(read, key=lambda each: "slice" in read[each])}
 
 
 #: The kinds of part that are marked. Prompt packs, which are folders, and commands stand in the same tables.
@@ -60,23 +82,27 @@ KINDS: Mapping[str, _Kind] = {
     "sign": _Kind("sign of conduct", "opinionsim.conduct", given=("text", "speech", "prompt", "received")),
     "judge": _Kind("judge of replies", "opinionsim.conduct", given=("text", "status", "speech", "prompt", "received")),
     "metric": _Kind("metric", given=("opinions", "range", "network", "groups", "initial", "truth")),
-    "classic_model": _Kind("classic model", "opinionsim.classic", (("kernel",), ("transition",))),
     "table": _Kind(
         "table",
         given=(
-            *("results", "runs", "opinions", "agents", "turns", "metrics", "values", "points", "analysis"),
+            *("results", "runs", "opinions", "agents", "turns", "metrics", "values", "units", "analysis"),
             *("kind", "wording", "ddof", "estimand", "as_published"),
         ),
-        declares=("fits", "points", "metrics"),
+        declares=("fits", "studies", "metrics"),
     ),
-    "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "points", "metrics")),
+    "figure": _Kind("figure", given=("results", "source", "ax"), declares=("numbers", "shown", "studies", "metrics")),
+    "study": _Kind("kind of study", "opinionsim.study", (("commands",), ("units",))),
+    "endpoint": _Kind("endpoint of agents", "opinionsim.specification"),
     "record": _Kind("record of a run", given=("results",)),
+    "page": _Kind("part of a session's page", given=("texts",)),
     "scripted": _Kind("scripted answer", given=("scene", "draws"), declares=("states",)),
+    **{name: _Kind(**told) for table in _read().values() for name, told in table.get("kind", {}).items()},
 }
 
-#: Further tables: commands, prompt packs, templates that join a pack, chat models in this process, and what makes a
-#: folder a slice.
-_UNMARKED = ("command", "pack", "templates", "local", "slice")
+#: Further tables: commands, what lists of parts are called, prompt packs, templates that join a pack, tables that only
+#: a report shows, chat models in this process, what makes a folder a slice, and kinds of part that a slice brings, with
+#: the fields of :class:`_Kind`.
+_UNMARKED = ("command", "list", "pack", "templates", "report", "local", "slice", "kind")
 
 
 class Place(NamedTuple):
@@ -86,9 +112,11 @@ class Place(NamedTuple):
     """The folder of the package whose table names it."""
     value: Any
     """What the table says: the module in that folder, of a prompt pack the folder in it; or a mapping with these under
-    `of`. That of a command has the heading above it (`under`), its `help`, and whether it has `parameters`, which are
-    no options; that of a table or figure, `named`: whether it is shown only where a way of interacting names it; that
-    of templates, the pack that they join (`joins`).
+    `of`. That of a command has the heading above it (`under`), its `help`, whether it has `parameters`, which are no
+    options, and what it serves for (:func:`serving`); that of a table or figure, `named`: whether it is shown only
+    where a way of interacting names it; that of templates, the pack that they join (`joins`); that of tables of a
+    report, the `heading` above them; that of a chat model in this process, the `form` of its name, and how it is
+    `listed`. Of a list, the kind of its parts.
     """
 
     @property
@@ -125,17 +153,9 @@ def _tables() -> Mapping[str, Mapping[str, Place]]:
     SpecError
         If a table cannot be read, has an unknown kind, or repeats a name from another table; names the file.
     """
-    read = {}
-    for folder in sorted(each.name for each in os.scandir(_ROOT) if each.is_dir()):
-        try:
-            read[folder] = tomllib.loads((_ROOT / folder / TABLE).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            continue
-        except ValueError as error:
-            raise SpecError(f"{_ROOT / folder / TABLE}: {error}") from error
     found: dict[str, dict[str, Place]] = {kind: {} for kind in (*KINDS, *_UNMARKED)}
-    for folder in sorted(read, key=lambda each: "slice" in read[each]):
-        for kind, parts in read[folder].items():
+    for folder, table in _read().items():
+        for kind, parts in table.items():
             if kind not in found:
                 raise SpecError(f"{_ROOT / folder / TABLE}: unknown table [{kind}]; valid: {', '.join(found)}")
             for name, value in parts.items():
@@ -151,6 +171,15 @@ def _tables() -> Mapping[str, Mapping[str, Place]]:
 def places(kind: str) -> Mapping[str, Place]:
     """Places of the built-in parts of a kind, by name, in the order of the tables."""
     return _tables().get(kind, {})
+
+
+def serving(purpose: str) -> list[str]:
+    """Commands for a purpose, as their tables spell them under its name, after `opinionsim`.
+
+    Purposes: `evidence` that models can stand for people, `labels` of people, `readings` of the same texts side by
+    side, and the `card` of a model, whose name follows.
+    """
+    return [each.value[purpose] for each in places("command").values() if purpose in each.value]
 
 
 def general(kind: str) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """Write a study as one page, and as an archive that others can check."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -9,6 +7,7 @@ from opinionsim.foundation.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.report._archive import write_archive as write_archive
     from opinionsim.report._codebook import codebook as codebook, plain_names as plain_names
+    from opinionsim.report._describing import parts_of_runs as parts_of_runs
     from opinionsim.report._frame_files import write_export as write_export
     from opinionsim.report._freeze import (
         History as History,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from opinionsim.report._released import released as released
     from opinionsim.report._study import Study as Study, study as study
     from opinionsim.report._study_tables import tables_of as tables_of
+    from opinionsim.report._study_words import parameters as parameters, words_of_runs as words_of_runs
     from opinionsim.report._verify import Verification as Verification, verify as verify
 
 __getattr__, __dir__ = on_first_use(__name__)

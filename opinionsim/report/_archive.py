@@ -103,10 +103,11 @@ def write_archive(results: Results, path: str | Path, *, anonymous: bool = False
         tables = [each | ({"own": own} if own else {}) for each, own in zip(tables, rests, strict=True)]
         _write_figures(told, place / "figures")
         write_page(told, place / "report.html")
-        if not shown.swept:
+        if shown.run_ids:
             _write_texts(shown, place)
         # As a specification states it, labels included; that of the store is resolved for the first condition.
-        (place / "specification.yaml").write_text(_yaml(shown.manifest.get("spec", shown.spec)), "utf-8")
+        of_kind = {name: shown.manifest[name] for name in ("study",) if name in shown.manifest}
+        (place / "specification.yaml").write_text(_yaml({**of_kind, **shown.manifest.get("spec", shown.spec)}), "utf-8")
         write_json(shown.manifest, place / "manifest.json")
         write_json(_about(shown, tables, empty, anonymous=anonymous), place / "archive.json")
         _write(place / "odd.md", odd(told))
@@ -248,8 +249,8 @@ def _about(
         "tables": tables,
         "empty": dict(empty),
         "answered": results.answered,
-        # What does not vary among the points of a classic sweep, which its table tells.
-        "same": json.loads(json.dumps(results.points.attrs, default=float)) if results.swept else {},
+        # What does not vary among units, which their table tells.
+        "same": json.loads(json.dumps(results.units.attrs, default=float)),
         "design": DESIGN.dump_python(results.design_row, mode="json", exclude={"spec", "manifest", "saved_at"}),
     }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from opinionsim.report._describing import data_files
 from opinionsim.report._page_templates import sentences
+from opinionsim.report._study_tables import only_in_reports
 
 if TYPE_CHECKING:
     from opinionsim.report._study import Study
@@ -19,7 +20,7 @@ def checklist(study: Study) -> tuple[tuple[str, str], ...]:
     Missing items begin with ``MISSING``, and items that only the authors know begin with ``AUTHOR``.
     """
     results = study.results
-    if results.swept or not set(results.agents["evidence"]) & {"model", "scripted"}:
+    if not results.run_ids or not set(results.agents["evidence"]) & {"model", "scripted"}:
         return ()
     calls = results.calls
     agents = results.agents.drop_duplicates(["run_id", "agent"])
@@ -36,7 +37,7 @@ def checklist(study: Study) -> tuple[tuple[str, str], ...]:
         dates=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         calls=calls,
         agents=agents,
-        audits=[each.name for each in study.tables if each.name.startswith("audit-")],
+        audits=[each.name for each in study.tables if only_in_reports(each)],
         analysis=defaultdict(str, results.spec.get("analysis") or {}),
         anonymous=getattr(results, "_anonymous", False),
         data=data_files(results),

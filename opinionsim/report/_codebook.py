@@ -58,7 +58,7 @@ def codebook(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     rows = []
     for frame, data in frames.items():
         for name, column in plain_names(map(str, data.columns)).items():
-            own = told[frame]
+            own = told.get(frame, told["units"])
             pattern = re.sub(r"_-?\d+$", "_<point>", name)
             entry = own.get(name) or own.get(pattern) or next(own[each] for each in own if each.startswith("<"))
             dtype = str(data[name].dtype)

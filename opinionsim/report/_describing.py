@@ -8,19 +8,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from opinionsim.analysis import Table
 from opinionsim.foundation.bibliography import Publication, bibliography, cited
 from opinionsim.foundation.provenance import docstring
 from opinionsim.registry import find, installed, is_path, places
 from opinionsim.report._page_templates import WORDS, filled, spelled
 from opinionsim.report._study_words import DataFile, about_part, contents_of, files_in, is_on_record, is_recorded
-from opinionsim.specification import json_schema
+from opinionsim.specification import endpoints
 from opinionsim.store import Results
 
 if TYPE_CHECKING:
-    from opinionsim.classic import ClassicModel
     from opinionsim.report._study import Study
 
 #: Parts that the registry knows, which are columns of the runs.
@@ -41,7 +38,7 @@ def works(results: Results, tables: Iterable[Table]) -> list[Publication]:
     """
     texts = [*(each.source for each in data_files(results)), *_docstrings(results)]
     texts += [note for table in tables for note in table.notes]
-    models = () if results.swept else results.agents.loc[results.agents["evidence"] == "model", "model"].unique()
+    models = results.agents.loc[results.agents["evidence"] == "model", "model"].unique()
     named = " ".join([*models, *(each for name in models for each in results.answered.get(name, ()))]).lower()
     known = [each for each in bibliography().values() if each.fields.get("models", "\0") in named]
     return list({each.key: each for each in (*known, *cited("\n".join(texts)), *cited("Grimm et al. 2020"))}.values())
@@ -49,19 +46,23 @@ def works(results: Results, tables: Iterable[Table]) -> list[Publication]:
 
 def _docstrings(results: Results) -> Iterator[str]:
     """The docstrings of the parts of the package that a study used, in which these say what they come from."""
-    if results.swept:
-        used = [("classic_model", name) for name in results.points["model"].unique()]
-    else:
-        runs, agents = results.ordered_runs, results.agents
-        used = [(kind, name) for kind in _PARTS for name in runs[kind].dropna().unique() if not is_recorded(results)]
-        used += [("classic_model", name) for name in agents.loc[agents["evidence"] == "equation", "model"].unique()]
-        used += [("classifier", name) for name in results.opinions["classifier"].dropna().unique()]
+    used = [*results.study.parts(results)]
     used += [("metric", each if isinstance(each, str) else each["name"]) for each in results.named_metrics]
     for kind, name in used:
         if name in places(kind):
             target = find(kind, name).target
-            # That of a classic model is that of its parameters.
+            # That of a declaration is that of its parameters.
             yield docstring(getattr(target, "parameters", target))
+
+
+def parts_of_runs(results: Results) -> Iterator[tuple[str, str]]:
+    """Kind and name of the parts that runs used."""
+    runs, agents = results.ordered_runs, results.agents
+    for kind in _PARTS if not is_recorded(results) else ():
+        yield from ((kind, name) for name in runs[kind].dropna().unique())
+    for each in endpoints().values():
+        yield from ((each.names, name) for name in agents.loc[agents["evidence"] == each.evidence, "model"].unique())
+    yield from (("classifier", name) for name in results.opinions["classifier"].dropna().unique())
 
 
 def bibtex(results: Results, tables: Iterable[Table]) -> str:
@@ -77,37 +78,37 @@ def references(results: Results, tables: Iterable[Table]) -> tuple[str, ...]:
     return (*(each.text for each in works(results, tables)), *data)
 
 
-def _equations(results: Results, names: pd.Series[Any]) -> Iterator[ClassicModel]:
-    """The classic models among names of models; those of the user's own where they are allowed."""
-    parts = results.manifest["environment"].get("parts", {}) if results.own_parts else {}
-    own = [name for name, told in parts.items() if told["kind"] == "classic_model"]
-    for name in names.drop_duplicates():
-        if name in own or name in places("classic_model"):
-            yield find("classic_model", name).target
+def _equations(results: Results) -> Iterator[Any]:
+    """What agents follow, each as its declaration; that of the user's own where it is allowed."""
+    own = results.manifest["environment"].get("parts", {}) if results.own_parts else {}
+    followed = {each.names for each in endpoints().values()}
+    for kind, name in results.study.parts(results):
+        if kind in followed and (name in own or name in places(kind)):
+            yield find(kind, name).target
 
 
 def odd(study: Study) -> str:
     """The ODD document of a study (overview, design concepts, details; Grimm et al. 2020)."""
     results = study.results
-    models = results.points["model"] if results.swept else results.agents["model"]
     return filled(
         "odd.md",
         study=study,
         results=results,
         told=defaultdict(str, study.design),
-        agents=0 if results.swept else len(results.agents.drop_duplicates(["run_id", "agent"])),
+        kind=results.study,
+        agents=len(results.agents.drop_duplicates(["run_id", "agent"])),
         recorded=is_recorded(results),
         apart=results.spec.get("independent_over"),
         parts=list(_parts(results)),
-        models=list(_equations(results, models)),
-        fields=list(_fields(_stated(results), json_schema())),
+        models=list(_equations(results)),
+        fields=list(_fields(_stated(results), results.study.schema())),
         data=data_files(results),
     )
 
 
 def _parts(results: Results) -> Iterator[tuple[str, str]]:
     """The parts that runs were made of, each with what its documentation says; not those of the user's own."""
-    for kind in () if results.swept else _PARTS:
+    for kind in _PARTS if results.run_ids else ():
         for name in results.ordered_runs[kind].dropna().unique():
             if not is_path(name):
                 told = about_part(kind, name) if installed(kind, name) else ("It is not installed here.",)
@@ -137,7 +138,7 @@ def _fields(value: Any, schema: Mapping[str, Any], path: str = "", told: str = "
     own = [schema, *schema.get("anyOf", ())]
     known = [schema["$defs"].get(str(each.get("$ref", "")).rpartition("/")[2], each) for each in own]
     fields = {name: each for one in known for name, each in one.get("properties", {}).items()}
-    if isinstance(value, Mapping) and fields:
+    if isinstance(value, Mapping) and (fields or not path):
         for name, each in value.items():
             within = {**fields.get(name, {}), "$defs": schema["$defs"]}
             yield from _fields(each, within, f"{path}.{name}".lstrip("."), within.get("description", ""))

@@ -57,7 +57,7 @@ def figures_of(results: Results) -> Iterator[Drawn]:
     records are not sufficient.
     """
     named = results.extras("figures")
-    complete = results.swept or (results.runs["status"] == "complete").any()
+    complete = (results.study.states(results) == "complete").any()
     first, *others = general("figure") if complete else ("",)
     for name in dict.fromkeys(filter(None, (first, *named, *others))):
         with _left_out(results, name, told=name in named):
@@ -79,7 +79,7 @@ def _left_out(results: Results, name: str, *, told: bool) -> Iterator[None]:
 
 def _shown(figure: Part, results: Results, *, named: bool) -> list[plots.Shown]:
     """How a report shows a figure: as the figure declares, or once where it is named."""
-    if results.swept and not figure.declared.get("points"):
+    if not figure.shows(results.design_row.study):
         return []
     if "shown" not in figure.declared:
         return [plots.Shown(figure.name.replace(":", "."), summary(figure))] if named else []

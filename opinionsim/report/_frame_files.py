@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,22 +15,22 @@ import pandas as pd
 from opinionsim.errors import SpecError
 from opinionsim.foundation.outputs import Made, begins
 from opinionsim.foundation.spreadsheets import escaped, header_of, read_csv, texts_changed, write_csv
+from opinionsim.registry import built_in
 from opinionsim.report._codebook import codebook, plain_names
 from opinionsim.store import COLUMNS, Results
 
-_FRAMES = ("runs", "agents", "edges", "turns", "opinions", "calls", "metrics")
-_POINTS, _ENTRIES = "points", "entries"
+_ENTRIES = "entries"
 _MANIFEST, CODEBOOK = "manifest.json", "codebook.csv"
-
 
 #: Kind of file that frames are exported to.
 FileKind = Literal["csv", "parquet"]
-#: In the order of writing: a folder with a manifest is complete.
-_NAMES = (
-    *(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*_FRAMES, _POINTS, _ENTRIES)),
-    CODEBOOK,
-    _MANIFEST,
-)
+
+
+def _names(own: Iterable[str]) -> tuple[str, ...]:
+    """Names of the files of exports, in the order of writing: a folder with a manifest is complete."""
+    known = (name for kind in built_in("study").values() for name in kind.target.frames)
+    frames = dict.fromkeys((*known, *own))
+    return (*(f"{name}.{kind}" for kind in get_args(FileKind) for name in (*frames, _ENTRIES)), CODEBOOK, _MANIFEST)
 
 
 def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list[Path]:
@@ -62,10 +62,11 @@ def write_export(results: Results, folder: Path, kind: FileKind = "csv") -> list
     OSError
         If it cannot be written.
     """
-    with new_folder(folder, _NAMES, kind, _as_written(folder)) as scratch:
+    names = _names(results.study.frames)
+    with new_folder(folder, names, kind, _as_written(folder)) as scratch:
         write_frames(results, scratch, kind)
         write_json(results.manifest, scratch / _MANIFEST)
-        written = [name for name in _NAMES if (scratch / name).exists()]
+        written = [name for name in names if (scratch / name).exists()]
     return [folder / name for name in written]
 
 
@@ -144,9 +145,7 @@ def write_frames(results: Results, folder: Path, kind: FileKind = "csv") -> dict
     dict of str to list of str
         By frame, the columns in which an empty text is a text; in all other columns it means a missing one.
     """
-    # A classic sweep has one frame, other experiments all the others.
-    names = (_POINTS,) if results.swept else (*_FRAMES, *results.extras("frames"))
-    frames = {name: getattr(results, name) for name in names}
+    frames = {name: results.study.frame(results, name) for name in (*results.study.frames, *results.extras("frames"))}
     write_csv(texts_changed(codebook(frames), _escaped), folder / CODEBOOK)
     empty = {}
     for name, frame in frames.items():

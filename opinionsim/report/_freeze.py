@@ -215,7 +215,7 @@ def _counts(held: _Designs) -> tuple[str, ...]:
     told = []
     for group, rows in held.groups.items():
         if not any(row.runs for row in rows):
-            continue  # a classic sweep, whose runs are points
+            continue  # a study of units, which has no runs
         runs = held.begun(rows)
         told.append(
             {

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from opinionsim.analysis import Table
 from opinionsim.foundation.outputs import begins, put, require_free
 from opinionsim.messages import spelled_out
+from opinionsim.registry import places
 from opinionsim.report._fitting_figures import Drawn
 from opinionsim.report._page_templates import TEMPLATES, WORDS
 from opinionsim.report._study import Study, study
@@ -63,7 +64,8 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
 
     def page() -> str:
         told = results if isinstance(results, Study) else study(results)
-        names = WORDS["sections"]
+        own = {name: place.value["heading"] for name, place in places("report").items()}
+        names = {**WORDS["sections"], **own, **WORDS["last_sections"]}
         sections: dict[str, list[Table]] = {title: [] for title in names.values()}
         for each in told.tables:
             sections[names.get(each.name.split("-")[0], names["opinions"])].append(each)

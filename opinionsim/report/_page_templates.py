@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opinionsim.foundation.templates import filled as of_package, sentences as sentences_of_package, templates
+from opinionsim.registry import serving
 
 #: Words of a design, by what they are called: columns of the runs, and fields of a specification; captions of figures;
 #: the parts of an archive, folders with a slash behind them.
@@ -57,6 +58,7 @@ TEMPLATES.filters["bib"] = lambda text: _ascii(" ".join(text.split()).translate(
 TEMPLATES.filters["printed"] = _printed
 TEMPLATES.filters["slug"] = lambda text: re.sub(r"[^a-z0-9]+", "-", text).strip("-")
 TEMPLATES.filters["fields"] = lambda value: spelled(value).replace("|", r"\|")
+TEMPLATES.globals["serving"] = serving
 TEMPLATES.tests["known"] = lambda value: value is not None and value == value
 
 filled, sentences = partial(of_package, "opinionsim.report"), partial(sentences_of_package, "opinionsim.report")

@@ -138,8 +138,8 @@ class Released(Results):
         people = agents[(agents["evidence"] == "human") & ~agents["publishes"]]
         if people.empty:
             return
-        kinds = results.runs.drop_duplicates("run_id").set_index("run_id")["interaction"]
-        recorded = people["run_id"].map(kinds) == "recorded"
+        imported = {run.run_id for run in results.design_row.runs if run.declared.get("recorded")}
+        recorded = people["run_id"].isin(imported)
         if "record" not in self._kinds:
             people, recorded = people[~recorded], recorded[~recorded]
         self._people = set(people[["run_id", "agent"]].itertuples(index=False, name=None))
@@ -231,8 +231,6 @@ def _withheld(node: Mapping[str, Any]) -> str:
     """The kind of file that a mapping is the content of, if it may not be passed on; else empty."""
     if {"mapping", "rows", "values"} <= node.keys():
         return "" if node["mapping"].get("pass_on") else "survey"
-    if node.get("kind") == "recorded":
-        return "" if node.get("pass_on") else "record"
     if "pack.yaml" in node:
         return "prompt pack" if yaml.safe_load(node["pack.yaml"]).get("pass_on") is False else ""
     if node.get("pass_on") is not False:
@@ -240,8 +238,8 @@ def _withheld(node: Mapping[str, Any]) -> str:
     return next((kind for kind, field in _FIELDS.items() if field in node), "")
 
 
-#: The field that tells files apart that state `pass_on`.
-_FIELDS = {"personas": "personas", "topic": "claims", "messages": "messages"}
+#: The field that tells apart what states `pass_on`: files, and a way of interacting that is a record of people.
+_FIELDS = {"personas": "personas", "topic": "claims", "messages": "messages", "record": "kind"}
 
 
 def _files(value: Any, name: str = "") -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 from opinionsim.analysis import Table
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.metrics import BY_MODELS, WITHOUT_FINDING, evidence_statement
+from opinionsim.registry import places
 from opinionsim.report._checklist import checklist
 from opinionsim.report._describing import references
 from opinionsim.report._fitting_figures import Drawn, figures_of
@@ -43,7 +45,8 @@ class Study:
     figures : tuple of Drawn
         The figures that fit.
     tables : tuple of Table
-        All tables, those of opinions first. Names of tables that use labels begin with ``audit-``.
+        All tables, those of opinions first. Names of tables that only a report shows begin with the name of the part
+        that makes them.
     statements : tuple of str
         Sentences about numbers in the tables, except about rows of the scripted stand-in.
     shifts : tuple of dict
@@ -92,7 +95,7 @@ def study(results: Results) -> Study:
     Parameters
     ----------
     results : Results
-        The results, also of a classic sweep or of an experiment under way.
+        The results, also of an experiment under way.
 
     Returns
     -------
@@ -106,12 +109,11 @@ def study(results: Results) -> Study:
     """
     results = released(results)
     tables, lacking = _tables(results)
-    stated = evidence_statement(["equation"] if results.swept else results.runs["evidence"])
+    stated = evidence_statement([*results.units["evidence"]] or [results.manifest["evidence"]])
     figures, told = tuple(figures_of(results)), design(results)
-    spec, swept = results.spec, results.swept
-    own, past = [] if results.own_parts else results.own, history(results)
+    spec, own, past = results.spec, [] if results.own_parts else results.own, history(results)
     # Only what is found of language models can hang on one family of them, or on one wording of the prompts.
-    reach = past.reach if not swept and BY_MODELS & set(results.runs["evidence"]) else ()
+    reach = past.reach if BY_MODELS & set(results.units["evidence"]) else ()
     made = Study(
         results=results,
         title=f"{results.name}: {stated}",
@@ -122,8 +124,8 @@ def study(results: Results) -> Study:
         figures=figures,
         tables=tuple(tables),
         statements=tuple(statements(tables)),
-        shifts=() if swept else shifts(results),
-        samples=() if swept else samples(results),
+        shifts=shifts(results) if results.run_ids else (),
+        samples=samples(results) if results.run_ids else (),
         cost=tuple(_cost(results)),
         versions=tuple(_versions(results)),
         methods=methods(results, told),
@@ -147,16 +149,12 @@ def _tables(results: Results) -> tuple[list[Table], list[str]]:
         made += tables_of(results)
     except (SpecError, MeasurementError) as error:
         lacking.append(f"No table of results: {error}.")
-    if not results.swept:
-        from opinionsim.audit import correction_tables, sample_of, score_tables
-
-        try:
-            sample = sample_of(results)
-            found = [*score_tables(results, sample), *correction_tables(results, sample)]
-        except (SpecError, StoreError):
-            # No audit was drawn, or nobody has labelled it.
-            found = []
-        made += [replace(each, name=f"audit-{each.name}") for each in naming_models(results, found)]
+    for name, place in places("report").items() if results.run_ids else ():
+        brought = place.imported("report", name)
+        # Those that do not fit are left out.
+        with suppress(SpecError, StoreError):
+            found = naming_models(results, brought.report_tables(results))
+            made += [replace(each, name=f"{name}-{each.name}") for each in found]
     return made, lacking
 
 
@@ -164,8 +162,6 @@ def _stamps(results: Results) -> Iterator[str]:
     """What must stand in every title."""
     if results.under_way:
         yield f"UNDER WAY: {results.under_way} of {len(results.run_ids)} runs were in progress"
-    if results.swept:
-        return
     runs = results.runs.drop_duplicates("run_id")
     if stand_ins := set(runs["evidence"]).intersection(WITHOUT_FINDING):
         yield evidence_statement(stand_ins)
@@ -175,8 +171,6 @@ def _stamps(results: Results) -> Iterator[str]:
 
 def _cost(results: Results) -> Iterator[tuple[str, ...]]:
     """Calls, tokens and money by model and lane."""
-    if results.swept:
-        return
     for (model, lane), own in results.calls.groupby(["model", "lane"], dropna=False):
         known = [own[name].sum(min_count=1) for name in ("input_tokens", "output_tokens", "cost")]
         forms = zip(("{:,.0f}", "{:,.0f}", "{:,.2f}"), known, strict=True)

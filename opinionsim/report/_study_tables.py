@@ -10,7 +10,7 @@ from dataclasses import replace
 from opinionsim.analysis import Asked, Estimand, Table
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.metrics import answered_otherwise
-from opinionsim.registry import find, general
+from opinionsim.registry import find, general, places
 from opinionsim.store import Results
 
 #: What is so where a table has nothing in it.
@@ -35,7 +35,7 @@ def tables_of(
     Parameters
     ----------
     results : Results
-        The results; a classic sweep has one table, of its points.
+        The results.
     kind, wording, estimand
         As for :func:`opinionsim.analysis.table`; if people are recorded, the default is a kind of their texts.
     ddof : int
@@ -80,8 +80,13 @@ def tables_of(
 
 def naming_models(results: Results, tables: Sequence[Table]) -> list[Table]:
     """Add the names that models gave themselves to the first note of tables, if these differ."""
-    answered = [] if results.swept else answered_otherwise(results.answered)
+    answered = answered_otherwise(results.answered)
     return [replace(each, notes=(" ".join([*each.notes[:1], *answered]), *each.notes[1:])) for each in tables]
+
+
+def only_in_reports(table: Table) -> bool:
+    """Whether a table of a study is one that only a report shows."""
+    return table.name.partition("-")[0] in places("report")
 
 
 def resting_on_own(results: Results, made: Sequence[Table]) -> list[list[str]]:
@@ -93,5 +98,5 @@ def resting_on_own(results: Results, made: Sequence[Table]) -> list[list[str]]:
         rest.failed = results.failed | {each: ""}
         with suppress(SpecError, MeasurementError):
             lacking[each] = [table.to_text() for table in tables_of(rest)]
-    texts = ("" if each.name.startswith("audit-") else each.to_text() for each in made)
+    texts = ("" if only_in_reports(each) else each.to_text() for each in made)
     return [[each for each in own if text and text not in lacking[each]] for text in texts]

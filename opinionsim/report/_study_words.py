@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from opinionsim.analysis import Table, headings, number_text, p_text, point_axes, spell
+from opinionsim.analysis import Table, headings, number_text, p_text, spell
 from opinionsim.metrics import (
     SELF_REPORT,
     WITHOUT_FINDING,
-    condition_axes,
     order_levels,
     validation_statement,
 )
@@ -32,7 +31,7 @@ _WORDING, _TEXTS = "Wording of the prompts", re.compile(r"(\+[^+@,]+)+(?=@)")
 #: Labels of what is texts, in which there are commas.
 _TEXTUAL = ("Question of the topic", "Claim", "Task")
 #: Fields that name what has the parameters, or are told elsewhere; and columns whose levels may have parameters.
-_NAMING = frozenset(("kind", "classic", "name", "label", "steps", "exposures"))
+_NAMING = frozenset(("kind", "name", "label", "steps", "exposures", *names("endpoint")))
 _DETAILED = ("interaction", "network", "memory", "model")
 #: What docstrings say to readers of code: references to Python, and to the list of requirements.
 _INNER = re.compile(r":\w+:`~?([^`]+)`| \([A-D]\d+[^)]*\)|; [A-D]\d+[^)]*(?=\))")
@@ -77,44 +76,19 @@ def files_in(manifest: Mapping[str, Any]) -> list[DataFile]:
 
 def design(results: Results) -> dict[str, str]:
     """The design in words, by labels, without labels that do not apply."""
-    swept, spec = results.swept, results.spec
-    frame = results.points if swept else results.ordered_runs
-    states = frame["error"].eq("").map({True: "complete", False: "failed"}) if swept else frame["status"]
-    counts = (states if swept else states[~frame["run_id"].duplicated()]).value_counts()
+    spec, kind, frame = results.spec, results.study, results.units
+    counts = kind.states(results).value_counts()
     # What nobody carries out any more was cut off.
     counts = counts if results.under_way else counts.rename({"running": "cut off"})
     told = {"Runs": f"{counts.sum()} ({', '.join(f'{number} {state}' for state, number in counts.items())})"}
     if len(results.designs) > 1:
         told["Design"] = f"number {results.design} of {len(results.designs)} under this name"
-    axes = point_axes(frame) if swept else condition_axes(frame)
-    # Some ways of interacting tell their parameters in sentences of their own.
-    own = any(each.get("methods") for each in results.declared.values())
-    details = _details(results.manifest.get("spec", spec), of_interaction=not own)
+    axes = kind.axes(results)
+    details = _details_of(results)
     for axis, name in zip(axes, headings(axes), strict=True):
         levels = [_with(each, axis, details) for each in order_levels(frame[axis])]
         told[f"{VARIED}{name}"] = listed(levels if len(levels) > 1 else [*levels, "not set"], _between(levels))
-    if swept:
-        attrs = frame.attrs
-        told |= {"Model": attrs["model"], "Steps": str(attrs["steps"])}
-        told |= {name.capitalize(): ", ".join(_parameters(attrs.get(name, {}))) for name in ("parameters", "scheme")}
-    else:
-        for label, name in WORDS["columns"].items():
-            if name not in axes:
-                levels = [_with(each, name, details) for each in order_levels(frame[name]) if each]
-                told[label] = listed(levels, "; " if label in _TEXTUAL else _between(levels))
-        files = files_in(contents_of(results))
-        for label, one in (("Personas", "persona"), ("Surveys", "respondent")):
-            read = (each for each in files if each.one == one)
-            told[label] = listed(f"{each.name} (n = {each.number})" if each.number else each.name for each in read)
-        people = results.agents.query("evidence == 'human'")
-        if len(people) and not is_on_record(results):
-            published = people["publishes"].sum()
-            told["People"] = (
-                f"{len(people)} of {len(results.agents)} in the cast; words of {published} may be published"
-            )
-        told["Measured"] = "; ".join(_instruments(results.opinions))
-        # A pack has a name that people know; the texts that acts bring along are many.
-        told[_WORDING] = _TEXTS.sub(lambda found: f" with {found[0].count('+')} texts of acts", told[_WORDING])
+    told |= kind.words(results)
     on_record = is_on_record(results)
     # To people on record, their twins and the members of a cast no opinion is assigned; each person is one replicate.
     apart = (*["replicates"] * on_record, *["population."] * (on_record or bool(spec.get("cast"))))
@@ -134,11 +108,34 @@ def design(results: Results) -> dict[str, str]:
     return {label: what for label, what in told.items() if what}
 
 
+def words_of_runs(results: Results) -> dict[str, str]:
+    """The design of runs in words, by labels, beside what varies."""
+    frame, told = results.units, dict[str, str]()
+    axes = results.study.axes(results)
+    details = _details_of(results)
+    for label, name in WORDS["columns"].items():
+        if name not in axes:
+            levels = [_with(each, name, details) for each in order_levels(frame[name]) if each]
+            told[label] = listed(levels, "; " if label in _TEXTUAL else _between(levels))
+    files = files_in(contents_of(results))
+    for label, one in (("Personas", "persona"), ("Surveys", "respondent")):
+        read = (each for each in files if each.one == one)
+        told[label] = listed(f"{each.name} (n = {each.number})" if each.number else each.name for each in read)
+    people = results.agents.query("evidence == 'human'")
+    if len(people) and not is_on_record(results):
+        published = people["publishes"].sum()
+        told["People"] = f"{len(people)} of {len(results.agents)} in the cast; words of {published} may be published"
+    told["Measured"] = "; ".join(_instruments(results.opinions))
+    # A pack has a name that people know; the texts that acts bring along are many.
+    told[_WORDING] = _TEXTS.sub(lambda found: f" with {found[0].count('+')} texts of acts", told[_WORDING])
+    return told
+
+
 def _with(level: Any, axis: str, details: Mapping[str, str]) -> Any:
     """A level with its parameters, if it has any; a network that is only named has its defaults."""
     if axis.rpartition(".")[2] not in _DETAILED:
         return level
-    told = details.get(level) or (", ".join(_parameters({"kind": level})) if level in names("network") else "")
+    told = details.get(level) or (", ".join(parameters({"kind": level})) if level in names("network") else "")
     return f"{level} ({told})" if told else level
 
 
@@ -147,28 +144,39 @@ def _between(levels: Iterable[Any]) -> str:
     return "; " if any("," in str(each) for each in levels) else ", "
 
 
-def _details(spec: Mapping[str, Any], *, of_interaction: bool) -> dict[str, str]:
-    """The parameters of all networks, interactions, memories and classic models of a specification, by their names."""
+def _details_of(results: Results) -> dict[str, str]:
+    """The parameters that the specification of results states, by names."""
+    # Some ways of interacting tell their parameters in sentences of their own.
+    own = any(each.get("methods") for each in results.declared.values())
+    # Of people on record and their stand-ins, parameters are hashes.
+    hidden = _kinds_on_record(results)
+    return _details(results.manifest.get("spec", results.spec), hidden, of_interaction=not own)
+
+
+def _details(spec: Mapping[str, Any], hidden: Collection[str], *, of_interaction: bool) -> dict[str, str]:
+    """The parameters of all networks, interactions, memories and endpoints of a specification, by their names."""
     grids = spec["sweep"] if isinstance(spec.get("sweep"), list) else [spec.get("sweep") or {}]
     interaction, model = dict(spec.get("interaction") or {}), spec.get("model")
     stated = [value for grid in grids for values in grid.values() for value in values]
     stated += [{name: each for name, each in interaction.items() if name != "network"}] if of_interaction else []
-    stated += [interaction.get("network"), model if isinstance(model, Mapping) and "classic" in model else None]
+    stated += [
+        interaction.get("network"),
+        model if isinstance(model, Mapping) and {*names("endpoint")} & model.keys() else None,
+    ]
     found: dict[str, str] = {}
     for each in stated:
-        # Of people on record and their twins, these are hashes.
-        if not isinstance(each, Mapping) or each.get("kind") in ("recorded", "twins"):
+        if not isinstance(each, Mapping) or each.get("kind") in hidden:
             continue
         # A level of one word that has a label is its value.
         each = {"kind": each["value"], "label": each["label"]} if isinstance(each.get("value"), str) else each
-        kind = str(next((each[name] for name in ("kind", "classic", "name") if each.get(name)), ""))
-        told = ", ".join(_parameters(each))
+        kind = str(next((each[name] for name in ("kind", *names("endpoint"), "name") if each.get(name)), ""))
+        told = ", ".join(parameters(each))
         name = str(each.get("label") or kind)
         found.setdefault(name, told if name == kind else ", ".join(filter(None, (kind, told))))
     return found
 
 
-def _parameters(stated: Mapping[str, Any]) -> Iterator[str]:
+def parameters(stated: Mapping[str, Any]) -> Iterator[str]:
     """Parameters with their values, as in ``k = 4``: numbers, and what is not as by default."""
     kind = str(stated.get("kind"))
     of = next((each for each in ("network", "interaction") if kind in names(each)), "")
@@ -180,7 +188,7 @@ def _parameters(stated: Mapping[str, Any]) -> Iterator[str]:
         if usual or name in _NAMING or value in (None, "", [], {}):
             continue
         if name in ("parameters", "scheme", "options") and isinstance(value, Mapping):
-            yield from _parameters(value)
+            yield from parameters(value)
         else:
             yield f"{name.replace('_', ' ')} = {spell(value)}"
 
@@ -194,7 +202,7 @@ def _is_swept(path: str, spec: Mapping[str, Any]) -> bool:
 
 def is_recorded(results: Results) -> bool:
     """Whether results are only of people from an imported table, so nothing was asked, played or drawn at random."""
-    return not results.swept and set(results.runs["interaction"]) == {"recorded"}
+    return bool(results.run_ids) and all("recorded" in each for each in results.declared.values())
 
 
 def contents_of(results: Results) -> dict[str, Any]:
@@ -205,7 +213,13 @@ def contents_of(results: Results) -> dict[str, Any]:
 
 def is_on_record(results: Results) -> bool:
     """Whether all members are recorded people or their stand-ins."""
-    return not results.swept and set(results.runs["interaction"]) <= {"recorded", "twins"}
+    return bool(results.run_ids) and set(results.runs["interaction"]) <= _kinds_on_record(results)
+
+
+def _kinds_on_record(results: Results) -> set[str]:
+    """The ways of interacting of runs whose members are recorded people or their stand-ins."""
+    on_record = {cell for cell, each in results.declared.items() if {"recorded", "stands_in"} & each.keys()}
+    return set(results.runs.loc[results.runs["cell"].isin(on_record), "interaction"])
 
 
 def _instruments(opinions: pd.DataFrame) -> Iterator[str]:
@@ -272,7 +286,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
         told=defaultdict(str, told),
         varied=defaultdict(str, {name[len(VARIED) :]: what for name, what in told.items() if name.startswith(VARIED)}),
         made=results.manifest["environment"],
-        swept=results.swept,
+        kind=results.study,
         recorded=is_recorded(results),
         beside=is_on_record(results),
         redraws=results.spec.get("redraws", 1),
@@ -290,7 +304,7 @@ def methods(results: Results, told: Mapping[str, str]) -> str:
 
 def _bought(results: Results) -> str:
     """How many replies of models came through lanes that cost less, as a sentence; empty if none did."""
-    lanes = pd.Series() if results.swept else results.calls["lane"]
+    lanes = results.calls["lane"]
     told = [
         f"{number:,} ({number / len(lanes):.1%}) came through {place}"
         for lane, place in CHEAPER.items()
@@ -315,12 +329,11 @@ def about_part(kind: str, name: str) -> tuple[str, str]:
 def caveats(results: Results) -> list[str]:
     """Caveats that no table states."""
     made, contents = results.manifest.get("environment", {}), contents_of(results)
-    played = set() if results.swept else set(results.agents.loc[results.agents["evidence"] == "model", "model"])
+    played = set(results.agents.loc[results.agents["evidence"] == "model", "model"])
     return sentences(
         "caveats.txt",
-        authors={"equation"} if results.swept else set("+".join(results.runs["evidence"]).split("+")),
-        swept=results.swept,
-        instrument="" if results.swept else validation_statement(results.runs["validation"]),
+        authors=set("+".join(results.units["evidence"]).split("+")),
+        instrument=validation_statement(results.runs["validation"]),
         personas=contents.get("personas", {}),
         topics=[topic for file in contents.get("topics", {}).values() for topic in file.values()],
         dirty=(made.get("git") or {}).get("dirty"),

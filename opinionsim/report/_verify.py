@@ -210,8 +210,8 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
             spec |= {"robustness": [], "analysis": {**(spec.get("analysis") or {}), "choices": None}}
         row = DESIGN.validate_python(about["design"] | {"spec": spec, "manifest": manifest})
         frames = read_frames(place / "frames", about["empty"])
-        if "points" in frames:
-            frames["points"].attrs.update(about["same"])
+        for frame in frames.values() if not row.runs else ():
+            frame.attrs.update(about["same"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, yaml.YAMLError) as error:
         raise SpecError(f"specification.yaml, manifest.json or archive.json was changed: {error}") from None
     return Results.of_frames(row, frames, answered=about["answered"])
@@ -220,8 +220,7 @@ def results_of(place: Path, about: Mapping[str, Any]) -> Results:
 def _of_tables(place: Path, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is found of each table: whether it is made again, cannot be, or is another (a problem), and a sentence."""
     results = results_of(place, about)
-    if not results.swept:
-        (metrics,) = read_frames(place / "frames", about["empty"], ["metrics"]).values()
+    for metrics in read_frames(place / "frames", about["empty"], ["metrics"]).values():
         if not _alike(*(str(write_csv(frame)) for frame in (metrics, results.metrics))):
             yield "problem", "frames/metrics differs from what the other frames give"
     try:

@@ -107,7 +107,7 @@ def run(invocation: Invocation) -> Results:
         Address of a Dask scheduler, ``tcp://HOST:PORT``, whose workers carry the runs out; needs a store in
         PostgreSQL and the extra ``cluster``. Default this process.
     records : mapping of str to sequence of Entry, optional
-        Entries of records of people by run id, as :func:`opinionsim.import_panel` gives them.
+        Entries of records of people by run id, made from a table that is imported.
     leave : bool
         Whether to end once all calls that can be made wait for batches; the next run goes on.
     resubmit : bool

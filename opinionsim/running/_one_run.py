@@ -105,8 +105,8 @@ async def _checked(context: Shared, pending: Pending, record: RunRecord) -> RunP
     for entry in await context.in_opening(missing_entries, planned, resources, context.store, record, inputs, given):
         record.append(entry)
     parts = parts_of(planned, resources, record.entries)
-    if parts.equation is not None:
-        await context.in_opening(parts.equation.work_out)
+    if parts.endpoint is not None:
+        await context.in_opening(parts.endpoint.work_out)
     _require_weights(context, pending, parts, record)
     if pending.changed is not None:
         # Before any new call: a journal that mixes two wordings could be finished with neither.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import opinionsim
+from opinionsim import specification
 from opinionsim.assembly import instrument_row
 from opinionsim.foundation.documents import validate
 from opinionsim.foundation.frozen import Frozen
@@ -13,15 +14,6 @@ from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.planning import RunCounts, counts_by_run
 from opinionsim.running._context import Shared
-from opinionsim.specification import (
-    ExperimentSpec,
-    PlannedRun,
-    design_id,
-    event_labels,
-    own_parts_code,
-    recorded_manifest,
-    wording_of,
-)
 from opinionsim.store import DesignRow, ExperimentRun, RunRow
 
 
@@ -31,7 +23,7 @@ class Inputs(NamedTuple):
     digest: str
     """Digest of the texts of its prompts, the version of the package, and `parts`."""
     wording: str | None
-    """Wording of its prompts; None for an equation."""
+    """Wording of its prompts; None if there are none."""
     parts: Mapping[str, str]
     """Code of user-defined parts that can affect the run, by name."""
 
@@ -51,7 +43,7 @@ class Registration:
         self.calls: dict[str, int] = {}
         self._counted: dict[str, RunCounts] = {}
 
-    def save_instruments(self, runs: list[PlannedRun]) -> None:
+    def save_instruments(self, runs: list[specification.PlannedRun]) -> None:
         """Store the instruments of runs; refuse a changed instrument."""
         instruments = self._context.instruments
         found = {each.instrument_id: each for planned in runs for each in instruments[planned.run_id]}
@@ -95,30 +87,32 @@ class Registration:
         )
         returned = store.models(planned.run_id for planned in self._context.planned).values()
         models = sorted({model for found in returned for model, _ in found if model})
-        found, spec = kept(recorded_manifest(experiment, models=models)), experiment.spec
-        identity = (self._context.experiment_id, spec.name, design_id(experiment))
+        found, spec = kept(specification.recorded_manifest(experiment, models=models)), experiment.spec
+        identity = (self._context.experiment_id, spec.name, specification.design_id(experiment))
         known = next((row for row in store.designs(identity[0]) if row.design_id == identity[-1]), None)
         if experiment.frozen is None and known is not None and (frozen := known.manifest.get("frozen")):
             # A copy without the mark is the same design, which was frozen all the same.
             found["frozen"] = validate(Frozen, frozen).against(found).model_dump(mode="json")
         store.save_design(DesignRow(*identity, kept(spec.model_dump(mode="json")), found, runs))
 
-    def inputs(self, planned: PlannedRun) -> Inputs:
+    def inputs(self, planned: specification.PlannedRun) -> Inputs:
         """The inputs of a run."""
         key = id(planned.cell)
         if key not in self._inputs:
             spec = planned.spec
-            (content, wording), parts = wording_of(spec, self._context.experiment.resources), own_parts_code(spec)
+            (content, wording), parts = (
+                specification.wording_of(spec, self._context.experiment.resources),
+                specification.own_parts_code(spec),
+            )
             self._inputs[key] = Inputs(digest(canonical_json([opinionsim.__version__, content, parts])), wording, parts)
         return self._inputs[key]
 
-    def _run_row(self, planned: PlannedRun) -> RunRow:
+    def _run_row(self, planned: specification.PlannedRun) -> RunRow:
         spec, resources = planned.spec, self._context.experiment.resources
         topic, claim = resources.topic(spec.topic), resources.claim(spec)
         size = spec.size
         network = spec.interaction.contacts
-        equation = _is_unasked(planned)
-        bare = equation or not spec.interaction.role_play
+        bare = not (spec.prompted and spec.interaction.role_play)
         summary = {
             "seed": spec.seed,
             "topic": topic.name,
@@ -128,14 +122,14 @@ class Registration:
             "task": spec.task,
             "truth": None if claim is None else claim.truth(spec.scale.scale()),
             "confirmation_bias": None if bare else spec.cognition.confirmation_bias,
-            "memory": None if equation else _memory(spec),
+            "memory": _memory(spec) if spec.prompted else None,
             "world": None if bare else spec.world,
             "model": "" if spec.interaction.recorded or (spec.seats and not spec.chat_models) else spec.model_label,
             "interaction": spec.interaction.kind,
             "network": None if network is None else network.kind,
             "n_agents": size,
             "steps": spec.interaction.steps_for(size),
-            "event_steps": "; ".join(event_labels(spec.events)) or None,
+            "event_steps": "; ".join(specification.event_labels(spec.events)) or None,
             "dropped_turns": self._counted[planned.run_id].dropped,
         }
         evidence = self._context.loaded.evidence(spec, resources.pack(spec.pack))
@@ -143,11 +137,6 @@ class Registration:
         return RunRow(*identity, summary, self.calls[planned.run_id], *self.inputs(planned))
 
 
-def _memory(spec: ExperimentSpec) -> str:
+def _memory(spec: specification.ExperimentSpec) -> str:
     """Name of the memory that agents have; `none` where they do not remember."""
     return spec.cognition.memory.name if spec.interaction.remembers else "none"
-
-
-def _is_unasked(planned: PlannedRun) -> bool:
-    """Whether there are no prompts, because agents follow an equation or are people on record."""
-    return planned.spec.model.equation is not None or planned.spec.interaction.recorded

@@ -78,7 +78,7 @@ def missing_entries(
         If a source differs from what was taken over because it was carried out anew.
     """
     if planned.spec.interaction.recorded and record.lookup(SOURCE) is None and not given:
-        raise SpecError("this is a record of people, and only osim.import_panel can store it; import the table again")
+        raise SpecError("this is a record of people, and only an import can store it; import the table again")
     if not planned.sources:
         return [entry for entry in given if record.lookup(entry.key) is None]
     if outdated(planned, resources, store, record.entries):

@@ -5,8 +5,6 @@ interaction is a module with one :class:`Interaction`, which defines its fields 
 the turns that it makes from a :class:`Setting`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
     from opinionsim.schedules._broadcast import Broadcast as Broadcast
     from opinionsim.schedules._dyadic import Dyads as Dyads, GivenDyads as GivenDyads
     from opinionsim.schedules._dyadic_acts import (
+        CONSENT as CONSENT,
         INSTRUCT as INSTRUCT,
         MODERATE as MODERATE,
         PROBE as PROBE,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         WRITE as WRITE,
         act as act,
         asked_of_persons as asked_of_persons,
+        read_answer as read_answer,
     )
     from opinionsim.schedules._events import (
         Event as Event,
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         Interaction as Interaction,
         InteractionField as InteractionField,
         NetworkedInteraction as NetworkedInteraction,
-        ReportsInteraction as ReportsInteraction,
         Setting as Setting,
         SteppedInteraction as SteppedInteraction,
     )
@@ -60,17 +59,8 @@ if TYPE_CHECKING:
     from opinionsim.schedules._placebo import Placebo as Placebo
     from opinionsim.schedules._posts import PostsInteraction as PostsInteraction
     from opinionsim.schedules._probes import stated_on as stated_on, with_probes as with_probes
-    from opinionsim.schedules._recorded import RecordedPeople as RecordedPeople, Twins as Twins
-    from opinionsim.schedules._recorded_states import Snapshots as Snapshots
     from opinionsim.schedules._remembered import RememberedReports as RememberedReports
     from opinionsim.schedules._rewiring import RewiringDyads as RewiringDyads
-    from opinionsim.schedules._room import RoomInteraction as RoomInteraction
-    from opinionsim.schedules._room_acts import (
-        ANALYZER as ANALYZER,
-        CONSENT as CONSENT,
-        SIGNAL as SIGNAL,
-        Guideline as Guideline,
-    )
     from opinionsim.schedules._selectors import (
         AskingSelector as AskingSelector,
         position as position,

@@ -1,4 +1,4 @@
-"""Acts of the dyadic family, which several schedules declare."""
+"""Acts of the dyadic family and of people at seats, which several schedules declare."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from opinionsim.foundation.forms import Form
+from opinionsim.messages import Message, Said
 from opinionsim.schedules._turns import ActSpec
 
 _HERE = Path(__file__).with_name("persons.toml")
@@ -45,6 +47,11 @@ def act(name: str, kind: str, *, asked: Mapping[str, str] = ASKED, **how: Any) -
     return ActSpec(name, name, kind, person=asked[name], **how)
 
 
+def read_answer(call: str, text: str, received: tuple[Message, ...]) -> Said:
+    """Read an answer, which may be empty, and the same text in lower case as the decision."""
+    return Said(text.strip(), text.strip().casefold())
+
+
 #: An agent writes a post (Chuang et al. 2023, Algorithm 1; A6).
 WRITE = act("write", "post", answers=False)
 #: An agent reads posts and says what it believes; if all posts are refused, empty, skipped or silent, so is the turn.
@@ -57,6 +64,10 @@ REPORT_ONCE = replace(REPORT, name="report-once", memory="none")
 PROBE = act("probe", "probe", memory="fork", opinion="may", audience="nobody")
 #: An agent states off the record what it believes, as a point of the scale.
 SELF_REPORT = act("self-report", "self-report", memory="fork", opinion="may", audience="nobody")
+_FORMAL: dict[str, Any] = {"opinion": "none", "memory": "none", "labelling": "named", "after": "none", "formal": True}
+_AGREES: dict[str, Any] = {"form": Form("choice", ("yes", "no")), "parse": read_answer, "audience": "nobody"}
+#: A person agrees to take part, on the terms that it was shown; pages that have asked for it answer themselves.
+CONSENT = act("consent", "consent", text=ASKED["consent"], **_AGREES, **_FORMAL)
 #: A moderator reads all answers and gives one of its own.
 MODERATE = act("moderate", "moderation", memory="none", unread="skip", opinion="may")
 #: A moderator writes instructions for itself from the task.

@@ -217,8 +217,6 @@ class Interaction(KindModel):
     """Whether all reports of an agent count in tables, because none depends on another; otherwise its last."""
     recorded: ClassVar[bool] = False
     """Whether its turns come from a record of people and make no calls."""
-    native: ClassVar[bool] = False
-    """Whether agents meet as a classic model defines, without a schedule of turns."""
     member_name: ClassVar[str] = "Agent {index}"
     """Name of a member of a cast without one; {index} is its number from 0, {number} from 1."""
     moderated: ClassVar[Labelling] = "numbered"
@@ -286,8 +284,6 @@ class Interaction(KindModel):
     """Whether agents read what their counterparts read in the runs of its source."""
     stands_in: ClassVar[bool] = False
     """Whether each agent plays a recorded person, with that person's attributes and first opinion."""
-    when_alone: ClassVar[str] = "keep"
-    """Treatment of agents of a classic model that have no partner: `keep` or `error`."""
 
     remembers: ClassVar[bool] = True
     """Whether agents have the memory of cognition."""
@@ -353,6 +349,14 @@ class Interaction(KindModel):
     """Further figures of its experiments, by name."""
     record: ClassVar[str] = ""
     """Further details of a run: a part of kind `record`, whose JSON values the page of a run shows."""
+    beside: ClassVar[Mapping[str, str]] = {}
+    """Kinds of text for which pages have parts of kind `page` beside the dialogue, with words for them in its place."""
+    worded: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """What pages say in the place of formal texts, by kind of text and text."""
+    wants: ClassVar[Mapping[str, str]] = {}
+    """What people can want out of turn, in its acts with a form of kind `signal`, with words for it on pages."""
+    adjustable: ClassVar[Mapping[str, str]] = {}
+    """Fields with numbers that the form of a session's settings shows, with their labels; by default the usual ones."""
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -370,6 +374,9 @@ class Interaction(KindModel):
             "figures": list(self.figures),
             "frames": list(self.frames),
             "record": self.record,
+            "beside": dict(self.beside),
+            "recorded": self.recorded,
+            "stands_in": self.stands_in,
             "methods": list(self.methods),
             "fields": self.kept,
         }
@@ -551,29 +558,6 @@ class NetworkedInteraction(SteppedInteraction):
     def contacts(self) -> NetworkKind:
         """Who can speak to whom."""
         return self.network
-
-
-class ReportsInteraction(Interaction):
-    """Base of interactions in which every agent gives a number of independent reports."""
-
-    every_report = True
-    length_field = "reports"
-
-    reports: int = Field(10, ge=0, le=MAX_STEPS)
-    """Number of reports from each agent. Use 0 if you only ask agents off the record."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether there are any reports."""
-        return self.reports > 0
-
-    def steps_for(self, size: int) -> int:
-        """Steps T: one for each report, in which every agent reports."""
-        return self.reports
-
-    def turns_a_step(self, size: int) -> int:
-        """As many as agents."""
-        return size
 
 
 class AskedOnce(Interaction):

@@ -166,7 +166,7 @@ class ActSpec(Act):
             "after": ("stop", "none"),
             "unread": ("skip", "ask"),
             "opinion": ("states", "may", "none"),
-            "audience": ("readers", "room", "nobody"),
+            "audience": ("readers", "room", "nobody", "owner"),
         }
         for name, valid in choices.items():
             if getattr(self, name) not in valid:

@@ -1,7 +1,5 @@
 """Reading and checking of YAML specifications: fields, cells, identity of runs, and manifest."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -33,9 +31,10 @@ if TYPE_CHECKING:
         PlannedRun as PlannedRun,
         design_id as design_id,
         load_experiment as load_experiment,
+        of_kind as of_kind,
         require_experiment as require_experiment,
+        study_of as study_of,
     )
-    from opinionsim.specification._equations import Equation as Equation, equation_of as equation_of
     from opinionsim.specification._ethics import (
         Consent as Consent,
         consent_of as consent_of,
@@ -56,9 +55,11 @@ if TYPE_CHECKING:
     from opinionsim.specification._measurement import InstrumentSpec as InstrumentSpec
     from opinionsim.specification._member_fields import SeatSpec as SeatSpec
     from opinionsim.specification._model_fields import (
-        ClassicModelSpec as ClassicModelSpec,
+        EndpointSpec as EndpointSpec,
         ModelSpec as ModelSpec,
+        RunEndpoint as RunEndpoint,
         agent_label as agent_label,
+        endpoints as endpoints,
     )
     from opinionsim.specification._overrides import (
         Overrides as Overrides,

@@ -34,7 +34,7 @@ class Cast:
     others : dict of str to Direction
         The same for the other members, by role, in their order.
     models : tuple of ModelSpec, length N + number of others
-        The model that plays each member; empty if agents follow an equation.
+        The model that plays each member; empty if no prompt asks the agents.
     """
 
     population: Population

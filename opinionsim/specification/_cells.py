@@ -27,7 +27,7 @@ from opinionsim.foundation.frozen import Frozen
 from opinionsim.foundation.redaction import kept
 from opinionsim.foundation.streams import canonical_json, digest, run_name
 from opinionsim.measurement import STANCE
-from opinionsim.registry import known
+from opinionsim.registry import AGENTS, find, known, names
 from opinionsim.specification import _identity
 from opinionsim.specification._analysis import checked_analysis
 from opinionsim.specification._checks import Checks
@@ -45,6 +45,8 @@ from opinionsim.specification._own_parts import require_importable
 from opinionsim.specification._resources import Resources
 from opinionsim.specification._source_cells import with_sources
 
+#: The field that names the kind of study.
+_STUDY = "study"
 #: Fields that a sweep may vary.
 _SWEEPABLE = ("seed", *_identity.TOP_FIELDS)
 _MAX_RUNS = 1_000_000
@@ -251,23 +253,47 @@ def load_experiment(source: str | Path | Mapping[str, Any], overrides: Overrides
     document = apply_overrides(document, overrides)
     if frozen is not None:
         frozen.require_seed(document.value.get("seed", 0))
-    if _is_classic_sweep(document.value):
-        raise SpecError(
-            f"{document.locate(('model',))}: this is a sweep of a classic model; run it with `opinionsim abm FILE` "
-            "or opinionsim.classic.sweeps.load_sweep; an experiment with agents of a classic model needs "
-            "interaction.kind"
+    return replace(_build(of_kind(document, AGENTS), resources), frozen=frozen)
+
+
+def study_of(source: str | Path) -> str:
+    """The kind of study that a specification names in its field ``study``.
+
+    One that names none is of agents if it has a kind of interaction; otherwise it is of the first kind that takes it.
+
+    Parameters
+    ----------
+    source : str or Path
+        As for :func:`load_experiment`.
+    """
+    document = _open(source)[0]
+    if "units" in document.value:
+        raise document.error((), "this is a manifest without a specification; run the specification itself")
+    return _kind_in(document.value)
+
+
+def _kind_in(value: Mapping[str, Any]) -> str:
+    interaction, swept = value.get("interaction"), value.get("sweep") or {}
+    has_kind = isinstance(interaction, Mapping) and "kind" in interaction
+    if _STUDY in value or has_kind or not isinstance(swept, Mapping) or {"interaction", "interaction.kind"} & {*swept}:
+        return str(value.get(_STUDY, AGENTS))
+    return next((name for name in names("study") if find("study", name).target().takes(value)), AGENTS)
+
+
+def of_kind(document: Document, kind: str) -> Document:
+    """A specification of a kind of study, without the field that says so.
+
+    Raises
+    ------
+    SpecError
+        If it is of another kind.
+    """
+    stated = _kind_in(document.value) if kind == AGENTS else document.value.get(_STUDY, kind)
+    if stated != kind:
+        raise document.error(
+            (_STUDY,), f"this is a study of kind {stated!r}, not {kind!r}; `opinionsim run FILE` takes every kind"
         )
-    return replace(_build(document, resources), frozen=frozen)
-
-
-def _is_classic_sweep(data: Mapping[str, Any]) -> bool:
-    """Whether a document names a classic model, and no kind of interaction by which its agents would meet."""
-    model, interaction, swept = (data.get(name) for name in ("model", "interaction", "sweep"))
-    if not isinstance(model, Mapping) or "classic" not in model:
-        return False
-    if swept is not None and (not isinstance(swept, Mapping) or {"interaction", "interaction.kind"} & swept.keys()):
-        return False
-    return interaction is None or (isinstance(interaction, Mapping) and "kind" not in interaction)
+    return document.with_value({name: value for name, value in document.value.items() if name != _STUDY})
 
 
 def require_experiment(value: object) -> None:
@@ -544,7 +570,8 @@ def _labelled(value: Any) -> _Value:
     if value.keys() == {"label", "value"}:
         return _Value(_plain_label(str(value["label"])), value["value"])
     content = {key: child for key, child in value.items() if key != "label"}
-    label = value.get("label", content.get("kind", content.get("name", content.get("classic"))))
+    naming = ("kind", "name", *names("endpoint"))
+    label = value.get("label", next((content[each] for each in naming if each in content), None))
     return _Value(_plain_label(str(label)) if label is not None else _plain_label(content), content)
 
 

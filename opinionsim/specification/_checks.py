@@ -89,7 +89,7 @@ class Checks:
         # Where no pack is named, the way of interacting brings the words.
         worded: KeyPath = ("prompts",) if "prompts" in spec.model_fields_set else ("interaction", "kind")
         unbound = list(_attempt(worded, lambda: self._wording(spec)))
-        yield from unbound or self._briefs(spec)
+        yield from unbound or (self._briefs(spec) if spec.model.prompted else ())
         yield from self._events(spec)
         interaction, size = spec.interaction, spec.size
         with suppress(SpecError):  # a topic that cannot be found is an error of its own
@@ -100,11 +100,7 @@ class Checks:
             yield from _attempt(
                 ("interaction", "network"), lambda: network.check(size, self.resources.network, self._names(spec))
             )
-        if spec.model.equation is not None:
-            # Classic models are read only for runs whose agents follow one.
-            from opinionsim.specification._equations import check_equation
-
-            yield from _attempt(("model",), partial(check_equation, spec))
+        yield from _attempt(("model",), partial(spec.model.check, spec))
         if metrics := spec.measurement.metrics:
             # Metrics import pandas, which few specifications need.
             from opinionsim.metrics import check_metrics
@@ -114,7 +110,7 @@ class Checks:
     def _wording(self, spec: ExperimentSpec) -> None:
         """Check what the run uses of its prompt pack, and that cells which differ in a condition differ in words."""
         pack, conditions = self.resources.pack(spec.pack), conditions_of(spec)
-        if spec.model.equation is not None:
+        if not spec.model.prompted:
             return
         # Agents without memory need no wording of one.
         keeps = any(act.memory != "none" for act in spec.acts)
@@ -132,8 +128,6 @@ class Checks:
 
     def _briefs(self, spec: ExperimentSpec) -> Iterator[_Problem]:
         """Texts that members of the cast are addressed with and the prompt pack does not have."""
-        if spec.model.equation is not None:
-            return
         pack = self.resources.pack(spec.pack)
         own = conditions_of(spec)
         automatic = spec.moderator is not None and spec.moderator.automatic
@@ -269,7 +263,7 @@ class Checks:
 def _parts(spec: ExperimentSpec) -> Iterator[_Problem]:
     """Problems of parts: they do not exist, do not take their options, or declare what is not valid."""
     yield from _attempt(("interaction", "kind"), partial(_check_declared, spec.interaction))
-    if spec.model.equation is None:
+    if spec.model.prompted:
         yield from _attempt(("cognition", "memory"), partial(spec.cognition.memory.found, "memory"))
         yield from _attempt(("cognition", "selector"), partial(spec.cognition.selector.found, "selector"))
         for number, member in enumerate(spec.cast):

@@ -287,7 +287,7 @@ def event_identity(events: Sequence[_StepSpec], messages: Messages) -> list[dict
 
 
 def event_conflicts(
-    events: Sequence[_StepSpec], interaction: Interaction, size: int, equation: str | None
+    events: Sequence[_StepSpec], interaction: Interaction, size: int, unprompted: str = ""
 ) -> Iterator[tuple[KeyPath, str]]:
     """Problems of events with other fields, each with its place in the specification.
 
@@ -299,13 +299,13 @@ def event_conflicts(
         The interaction.
     size : int
         Number of agents.
-    equation : str or None
-        Name of the classic model that agents follow, if any.
+    unprompted : str
+        What plays the agents, in words, if prompts do not ask them.
     """
     if not events:
         return
-    if equation is not None:
-        yield ("events",), f"need agents that a chat model plays; got the classic model {equation!r}"
+    if unprompted:
+        yield ("events",), f"need agents that a chat model plays; got {unprompted}"
     elif interaction.adaptive:
         yield (
             ("events",),

@@ -40,7 +40,7 @@ from opinionsim.specification._measurement import (
     question_conflicts,
 )
 from opinionsim.specification._member_fields import MemberSpec, RoleSpec, SeatSpec
-from opinionsim.specification._model_fields import AnyModelSpec, ModelSpec
+from opinionsim.specification._model_fields import AnyModelSpec, ModelSpec, endpoints
 from opinionsim.specification._prompt_wording import PromptsSpec, pack_of
 from opinionsim.specification._source_cells import ForkSpec
 from opinionsim.specification._survey_fields import SurveySpec, survey_conflicts
@@ -86,7 +86,7 @@ class PopulationSpec(DocumentModel):
 
     @property
     def continuous(self) -> bool:
-        """Whether initial opinions are real numbers, which only agents of classic models have."""
+        """Whether initial opinions are real numbers, which only agents that no prompt asks can have."""
         return self.initial_opinions in ("continuous", "normal")
 
     @property
@@ -170,7 +170,7 @@ TopicSpec = Annotated[
 
 
 def _no_topic() -> InlineTopicSpec:
-    """The topic of a classic model whose specification names none."""
+    """The topic where a specification names none."""
     claims = {"high": "the position at the high end of the scale is right"}
     return InlineTopicSpec(
         definition={"name": "none", "title": "No topic", "category": "none", "claims": claims, "accepted": None},
@@ -269,7 +269,12 @@ class ExperimentSpec(DocumentModel):
     @property
     def has_topic(self) -> bool:
         """Whether opinions are about a claim; a task alone has none."""
-        return self.model.equation is not None or self.topic != _no_topic()
+        return not self.model.prompted or self.topic != _no_topic()
+
+    @property
+    def prompted(self) -> bool:
+        """Whether prompts ask the agents: not those on record, nor those that follow an equation."""
+        return self.model.prompted and not self.interaction.recorded
 
     @property
     def world(self) -> Literal["closed", "open"]:
@@ -278,7 +283,7 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """All chat models that may play a member of the cast; empty if agents follow an equation."""
+        """All chat models that may play a member of the cast; empty if no prompt asks the agents."""
         asked = [each.model for each in self.cast if each.text is None and each.seat is None]
         own = [*asked, *(each.model for each in self.roles.values() if each.seat is None)]
         unplayed = self.interaction.recorded or (self.cast and None not in own)
@@ -297,8 +302,8 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def instruments(self) -> tuple[InstrumentSpec, ...]:
-        """The instruments of a run, that of `classifier` first; for a classic model, one that reads its numbers."""
-        if self.model.equation is not None:
+        """The instruments of a run, that of `classifier` first; one that reads numbers if no prompt asks the agents."""
+        if not self.model.prompted:
             return (self.measurement.stance(ClassifierSpec(name="exact"), self.scale, self.stating),)
         if self.interaction.recorded:
             common: dict[str, Any] = {"classifier": ClassifierSpec(name=RECORDED), "scale": self.scale}
@@ -336,8 +341,8 @@ class ExperimentSpec(DocumentModel):
 
     @property
     def acts(self) -> list[ActSpec]:
-        """The acts of a run's turns; empty if agents follow an equation."""
-        if self.model.equation is not None or self.interaction.recorded:
+        """The acts of a run's turns; empty if no prompt asks the agents."""
+        if not self.prompted:
             return []
         moderating = () if self.moderator is None else (MODERATE, *((INSTRUCT,) if self.moderator.automatic else ()))
         questions = (act for each, act in self.asked if each.asks)
@@ -348,7 +353,7 @@ class ExperimentSpec(DocumentModel):
     def stating(self) -> tuple[str, ...]:
         """Kinds of text in which an opinion is stated."""
         acts = self.interaction.acts.values()
-        # Agents of a classic model that meet as it defines report their numbers, without acts of a schedule.
+        # Agents that meet as an equation defines report their numbers, without acts of a schedule.
         return tuple(act.kind for act in acts if act.opinion == "states") if acts else (REPORT.kind,)
 
     @property
@@ -397,22 +402,16 @@ def conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         The field, and the problem.
     """
     size, interaction = spec.size, spec.interaction
-    if size > MOST_PLAYED and spec.model.equation is None and not interaction.recorded:
-        yield (
-            ("population", "size"),
-            (
-                f"must be at most {MOST_PLAYED:,} when language models play the agents; got {size:,}; "
-                "`opinionsim abm` and {classic: NAME} allow more"
-            ),
-        )
+    if size > MOST_PLAYED and spec.prompted:
+        problem = f"must be at most {MOST_PLAYED:,} when language models play the agents; got {size:,}"
+        yield ("population", "size"), "; ".join([problem, *(each.allows_more for each in endpoints().values())])
     elif size < interaction.smallest:
         problem = f"must be at least {interaction.smallest} for interaction kind {interaction.kind!r}; got {size}"
         yield (("cast",) if spec.cast else ("population", "size")), problem
     else:
         for keys, problem in interaction.conflicts(size):
             yield ("interaction", *keys), problem
-    equation = None if spec.model.equation is None else spec.model.equation.classic
-    yield from event_conflicts(spec.events, interaction, size, equation)
+    yield from event_conflicts(spec.events, interaction, size, "" if spec.model.prompted else spec.model.told)
     if interaction.needs_memory and spec.cognition.memory.name == "none":
         yield ("interaction", "remember"), "needs a memory, but cognition.memory is none"
     yield from _agent_conflicts(spec)
@@ -476,32 +475,28 @@ def _instrument_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]
 
 
 def _agent_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
-    """Fields that fit only chat models, or only classic models."""
-    interaction, equation = spec.interaction, spec.model.equation
-    if equation is not None:
-        if "equations" not in interaction.played_by:
-            problem = f"{interaction.kind!r} needs a chat model; got the classic model {equation.classic!r}"
-            yield ("interaction", "kind"), problem
-        if spec.population.initial_opinions == "none":
-            yield (
-                ("population", "initial_opinions"),
-                f"'none' is only for chat models; {equation.classic!r} needs initial opinions",
-            )
+    """Fields that fit only agents that prompts ask, or only others."""
+    interaction, model = spec.interaction, spec.model
+    if not model.prompted:
+        if model.players not in interaction.played_by:
+            yield ("interaction", "kind"), f"{interaction.kind!r} needs a chat model; got {model.told}"
+        yield from model.conflicts(spec)
         return
     if interaction.needs_task and not spec.has_topic and not spec.task:
         own = [each.task for each in spec.cast]
         if not own or None in own:
             yield ("topic",), "is required but missing; give a topic, or a task"
-    if "chat models" not in interaction.played_by and not interaction.recorded:
-        problem = f"{interaction.kind!r} needs a classic model; set model: {{classic: NAME}}, or use another kind"
+    if model.players not in interaction.played_by and not interaction.recorded:
+        named = {each.players: f"a {each.words}; set model: {{{name}: NAME}}" for name, each in endpoints().items()}
+        needed = " or ".join(named.get(each, each) for each in interaction.played_by)
+        problem = f"{interaction.kind!r} needs {needed}, or use another kind"
         yield ("interaction", "kind"), problem
     if len({model.replies.uncounted for model in spec.chat_models}) > 1:
         yield ("model",), "replies: all models must treat the same replies as missing, because tables need one rule"
     if spec.population.continuous:
-        yield (
-            ("population", "initial_opinions"),
-            f"{spec.population.initial_opinions!r} is only for classic models; chat models have opinions on the scale",
-        )
+        others = " or ".join(f"{each.words}s" for each in endpoints().values()) or "equations"
+        problem = f"{spec.population.initial_opinions!r} is only for {others}; chat models have opinions on the scale"
+        yield ("population", "initial_opinions"), problem
 
 
 def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
@@ -520,11 +515,10 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
         yield ("population",), "cannot be combined with cast, which lists the agents"
     if spec.task and not spec.task.strip():
         yield ("task",), "must not be blank; remove it to have no task"
-    equation = spec.model.equation is not None
     for field in ("cast", "roles", "task"):
-        if equation and getattr(spec, field):
-            yield (field,), f"is only for chat models; got the classic model {spec.model.label!r}"
-    if spec.cast and not isinstance(spec.model, ModelSpec) and not equation:
+        if not spec.model.prompted and getattr(spec, field):
+            yield (field,), f"is only for chat models; got {spec.model.told}"
+    if spec.cast and not isinstance(spec.model, ModelSpec) and spec.model.prompted:
         yield ("model",), "must be one chat model when there is a cast; set other models on its members"
     if spec.cast and not spec.interaction.role_play:
         yield ("interaction", "kind"), f"{spec.interaction.kind!r} has no role play, so it cannot have a cast"
@@ -536,7 +530,7 @@ def _cast_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
 def _role_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
     """Roles that the interaction does not have, or needs and are missing."""
     interaction, kind = spec.interaction, spec.interaction.kind
-    known_beforehand = not (interaction.adaptive or interaction.native)
+    known_beforehand = not interaction.adaptive
     valid = [*interaction.others, *([MODERATOR] if known_beforehand and MODERATOR not in interaction.others else [])]
     for role, each in spec.roles.items():
         behind = role == MODERATOR and role not in interaction.others
@@ -548,7 +542,7 @@ def _role_conflicts(spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
             yield from ((("roles", role, *keys), problem) for keys, problem in each.conflicts(moderates=behind))
     # A role that nobody has may be one that is needed, mistyped: one error for it is enough.
     mistyped = any(role not in (*valid, MODERATOR) for role in spec.roles)
-    for role in interaction.others if not mistyped and spec.model.equation is None else ():
+    for role in interaction.others if not mistyped and spec.model.prompted else ():
         if role not in spec.roles:
             yield (
                 ("roles",),

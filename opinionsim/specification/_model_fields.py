@@ -1,20 +1,27 @@
-"""The models of the agents: one chat model, several in shares, one for each value of an attribute, or an equation."""
+"""The endpoints of the agents: one chat model, several in shares, one for each value of an attribute, or others."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import AfterValidator, ConfigDict, Discriminator, Field, RootModel, Tag
+from pydantic_core.core_schema import CoreSchema, definitions_schema, no_info_plain_validator_function
 
 from opinionsim.conduct import ReplyPolicy
 from opinionsim.errors import SpecError
 from opinionsim.foundation.documents import MAX_INT, DocumentModel, KeyPath
 from opinionsim.foundation.redaction import kept
 from opinionsim.personas import Persona, Population
-from opinionsim.registry import Options
+from opinionsim.registry import Options, built_in, names
+
+if TYPE_CHECKING:
+    from opinionsim.engine import Actor
+    from opinionsim.schedules import AnySchedule, Setting
+    from opinionsim.specification._fields import ExperimentSpec
 
 
 def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
@@ -25,17 +32,83 @@ def _no_fields(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-class _Agents:
-    """Base of all forms of the field ``model``."""
+@dataclass(frozen=True, eq=False)
+class RunEndpoint:
+    """What acts for the agents of one run that no prompt asks.
+
+    Attributes
+    ----------
+    evidence : str
+        Kind of evidence of their texts.
+    told : str
+        What they do, as in ``follow an equation (NAME)``.
+    schedule : StaticSchedule or AdaptiveSchedule
+        The turns in which they state their opinions.
+    """
+
+    evidence: str
+    told: str
+    schedule: AnySchedule
+
+    def work_out(self) -> None:
+        """Compute in advance what takes time; blocks. By default, do nothing."""
+
+    def actors(self) -> Sequence[Actor]:
+        """The actor of each agent, before its first turn."""
+        raise NotImplementedError
+
+
+class Agents:
+    """Base of all forms of the field ``model``; what it declares holds for agents that chat models play."""
+
+    words: ClassVar[str] = "chat model"
+    """Name of the form in a sentence."""
+    players: ClassVar[str] = "chat models"
+    """Kind of the agents, as :attr:`opinionsim.schedules.Interaction.played_by` names it."""
+    prompted: ClassVar[bool] = True
+    """Whether prompts ask the agents. Others state numbers, which the classifier `exact` reads. They have no acts,
+    wording, memory, roles, events or calls, need no topic, and can start with any numbers."""
+    evidence: ClassVar[str] = ""
+    """Kind of evidence of texts of agents that no prompt asks."""
+    names: ClassVar[str] = ""
+    """Kind of part that the label of such a form names."""
+    allows_more: ClassVar[str] = ""
+    """Advice in the error about more agents than language models can play."""
 
     @property
-    def equation(self) -> ClassicModelSpec | None:
-        """The classic model that agents follow; None if chat models play them."""
-        return None
+    def told(self) -> str:
+        """The form and its label, for errors."""
+        return f"the {self.words} {self.label!r}"
+
+    def conflicts(self, spec: ExperimentSpec) -> Iterator[tuple[KeyPath, str]]:
+        """Fields of a specification that do not fit agents that no prompt asks, and the problems; by default none."""
+        yield from ()
+
+    def check(self, spec: ExperimentSpec) -> None:
+        """Raise a SpecError if it cannot be carried out as specified; by default, do nothing."""
+
+    def for_run(self, spec: ExperimentSpec, setting: Setting, made: Callable[[], AnySchedule]) -> RunEndpoint:
+        """What acts for the agents of one run that no prompt asks.
+
+        Parameters
+        ----------
+        spec : ExperimentSpec
+            The specification of the run.
+        setting : Setting
+            Its size, network, initial opinions and random streams.
+        made : callable
+            Makes the schedule of the interaction, as for chat models.
+
+        Raises
+        ------
+        SpecError
+            If the agents do not fit the specification.
+        """
+        raise NotImplementedError
 
     @property
     def chat_models(self) -> tuple[ModelSpec, ...]:
-        """All chat models that may play an agent; empty if agents follow an equation."""
+        """All chat models that may play an agent; empty if no prompt asks the agents."""
         return ()
 
     @property
@@ -68,7 +141,7 @@ class _Agents:
             yield (), str(error)
 
 
-class ModelSpec(DocumentModel, _Agents):
+class ModelSpec(DocumentModel, Agents):
     """The chat model that plays the agents."""
 
     name: str = Field("scripted", min_length=1)
@@ -106,7 +179,7 @@ class SharedModelSpec(ModelSpec):
     """Share of the agents, relative to the sum of all shares."""
 
 
-class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(min_length=1)]], _Agents):
+class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(min_length=1)]], Agents):
     """Several chat models, each with a share of the agents."""
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -136,7 +209,7 @@ class SharedModelsSpec(RootModel[Annotated[tuple[SharedModelSpec, ...], Field(mi
         yield from super().problems(Population.bare(size).personas, size)
 
 
-class ByAttributeSpec(DocumentModel, _Agents):
+class ByAttributeSpec(DocumentModel, Agents):
     """A chat model for each value of an attribute of the personas."""
 
     by: str = Field(min_length=1)
@@ -185,27 +258,31 @@ class ByAttributeSpec(DocumentModel, _Agents):
         yield from super().problems(personas, size)
 
 
-class ClassicModelSpec(DocumentModel, _Agents):
-    """A classic model, whose agents follow an equation."""
+class EndpointSpec(DocumentModel, Agents):
+    """Base of the forms that slices bring: parts of kind ``endpoint``, each named after a field that it alone has."""
 
-    classic: str = Field(min_length=1)
-    """Name of the model; `opinionsim list abm` lists them."""
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    """Parameters and scheme options by name. Opinions in them are in units of the scale."""
-
-    @property
-    def equation(self) -> ClassicModelSpec:
-        """The model itself."""
-        return self
-
-    @property
-    def label(self) -> str:
-        """The name of the model."""
-        return self.classic
+    prompted: ClassVar[bool] = False
 
     def identity(self) -> dict[str, Any]:
-        """The name and parameters."""
+        """Fields that differ from their defaults."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+    @classmethod
+    def form_of(cls, value: Any) -> type[DocumentModel]:
+        """The form whose own field a mapping has; without one, any."""
+        forms = endpoints() if cls is EndpointSpec else {}
+        own = [form for name, form in forms.items() if isinstance(value, Mapping) and name in value]
+        return [cls, *forms.values(), *own][-1]
+
+    @classmethod
+    def read(cls, value: Any) -> Any:
+        """Turn a mapping of a specification into an object of the form whose field it has."""
+        return value if isinstance(value, cls) else cls.form_of(value).model_validate_json(json.dumps(value))
+
+
+def endpoints() -> dict[str, type[EndpointSpec]]:
+    """The forms that slices bring, by the field that each alone has."""
+    return {name: each.target for name, each in built_in("endpoint").items()}
 
 
 def agent_label(model: ModelSpec, models: Sequence[ModelSpec]) -> str:
@@ -227,17 +304,28 @@ def _form(value: Any) -> str:
     """The form in which models are given."""
     if isinstance(value, (list, tuple, SharedModelsSpec)):
         return "shares"
-    for form, field in (("classic", "classic"), ("by attribute", "by")):
-        if field in value if isinstance(value, dict) else hasattr(value, field):
-            return form
-    return "one"
+    given = value.keys() if isinstance(value, dict) else {*getattr(type(value), "model_fields", ())}
+    return "endpoint" if given & {*names("endpoint")} else "by attribute" if "by" in given else "one"
+
+
+class _OfSlices:
+    """How the forms that slices bring are read and described, which loads no slice before that."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        return no_info_plain_validator_function(EndpointSpec.read)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: Any) -> dict[str, Any]:
+        forms = [handler(definitions_schema(form.__pydantic_core_schema__, [])) for form in endpoints().values()]
+        return forms[0] if len(forms) == 1 else {"anyOf": forms} if forms else {"not": {}}
 
 
 AnyModelSpec = Annotated[
     Annotated[ModelSpec, Tag("one")]
     | Annotated[SharedModelsSpec, Tag("shares")]
     | Annotated[ByAttributeSpec, Tag("by attribute")]
-    | Annotated[ClassicModelSpec, Tag("classic")],
+    | Annotated[EndpointSpec, _OfSlices, Tag("endpoint")],
     Discriminator(_form),
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from opinionsim.errors import JournalMismatch, OpinionSimError, ScheduleError, SpecError
 from opinionsim.llm import own_model
-from opinionsim.registry import RAISED, Part, find, is_path, part_at, raised, told_of
+from opinionsim.registry import RAISED, Part, find, part_at, raised, told_of
 from opinionsim.specification._fields import ExperimentSpec
 
 
@@ -18,9 +18,8 @@ def own_parts_of(spec: ExperimentSpec) -> dict[str, Part]:
     network = spec.interaction.contacts
     parts = [find("interaction", spec.interaction.kind)]
     parts += [] if network is None else [find("network", network.kind)]
-    if spec.model.equation is not None and is_path(spec.model.equation.classic):
-        parts.append(find("classic_model", spec.model.equation.classic))
-    if spec.model.equation is None:
+    parts += [find(spec.model.names, spec.model.label)] if spec.model.names else []
+    if spec.model.prompted:
         parts += [find("memory", spec.cognition.memory.name), find("selector", spec.cognition.selector.name)]
         parts += [find("selector", each.selector.name) for each in spec.cast if each.selector is not None]
         parts += [find("chat_model", each.name) for each in spec.chat_models if own_model(each.name)]

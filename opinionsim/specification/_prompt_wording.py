@@ -43,7 +43,7 @@ def wording_of(spec: ExperimentSpec, resources: Resources) -> tuple[str, str | N
     -------
     (str, str or None)
         The name consists of the pack's folder and the texts that acts supply, ``@``, and the beginning of the digest.
-        It is None if there are no prompts, because agents follow an equation or are recorded people.
+        It is None if no prompt asks the agents.
     """
     pack = resources.pack(spec.pack)
     unworded = [act for act in spec.acts if act.template not in pack.tasks]
@@ -54,5 +54,5 @@ def wording_of(spec: ExperimentSpec, resources: Resources) -> tuple[str, str | N
     own |= {each.name: each.text for each in used if isinstance(each, Frame) and each.name not in pack.tasks}
     # People on record are shown no prompt, whatever pack words those of their twins.
     content = digest(canonical_json([{} if spec.interaction.recorded else dict(pack.contents), own]))
-    unasked = spec.model.equation is not None or spec.interaction.recorded
-    return content, None if unasked else f"{'+'.join([PurePath(spec.pack).name, *sorted(own)])}@{content[:_SHOWN]}"
+    name = "+".join([PurePath(spec.pack).name, *sorted(own)])
+    return content, f"{name}@{content[:_SHOWN]}" if spec.prompted else None

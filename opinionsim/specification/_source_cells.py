@@ -79,8 +79,8 @@ def _copied(source: Cell) -> str:
     """Why nothing that was said in the runs of a cell can be copied."""
     if source.spec.seats or source.spec.interaction.recorded:
         return f"people take part in the cell {source.label!r}, and their texts cannot be copied into other runs"
-    equation = source.spec.model.equation
-    return "" if equation is None else f"the agents of {source.label!r} follow {equation.classic!r} and write no texts"
+    model = source.spec.model
+    return "" if model.prompted else f"the agents of {source.label!r} follow {model.label!r} and write no texts"
 
 
 def _twins(cell: Cell, source: Cell) -> str:

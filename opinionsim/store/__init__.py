@@ -4,8 +4,6 @@ Everything except the rows is loaded on first use, because forecasts need no dat
 need no pandas.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -23,13 +21,13 @@ from opinionsim.store._rows import (
     Mark as Mark,
     OpinionRow as OpinionRow,
     Paid as Paid,
-    PointRow as PointRow,
     RunRow as RunRow,
     RunState as RunState,
     RunStatus as RunStatus,
     SeatRow as SeatRow,
     TieRow as TieRow,
     TurnRow as TurnRow,
+    UnitRow as UnitRow,
     WaitRow as WaitRow,
     marks_of as marks_of,
 )

@@ -22,7 +22,7 @@ from opinionsim.store._schema import TABLES, schema_version
 _T = TypeVar("_T")
 
 #: Version of the schema, raised whenever a table changes.
-VERSION = 17
+VERSION = 18
 
 #: How long a transaction is tried again when the disk is full, another process keeps a file locked, or the connection
 #: to a server is lost, seconds.

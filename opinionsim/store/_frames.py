@@ -27,15 +27,22 @@ from opinionsim.store._queries import cells, seats, texts
 from opinionsim.store._rows import DesignRow, ExperimentRun, InstrumentRow
 from opinionsim.store._stored_journal import texts_of, with_texts
 
-_FILE = Path(__file__).with_name("columns.toml")
+_FILE = "columns.toml"
 #: Texts are kept as Python strings: models may return characters that Arrow's strings cannot hold.
 _STR = pd.StringDtype("python", na_value=np.nan)
 
 
 @cache
 def documented_columns() -> dict[str, dict[str, dict[str, str]]]:
-    """Type, meaning and, if any, unit of the columns of each frame; names in angle brackets vary."""
-    found: dict[str, dict[str, dict[str, str]]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    """Type, meaning and, if any, unit of the columns of each frame; names in angle brackets vary.
+
+    Those of frames that other folders bring are in a file of the same name there.
+    """
+    here = Path(__file__).parent
+    files = [here / _FILE, *sorted({*here.parent.glob(f"*/{_FILE}")} - {here / _FILE})]
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for file in files:
+        found |= tomllib.loads(file.read_text(encoding="utf-8"))
     return found
 
 

@@ -21,11 +21,11 @@ from opinionsim.store import (
     _measured,
     _queries,
     _stored,
-    _sweep_rows,
+    _unit_rows,
     _workers,
 )
 from opinionsim.store._database import Database, as_store_error
-from opinionsim.store._rows import AgentRow, Columns, Paid, PointRow, RunState
+from opinionsim.store._rows import AgentRow, Columns, Paid, RunState, UnitRow
 from opinionsim.store._stored_journal import prompt_links, stored_entries
 
 _P = ParamSpec("_P")
@@ -137,16 +137,16 @@ class StoreReader:
             except StoreError as error:
                 yield error.args[0]
 
-    # Classic sweeps
+    # Studies that keep no runs
 
-    def points(self, point_ids: Iterable[str]) -> Iterator[PointRow]:
-        """The stored runs of points of classic sweeps, sorted by identity and replicate."""
+    def units(self, unit_ids: Iterable[str]) -> Iterator[UnitRow]:
+        """The stored replicates of units of work, sorted by identity and replicate."""
         with self.reading() as connection:
-            yield from _sweep_rows.runs(connection, point_ids)
+            yield from _unit_rows.stored(connection, unit_ids)
 
-    point_counts = _asked(_sweep_rows.counts)
-    point_keys = _asked(_sweep_rows.keys)
-    failed_points = _asked(_sweep_rows.failed)
+    unit_counts = _asked(_unit_rows.counts)
+    unit_keys = _asked(_unit_rows.keys)
+    failed_units = _asked(_unit_rows.failed)
 
     # What a run has led to
 

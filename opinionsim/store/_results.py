@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.errors import OpinionSimError, StoreError
+from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.llm import REPLY, CallName
 from opinionsim.messages import ChatMessage
 from opinionsim.metrics import named_models
-from opinionsim.registry import find, installed, is_path
+from opinionsim.registry import blamed, find, installed, is_path
 from opinionsim.store._rows import AbsentError, DesignRow
 from opinionsim.store._sql import open_store
 
@@ -163,8 +163,8 @@ class Results:
         acts = {"acts": frames["turns"]} if "turns" in frames else {}
         found = cls("", design, frames={**acts, **frames})
         found.__dict__["answered"] = dict(answered)
-        if "points" in frames:
-            found.__dict__["points"] = frames["points"]
+        if not design.runs:
+            (found.__dict__["units"],) = frames.values()
         return found
 
     def __repr__(self) -> str:
@@ -190,10 +190,33 @@ class Results:
         """A text of a run, or JSON values with its turns, as shown to others; here unchanged."""
         return value
 
-    @property
-    def swept(self) -> bool:
-        """Whether these are results of a classic sweep, which only the frame `points` contains."""
-        return "points" in self.design_row.manifest
+    @cached_property
+    def study(self) -> Any:
+        """The kind of study, a :class:`opinionsim.study.StudyKind`.
+
+        Raises
+        ------
+        SpecError
+            If it is not installed here, or is the user's own and `own_parts` is false.
+        """
+        name = self.design_row.study
+        if not installed("study", name):
+            raise SpecError(f"{self.name} is a study of kind {name!r}, which is not installed here")
+        if is_path(name) and not self.own_parts:
+            raise SpecError(f"{self.name} is a study of your own kind {name}; allow your own parts with --allow-parts")
+        part = find("study", name)
+        with blamed(part):
+            return part.target()
+
+    @cached_property
+    def units(self) -> pd.DataFrame:
+        """One row per replicate of a unit of work.
+
+        For agents, these are the runs in the order of the specification. A study of another kind has no rows in other
+        frames, and its columns are those that the kind documents.
+        """
+        found: pd.DataFrame = self.study.units(self)
+        return found
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -252,7 +275,8 @@ class Results:
         return [f"{kind} {name}" for kind, name in brought if not installed(kind, name)]
 
     def _brought(self, what: str) -> list[str]:
-        return list(dict.fromkeys(name for each in self.declared.values() for name in each.get(what, ())))
+        first = getattr(self.study, what) if what in ("tables", "figures") else ()
+        return list(dict.fromkeys((*first, *(name for each in self.declared.values() for name in each.get(what, ())))))
 
     @property
     def own(self) -> list[str]:
@@ -261,8 +285,8 @@ class Results:
 
     @property
     def own_metrics(self) -> list[str]:
-        """The metrics in `own`; empty for a classic sweep, whose measures are stored."""
-        return [] if self.swept else list(dict.fromkeys(filter(is_path, map(_name, self._named))))
+        """The metrics in `own`; empty for a study without runs, whose values are stored."""
+        return [] if not self.design_row.runs else list(dict.fromkeys(filter(is_path, map(_name, self._named))))
 
     @property
     def left_out(self) -> list[str]:
@@ -310,22 +334,6 @@ class Results:
                 found = read_frames(connection, self.design_row, None if self.under_way else new)
                 self._frames.update({name: self._passed_on(name, frame) for name, frame in found.items()})
         return [self._frames[name] for name in names]
-
-    @cached_property
-    def points(self) -> pd.DataFrame:
-        """One row per run of a classic sweep; key: swept columns, ``replicate``. Empty for other experiments.
-
-        Columns: model, then one column per swept axis by its short name (a parameter or scheme option, ``n``,
-        ``network``, ``network.k``, ``initial``, ``range``; lists and mappings as JSON), replicate, then one column per
-        measure (``bias`` at the end of the run, ``bias@10`` after 10 steps; NaN where it was not asked for, or the run
-        failed), time (steps carried out), stopped (whether the run ended before its limit of steps), error (why it
-        failed, else empty), evidence (``equation``). Its ``attrs`` hold what does not vary: model, parameters, scheme,
-        range, n, steps, seed. Other frames have no rows for these runs.
-        """
-        from opinionsim.store import _sweep_rows
-
-        with open_store(self.url, write=False) as store, store.reading() as connection:
-            return _sweep_rows.frame(connection, self.design_row)
 
     @cached_property
     def metrics(self) -> pd.DataFrame:

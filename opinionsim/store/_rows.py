@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add
 from typing import Any, Literal, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from opinionsim.errors import Cause, StoreError
 from opinionsim.foundation.streams import run_name
 from opinionsim.messages import ReplyStatus
+from opinionsim.registry import AGENTS
 
 #: Status of a run: not begun, under way or cut off, finished, ended before it was finished, or withdrawn for good by a
 #: person who took part.
@@ -121,35 +122,40 @@ class DesignRow:
     saved_at: float = 0.0
 
     @property
+    def study(self) -> str:
+        """Name of the kind of study."""
+        return str(self.manifest.get("study", AGENTS))
+
+    @property
+    def units(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """The units of a study that keeps no runs, each with the values by which it differs from others."""
+        found: Sequence[tuple[str, Mapping[str, Any]]] = self.manifest.get("units", ())
+        return found
+
+    @property
     def rows(self) -> list[ExperimentRun]:
         """The runs in the order of the rows of ``Results.runs``."""
         return sorted(self.runs, key=lambda x: (x.cell, x.replicate, x.redraw, x.run_id, x.instrument_id or ""))
 
 
-class PointRow(NamedTuple):
-    """A run of a classic sweep.
+class UnitRow(NamedTuple):
+    """A replicate of a unit of work of a study that keeps no runs.
 
     Attributes
     ----------
-    point_id : str
-        Identity of its point: a hash of everything that determines its numbers, except the replicate.
+    unit_id : str
+        Identity of the unit: a hash of everything that determines its values, except the replicate.
     replicate : int
         From 0.
-    measures : mapping of str to float
-        By name; empty for a run that failed.
-    time : int
-        Steps carried out.
-    stopped : bool
-        Whether it ended before its limit of steps.
+    values : mapping of str to JSON value
+        What is kept, by name; of one that failed, at most what was known before.
     error : str
         Why it failed; empty if it did not.
     """
 
-    point_id: str
+    unit_id: str
     replicate: int
-    measures: Mapping[str, float]
-    time: int
-    stopped: bool
+    values: Mapping[str, Any]
     error: str = ""
 
 

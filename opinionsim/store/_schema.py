@@ -53,7 +53,7 @@ _NO_TURN = -1
 _PLAIN = frozenset(
     (
         *("run_id", "experiment_id", "text_id", "prompt_id", "before", "prompt_hash", "reasoning_id", "source"),
-        *("acceptance", "point_id"),
+        *("acceptance", "unit_id"),
     )
 )
 #: Largest number of values in one IN list; well under every database's limit on bound parameters.
@@ -243,11 +243,10 @@ counts = _table("counts", "run_id", "rows:json paid:json models:json")
 PRODUCED = (agents, edges, ties, turns, journal, opinions)
 #: Those whose rows are numbered together.
 NUMBERED = (turns, ties, opinions)
-#: Runs of classic sweeps, of which measures alone are kept. `measures` has null for NaN; `stopped` is 1 where a run
-#: ended before its limit of steps.
-points = _table("points", "point_id replicate:int", "measures:json time:int stopped:int error")
-#: All that determines the numbers of a point's runs but their replicate. `point_id` is its hash.
-point_keys = _table("point_keys", "point_id", "key:json")
+#: Units of work of studies that keep no runs, whatever their kind. `held` has the values, with null for NaN.
+units = _table("units", "unit_id replicate:int", "held:json error")
+#: All that determines the values of a unit but its replicate. `unit_id` is its hash.
+unit_keys = _table("unit_keys", "unit_id", "key:json")
 #: Samples of texts for coders; `coders` has the evidence of each, `findings` what was found for instruments and models.
 audits = _table("audits", "audit_id", "experiment_id sample:json coders:json findings:json made_at:float")
 #: What coders say of the texts of audits; `value` is NULL where they find no opinion.
@@ -389,7 +388,7 @@ def _key(table: Table, row: Sequence[Any]) -> str:
 def of_runs(
     connection: Connection, table: Table, run_ids: Iterable[str] | None, statement: Select[Any] | None = None
 ) -> Iterator[Any]:
-    """Rows of runs, or of points of classic sweeps, by default of all, each checked.
+    """Rows of runs, or of units of other studies, by default of all, each checked.
 
     They come from a statement that begins with all columns of `table`; default only these columns.
     """

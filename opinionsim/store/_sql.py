@@ -19,14 +19,14 @@ from opinionsim.store import (
     _run_record,
     _schema,
     _stored,
-    _sweep_rows,
+    _unit_rows,
     _workers,
 )
 from opinionsim.store._address import parse
 from opinionsim.store._database import Database, as_store_error
 from opinionsim.store._leases import Leases, require_epoch, set_run
 from opinionsim.store._reader import StoreReader
-from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, PointRow, RunRow, RunStatus, SeatRow
+from opinionsim.store._rows import AuditRow, DesignRow, InstrumentRow, LabelRow, RunRow, RunStatus, SeatRow, UnitRow
 from opinionsim.store._run_record import RunRecord
 from opinionsim.store._workers import Heartbeat
 from opinionsim.store._writer import Writer
@@ -178,17 +178,17 @@ class Store(StoreReader):
         """Save the error of a run in addition to its status; None if there is none."""
         self._write(lambda connection: set_run(connection, run_id, error=error))
 
-    def save_points(self, rows: Sequence[PointRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
-        """Save runs of classic sweeps in one transaction.
+    def save_units(self, rows: Sequence[UnitRow], keys: Mapping[str, Mapping[str, Any]]) -> None:
+        """Save units of work in one transaction.
 
         Parameters
         ----------
-        rows : sequence of PointRow
-            The runs. Their measures are added to the stored ones; a run that failed before is replaced.
+        rows : sequence of UnitRow
+            The units. Their values are added to the stored ones; a unit that failed before is replaced.
         keys : mapping
-            Keys of their points, as JSON values, by identity.
+            Everything that determines the values of each unit, as JSON values, by identity.
         """
-        self._write(lambda connection: _sweep_rows.save(connection, rows, keys))
+        self._write(lambda connection: _unit_rows.save(connection, rows, keys))
 
     def change_seat(self, run_id: str, agent: int, change: Callable[[SeatRow], SeatRow]) -> None:
         """Change a seat of a registered run in one transaction, which excludes concurrent changes.

@@ -4,8 +4,6 @@ A mapping defines which columns of a data file make a persona, and how; the data
 package also draws personas from given margins and computes design-based estimates for weighted respondents.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from opinionsim.surveys._survey_mapping import (
         SurveyColumn as SurveyColumn,
         SurveyMapping as SurveyMapping,
-        SurveyOpinion as SurveyOpinion,
         load_mapping as load_mapping,
     )
     from opinionsim.surveys._weighted_estimates import estimates as estimates

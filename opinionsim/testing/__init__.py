@@ -3,14 +3,11 @@
 Names are loaded when first used, because the suites need pytest and the clock does not.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.testing._classic import ClassicModelContract as ClassicModelContract
     from opinionsim.testing._classifiers import ClassifierContract as ClassifierContract
     from opinionsim.testing._clock import VirtualClockLoop as VirtualClockLoop, run_virtual as run_virtual
     from opinionsim.testing._prompts import PromptPackContract as PromptPackContract

@@ -9,20 +9,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from opinionsim import schedules
 from opinionsim.engine import Engine, Publish, relayed
 from opinionsim.errors import Rejected
 from opinionsim.llm import REPLY
 from opinionsim.messages import Ask, ChatMessage, Message, Parse, Parsing, Reply, Speech, as_message
-from opinionsim.schedules import (
-    ActSpec,
-    AdaptiveSchedule,
-    AnySchedule,
-    External,
-    StaticSchedule,
-    Turn,
-    check_schedule,
-    n_members,
-)
 from opinionsim.testing._clock import run_virtual
 
 #: Opinions that invented texts express; NaN for a text without an answer.
@@ -30,7 +21,7 @@ _OPINIONS = (-2.0, -1.0, 0.0, 1.0, 2.0, float("nan"))
 
 
 #: Returns the reply of a turn from the messages that it received and an invented text.
-Says = Callable[[Turn, Sequence[Message], str], str]
+Says = Callable[[schedules.Turn, Sequence[Message], str], str]
 
 
 def _hashed(*words: object) -> bytes:
@@ -42,18 +33,18 @@ def _opinion(text: str) -> float:
     return _OPINIONS[_hashed("opinion", text)[0] % len(_OPINIONS)]
 
 
-async def _rate(turn: Turn, message: Message, instrument: str, about: int | None) -> float:
+async def _rate(turn: schedules.Turn, message: Message, instrument: str, about: int | None) -> float:
     return _opinion(message.text)
 
 
 class _Talker:
     """An actor whose texts depend on all it has read and written, so that a turn out of place shows."""
 
-    def __init__(self, acts: Mapping[str, ActSpec], memory: tuple[str, ...] = ()) -> None:
+    def __init__(self, acts: Mapping[str, schedules.ActSpec], memory: tuple[str, ...] = ()) -> None:
         self._acts = acts
         self._memory = memory
 
-    async def act(self, turn: Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
+    async def act(self, turn: schedules.Turn, received: Sequence[Message], ask: Ask, publish: Publish) -> None:
         """Ask once, publish, and keep what was read and written where the act keeps memory."""
         keeps = self._acts[turn.act].memory
         heard = [message.text for message in received]
@@ -78,7 +69,7 @@ class _Answers:
 
     async def ask(
         self,
-        turn: Turn,
+        turn: schedules.Turn,
         call: str,
         messages: Iterable[ChatMessage],
         *,
@@ -102,11 +93,11 @@ class _Answers:
 class _OneByOne:
     """Carries a schedule out one turn after another, without the engine: the reference."""
 
-    def __init__(self, schedule: AnySchedule, says: Says) -> None:
-        self.turns: list[Turn] = []
+    def __init__(self, schedule: schedules.AnySchedule, says: Says) -> None:
+        self.turns: list[schedules.Turn] = []
         self.messages: list[Message] = []
         self._schedule = schedule
-        self._actors = [_Talker(schedule.acts) for _ in range(n_members(schedule))]
+        self._actors = [_Talker(schedule.acts) for _ in range(schedules.n_members(schedule))]
         self._answers = _Answers(lambda turn: 0.0, says)
 
     @property
@@ -128,8 +119,8 @@ class _OneByOne:
         assert instrument in self._schedule.needs, f"acts on {instrument!r}, which is not among its needs"
         return _opinion((await self.reply(turn)).text)
 
-    async def _each(self) -> AsyncIterator[Turn]:
-        if isinstance(self._schedule, AdaptiveSchedule):
+    async def _each(self) -> AsyncIterator[schedules.Turn]:
+        if isinstance(self._schedule, schedules.AdaptiveSchedule):
             async for turn in self._schedule.decide(self):
                 yield turn
         else:
@@ -140,7 +131,9 @@ class _OneByOne:
         """Carry out every turn."""
         async for turn in self._each():
             read = [
-                as_message(self._schedule.externals[ref.name]) if isinstance(ref, External) else self.messages[ref]
+                as_message(self._schedule.externals[ref.name])
+                if isinstance(ref, schedules.External)
+                else self.messages[ref]
                 for ref in turn.reads
             ]
             received = [message for message in read if message.passed_on]
@@ -161,7 +154,7 @@ class _OneByOne:
                 parse: Parse | None = None,
                 dropped: int = 0,
                 speech: Speech | None = None,
-                turn: Turn = turn,
+                turn: schedules.Turn = turn,
                 reading: Parsing = reading,
             ) -> Reply:
                 return await self._answers.ask(turn, call, messages, reading=reading)
@@ -177,17 +170,17 @@ class ScheduleContract(ABC):
     """
 
     @abstractmethod
-    def schedule(self) -> AnySchedule:
+    def schedule(self) -> schedules.AnySchedule:
         """Build the schedule under test; each call returns the same schedule, from the same seed."""
 
-    def says(self, turn: Turn, received: Sequence[Message], invented: str) -> str:
+    def says(self, turn: schedules.Turn, received: Sequence[Message], invented: str) -> str:
         """Reply of a turn; by default, twelve characters without meaning.
 
         `received` contains the texts that the turn received if its act has a `parse`; otherwise, it is empty.
         """
         return invented
 
-    def _turns(self, schedule: AnySchedule) -> list[Turn]:
+    def _turns(self, schedule: schedules.AnySchedule) -> list[schedules.Turn]:
         """All turns, each carried out before the next is asked for."""
         reference = _OneByOne(schedule, self.says)
         run_virtual(reference.run())
@@ -195,8 +188,8 @@ class ScheduleContract(ABC):
 
     def test_it_declares_what_others_read_there(self) -> None:
         """It is static or adaptive, and its sizes, external messages, roles, acts and needs have the required form."""
-        schedule = check_schedule(self.schedule())
-        assert isinstance(schedule, StaticSchedule) != isinstance(schedule, AdaptiveSchedule)
+        schedule = schedules.check_schedule(self.schedule())
+        assert isinstance(schedule, schedules.StaticSchedule) != isinstance(schedule, schedules.AdaptiveSchedule)
         assert isinstance(schedule.n_agents, int)
         assert schedule.n_agents >= 1
         assert isinstance(schedule.steps, int)
@@ -221,10 +214,10 @@ class ScheduleContract(ABC):
         for turn in turns:
             assert 0 <= turn.step <= schedule.steps
             assert type(turn.agent) is int
-            assert 0 <= turn.agent < n_members(schedule)
+            assert 0 <= turn.agent < schedules.n_members(schedule)
             assert schedule.acts[turn.act].name == turn.act
             for ref in turn.reads:
-                if isinstance(ref, External):
+                if isinstance(ref, schedules.External):
                     assert ref.name in schedule.externals
                 else:
                     assert type(ref) is int
@@ -234,7 +227,7 @@ class ScheduleContract(ABC):
         """Asking for turns twice, or again halfway, changes nothing; a schedule that is built again is the same."""
         schedule = self.schedule()
         turns = self._turns(schedule)
-        if isinstance(schedule, StaticSchedule):
+        if isinstance(schedule, schedules.StaticSchedule):
             begun = schedule.turns()
             assert next(begun, None) == next(iter(turns), None)
         assert self._turns(schedule) == turns
@@ -248,9 +241,9 @@ class ScheduleContract(ABC):
         for latency in (lambda turn: 1.0, lambda turn: 1.0 + _hashed(turn)[0] / 16):
             assert run_virtual(self._run(latency)) == expected
 
-    async def _run(self, latency: Callable[[int], float]) -> list[tuple[Turn, str]]:
+    async def _run(self, latency: Callable[[int], float]) -> list[tuple[schedules.Turn, str]]:
         schedule = self.schedule()
-        actors = [_Talker(schedule.acts) for _ in range(n_members(schedule))]
+        actors = [_Talker(schedule.acts) for _ in range(schedules.n_members(schedule))]
         engine = Engine(schedule, actors, _Answers(latency, self.says), rate=_rate)
         engine.start()
         await engine.wait()

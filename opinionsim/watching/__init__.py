@@ -3,8 +3,6 @@
 The command line gets objects, and pages get mappings of JSON values.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
         beyond_turns as beyond_turns,
         grid as grid,
         lines as lines,
+        point as point,
         said as said,
         section as section,
     )
@@ -40,16 +39,16 @@ if TYPE_CHECKING:
         Reason as Reason,
         Replies as Replies,
         by_experiment as by_experiment,
-        count_points as count_points,
         count_states as count_states,
+        count_units as count_units,
         doing_text as doing_text,
-        points_of as points_of,
         reasons as reasons,
         replies_of as replies_of,
         row_of as row_of,
         spelled as spelled,
         state_of as state_of,
         states_of as states_of,
+        units_of as units_of,
     )
     from opinionsim.watching._run_view import plain as plain
     from opinionsim.watching._search import search as search

@@ -6,18 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
-
-from opinionsim.dialogue import Analysis, analyses
 from opinionsim.registry import find, places
 from opinionsim.store import Results
 from opinionsim.watching._run_view import OneRun
 
 if TYPE_CHECKING:
     from opinionsim.store import StoreReader
-
-#: Kind of text of an analysis of a room.
-_ANALYSIS = "analysis"
 
 
 def beyond_turns(reader: StoreReader, run: str) -> dict[str, Any]:
@@ -31,8 +25,10 @@ def beyond_turns(reader: StoreReader, run: str) -> dict[str, Any]:
     Returns
     -------
     dict of JSON values
-        What the record of its way of interacting returns: a `name` above the dialogue, or `blocks` before it, each of
-        :func:`section`, :func:`lines` or :func:`grid`; or the `analyses` of a room. Empty for a run that is only turns.
+        What the record of its way of interacting returns: a `name` above the dialogue; `blocks` before it, each of
+        :func:`section`, :func:`lines` or :func:`grid`; or what stands `beside` it, with a `title` and the `moments` at
+        which it was: each has a `title` and `parts`, which have a `title` and a `text` or `points`, each of
+        :func:`point`. Empty for a run that is only turns.
 
     Raises
     ------
@@ -41,19 +37,12 @@ def beyond_turns(reader: StoreReader, run: str) -> dict[str, Any]:
     """
     with reader.moment() as moment:
         one = OneRun.of(moment, run)
-        interaction = one.registered.interaction
         # Pages run no code of the user's own.
         if (record := one.cell.declared.get("record", "")) in places("record"):
             # Read together, as what is under way is.
             found = Results(reader.url, replace(one.design, runs=(one.cell,)), under_way=1)
             told: dict[str, Any] = find("record", record).target(found)
             return told
-        if interaction == "room":
-            texts = [(row.turn, row.text) for row in moment.turns(run) if row.kind == _ANALYSIS]
-            found = TypeAdapter(list[Analysis]).dump_python(analyses(texts), mode="json")
-            for claim in (each for analysis in found for each in analysis["claims"]):
-                claim |= claim.pop("claim")
-            return {"analyses": found}
         return {}
 
 
@@ -76,6 +65,17 @@ def said(
 def lines(texts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Texts below each other, each of :func:`said`."""
     return {"lines": list(texts)}
+
+
+def point(
+    text: str, *points: Mapping[str, Any], change: str = "", note: str = "", turns: Sequence[int] = ()
+) -> dict[str, Any]:
+    """A text in what stands beside a dialogue, with the turns that it cites and points below it.
+
+    `change` is what it is since the moment before: ``new``, ``kept``, ``changed`` or ``gone``; empty if it is not
+    compared.
+    """
+    return {"text": text, "points": list(points), "change": change, "note": note, "turns": list(turns)}
 
 
 def grid(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:

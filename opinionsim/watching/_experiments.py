@@ -8,17 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opinionsim.store import DesignRow, Paid, open_store
-from opinionsim.watching._run_states import (
-    Reason,
-    Replies,
-    by_experiment,
-    count_states,
-    reasons,
-    replies_of,
-    state_of,
-    states_of,
-    steps_of,
-)
+from opinionsim.watching import _run_states as run_states
 
 if TYPE_CHECKING:
     from opinionsim.store import Doing, RunState, StoreReader
@@ -35,7 +25,7 @@ class Seen:
     design: DesignRow
     states: Mapping[str, RunState]  # by run id
     alive: frozenset[str]  # ids of the runs that a process is carrying out, or adding opinions to
-    replies: Mapping[str, Replies]  # by run id
+    replies: Mapping[str, run_states.Replies]  # by run id
     steps: Mapping[str, tuple[int, int]]  # the step that each run alive has come to, and of how many, by run id
     counts: Mapping[str, int]  # runs by state
     expected: int  # expected calls; 0 where none are expected or it is not known
@@ -56,9 +46,9 @@ class Seen:
         return max(0.0, self.at - max(arrived)) if arrived else None
 
     @property
-    def reasons(self) -> list[Reason]:
+    def reasons(self) -> list[run_states.Reason]:
         """Why runs are not complete, or what is wrong with complete runs."""
-        return reasons((state.error, state.cause) for state in self.states.values() if state.error)
+        return run_states.reasons((state.error, state.cause) for state in self.states.values() if state.error)
 
     @property
     def over(self) -> bool:
@@ -68,7 +58,7 @@ class Seen:
 
     def state(self, run_id: str) -> str:
         """The state of a run, one of :data:`STATES`."""
-        return state_of(run_id, self.states[run_id], self.alive)
+        return run_states.state_of(run_id, self.states[run_id], self.alive)
 
 
 def look_at(url: str, known: Mapping[str, Seen] | None = None) -> dict[str, Seen]:
@@ -94,7 +84,7 @@ def look_at(url: str, known: Mapping[str, Seen] | None = None) -> dict[str, Seen
         If the store cannot be read.
     """
     with open_store(url, write=False) as store, store.moment() as moment:
-        designs = {rows[-1].experiment_id: rows[-1] for rows in by_experiment(moment.designs())}
+        designs = {rows[-1].experiment_id: rows[-1] for rows in run_states.by_experiment(moment.designs())}
         alive = moment.under_way(moment.states())
         found = {id for id, design in designs.items() if not alive.isdisjoint(run.run_id for run in design.runs)}
         found |= designs.keys() & (known or {}).keys() or ({list(designs)[-1]} if designs and not found else set())
@@ -109,9 +99,11 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
     StoreError
         If a run is not registered.
     """
-    states, now = states_of(store, design), time.time()
+    states, now = run_states.states_of(store, design), time.time()
     alive = store.under_way(states)
-    replies = {run_id: Replies() for run_id in states} | replies_of(store, states, now - _MINUTE_S)
+    replies = {run_id: run_states.Replies() for run_id in states} | run_states.replies_of(
+        store, states, now - _MINUTE_S
+    )
     calls = {run_id: own.number for run_id, own in replies.items()}
     # A complete run needs no more calls than it has; any other run needs the expected calls, if these are more.
     needed = {
@@ -130,8 +122,8 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
         states=states,
         alive=frozenset(alive),
         replies=replies,
-        steps=steps_of(store, alive),
-        counts=count_states(states, alive),
+        steps=run_states.steps_of(store, alive),
+        counts=run_states.count_states(states, alive),
         expected=0 if any(state.expected is None for state in states.values()) else sum(needed.values()),
         rate=rate,
         left_s=to_come / rate if rate and to_come else None,

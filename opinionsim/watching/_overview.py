@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from opinionsim.metrics import METRICS, evidence_statement
 from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
-from opinionsim.watching._run_states import by_experiment, count_points, doing_text, spelled
+from opinionsim.watching._run_states import by_experiment, count_units, doing_text, spelled
 from opinionsim.watching._run_view import picked
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
     Returns
     -------
     dict of JSON values
-        The entries of :func:`experiments`, causes of errors, swept axes, metrics, and runs; a classic sweep has no
-        runs.
+        The entries of :func:`experiments`, causes of errors, swept axes, metrics, and runs; a study of units has none.
 
     Raises
     ------
@@ -73,13 +72,13 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
 
 def _told(reader: StoreReader, design: DesignRow, designs: Sequence[int]) -> tuple[dict[str, Any], Seen]:
     """What is told of an experiment, and what was seen of it."""
-    seen, points = look(reader, design), count_points(reader, [design])
+    seen, units = look(reader, design), count_units(reader, [design])
     told = picked(seen, "calls expected rate left_s paid counts over")
     evidence = {row.evidence for row in reader.registered(run.run_id for run in design.runs).values()}
-    if points:
-        evidence = {"equation"}
-        told |= {"counts": points, "over": not points["pending"]}
-    told |= {"id": design.experiment_id, "designs": sorted(designs), "swept": bool(points)}
+    if units:
+        evidence = {str(design.manifest["evidence"])}
+        told |= {"counts": units, "over": not units["pending"]}
+    told |= {"id": design.experiment_id, "designs": sorted(designs), "units": bool(units)}
     told |= picked(design, "name design saved_at")
     told["stamp"] = evidence_statement(evidence) if evidence else ""
     return told, seen

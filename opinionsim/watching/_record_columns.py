@@ -123,6 +123,7 @@ def _lasting(one: OneRun, state: str) -> dict[str, Any]:
         "row": one.row,
         "run": one.cell.name,
         "stamp": evidence_statement([row["evidence"]]),
+        "beside": one.cell.declared.get("beside", {}),
     }
     about |= {"uncounted": list(one.cell.uncounted), "notices": _notices(row, state)}
     known = {each.instrument_id: each for each in one.reader.instruments()}

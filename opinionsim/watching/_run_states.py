@@ -121,24 +121,24 @@ def count_states(states: Mapping[str, RunState], alive: Collection[str]) -> dict
     return found
 
 
-def points_of(designs: Iterable[DesignRow]) -> dict[str, int]:
-    """Points of the classic sweeps among designs, with the requested replicates."""
+def units_of(designs: Iterable[DesignRow]) -> dict[str, int]:
+    """Units of work of designs without runs, with the requested replicates."""
     wanted: dict[str, int] = {}
     for design in designs:
-        for point_id, _ in design.manifest.get("points", ()):
-            wanted[point_id] = max(wanted.get(point_id, 0), int(design.spec["replicates"]))
+        for unit_id, _ in design.units:
+            wanted[unit_id] = max(wanted.get(unit_id, 0), int(design.manifest.get("replicates", 1)))
     return wanted
 
 
-def count_points(opened: StoreReader, designs: Iterable[DesignRow]) -> dict[str, int]:
-    """Number of runs of the classic sweeps among designs, by state; empty if there is no sweep."""
-    wanted = points_of(designs)
+def count_units(opened: StoreReader, designs: Iterable[DesignRow]) -> dict[str, int]:
+    """Number of replicates of the units of designs, by state; empty if none has units."""
+    wanted = units_of(designs)
     if not wanted:
         return {}
-    found = opened.point_counts(wanted)
+    found = opened.unit_counts(wanted)
     done, failed = (sum(each[place] for each in found.values()) for place in (0, 1))
-    # Runs of more replicates than the last invocation asked for are there too.
-    total = sum(max(number, sum(found.get(point_id, (0,)))) for point_id, number in wanted.items())
+    # Of more replicates than the last invocation asked for, those are there too.
+    total = sum(max(number, sum(found.get(unit_id, (0,)))) for unit_id, number in wanted.items())
     return {"complete": done, "incomplete": failed, "pending": total - done - failed}
 
 

@@ -1,7 +1,5 @@
 """Pages in a browser: the room, where people talk with models, and the viewer of a store. Needs the extra ``web``."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use

@@ -125,8 +125,8 @@ class _Viewer:
                 found.append({"event": "line", "data": json.dumps(content)})
                 # What a turn shows comes before it: after a break in the connection, both come again.
                 found[-1] |= {} if line.blind else {"id": f"{event.generation}.{event.seq}"}
-            if isinstance(row, TurnRow) and row.kind == "analysis":
-                found.append({"event": "analysis", "data": str(row.turn)})
+            if isinstance(row, TurnRow) and row.kind in self._sight.beside:
+                found.append({"event": "beside", "data": row.kind})
         if before is None or before[3:] != now[3:]:
             found.append({"event": "state", "data": f"{now.status}{' stopped' if now.stopped else ''}"})
         seat = self._sight.seat
@@ -166,8 +166,8 @@ async def events(
     ------
     dict of str to str
         `event`, `data` and `id`: ``line`` is a message, ``seat`` says that the person's question has changed,
-        ``analysis`` that there is a new one, ``state`` gives the state of the session, ``lost`` that it cannot be
-        read.
+        ``beside`` that there is a new text of a kind that stands beside the dialogue, ``state`` gives the state of the
+        session, ``lost`` that it cannot be read.
     """
     before = None
     try:

@@ -13,9 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from opinionsim.errors import StoreError
+from opinionsim.foundation.forms import Form
 from opinionsim.foundation.templates import templates
 from opinionsim.messages import spelled_out
-from opinionsim.schedules import CONSENT, SIGNAL
+from opinionsim.schedules import CONSENT
 from opinionsim.specification import consent_of, participant_names, seat_numbers
 from opinionsim.store import SeatRow, WaitRow
 from opinionsim.web._desk import Desk
@@ -24,14 +25,12 @@ from opinionsim.web._rights import Keys, Visitor, happened, hashed, invited, new
 from opinionsim.web._session_view import CLOSED, Sight, standing
 
 if TYPE_CHECKING:
-    from opinionsim.foundation.forms import Form
     from opinionsim.llm import Entry, EntryKey
     from opinionsim.specification import Experiment, PlannedRun, SeatSpec
     from opinionsim.store import Store, StoreReader
 
-
-#: What a person can want out of turn; a report of harm has a text.
-WANTS = ("analysis", "pause", "end", "harm")
+#: What people at all seats can report out of turn, with a text.
+HARM = "harm"
 
 
 class Room:
@@ -246,10 +245,13 @@ class Room:
     def wanted(self, run_id: str, agent: int) -> tuple[str, ...]:
         """Requests of a person that no recorded signal turn has taken up."""
         events = next((row.events for row in self.store.seats(run_id) if row.agent == agent), ())
-        wants = [": ".join(filter(None, (each["what"], each["text"]))) for each in events if each["what"] in WANTS]
+        interaction = self.planned(run_id).spec.interaction
+        can, acts = {*interaction.wants, HARM}, interaction.acts
+        wants = [": ".join(filter(None, (each["what"], each["text"]))) for each in events if each["what"] in can]
         if not wants:
             return ()
-        told = (entry for entry in self.store.entries(run_id) if (entry.agent, entry.act) == (agent, SIGNAL.name))
+        signals = {name for name, act in acts.items() if isinstance(act.form, Form) and act.form.kind == "signal"}
+        told = (entry for entry in self.store.entries(run_id) if entry.agent == agent and entry.act in signals)
         return tuple(wants[sum(len(entry.text.splitlines()) for entry in told) :])
 
     def consent(self, run_id: str, agent: int, text_hash: str, *, publishes: bool = False) -> str:

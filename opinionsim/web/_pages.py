@@ -6,25 +6,25 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from opinionsim.dialogue import analyses
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
 from opinionsim.foundation.forms import Form
 from opinionsim.llm import EntryKey
 from opinionsim.messages import printable, spelled_out
 from opinionsim.planning import plan
+from opinionsim.registry import find, places
 from opinionsim.specification import Experiment, PlannedRun
 from opinionsim.store import TurnRow
 from opinionsim.web._live import events
-from opinionsim.web._open_room import WANTS, Room
+from opinionsim.web._open_room import HARM, Room
 from opinionsim.web._rights import happened
 from opinionsim.web._session_view import CLOSED, Sight, as_csv, export, given_up, name_of, stamp, standing
 from opinionsim.web._settings import changed, saved, settings as listed
@@ -32,7 +32,6 @@ from opinionsim.web._trial import tried
 
 SIGN_IN = "Please open the link that you received. The terminal in which the room was started shows the owner's link."
 NOT_YOURS = "You do not have access to this page."
-ANALYSIS = "analysis"
 #: Most characters of an answer.
 MOST_CHARACTERS = 20_000
 #: Longest wait for an answer to be on record, and time between two looks at whether the run has come to it, seconds.
@@ -178,7 +177,7 @@ async def withdrawal(room: Room, request: Request) -> Response:
 
 
 def session(room: Room, request: Request, problem: str = "") -> Response:
-    """A session: its dialogue, the analysis next to it, and the visitor's question."""
+    """A session: its dialogue, what stands beside it, and the visitor's question."""
     run_id, visitor = request.path_params["run"], request.state.visitor
     planned = room.planned(run_id)
     status, evidence = standing(room.reader, run_id)
@@ -196,7 +195,7 @@ def session(room: Room, request: Request, problem: str = "") -> Response:
         about=about(room, planned),
         lines=sight.lines(turns),
         since=f"{0 if began is None else began.state.generation}.{known}",
-        analysed=analysed(turns),
+        beside=_beside(planned, turns).values(),
         owner=visitor.owner,
         **_asked(room, request, sight, problem),
     )
@@ -239,7 +238,7 @@ def _asked(room: Room, request: Request, sight: Sight, problem: str = "") -> dic
         "left_s": None if left is None else max(0, round(left)),
         "problem": problem or question.get("reason", ""),
         "kept": kept,
-        "signals": room.planned(run_id).spec.interaction.kind == "room",
+        "signals": room.planned(run_id).spec.interaction.wants,
         "stopped": room.error,
     }
 
@@ -252,9 +251,13 @@ def seat(room: Room, request: Request) -> Response:
     return room.page("_seat.html", run_id=run_id, state=state, **_asked(room, request, sight))
 
 
-def analysis(room: Room, request: Request) -> Response:
-    """The part of a session that shows its analysis."""
-    return room.page("_analysis.html", analysed=analysed(room.reader.turns(request.path_params["run"])))
+def beside(room: Room, request: Request) -> Response:
+    """A part of a session that stands beside its dialogue."""
+    run_id = request.path_params["run"]
+    found = _beside(room.planned(run_id), room.reader.turns(run_id)).get(request.path_params["kind"])
+    if found is None:
+        raise HTTPException(404, "There is no such part of this session.")
+    return HTMLResponse(found)
 
 
 async def live(room: Room, request: Request) -> Response:
@@ -351,12 +354,11 @@ def _written(form: Form, given: Mapping[str, str]) -> str:
 def signal(room: Room, request: Request) -> Response:
     """Accept what a person requests out of turn, for the next step; the owner sees every report of harm."""
     run_id, given = request.path_params["run"], request.state.given
-    wanted = given.get("want", "")
-    if wanted not in WANTS:
-        raise SpecError(f"This request must be one of: {', '.join(WANTS)}.")
-    harm = wanted == "harm"
-    ended = room.planned(run_id).spec.interaction.kind != "room" or standing(room.reader, run_id)[0] in CLOSED
-    if ended and not harm:
+    wanted, can = given.get("want", ""), (*room.planned(run_id).spec.interaction.wants, HARM)
+    if wanted not in can:
+        raise SpecError(f"This request must be one of: {', '.join(can)}.")
+    harm = wanted == HARM
+    if standing(room.reader, run_id)[0] in CLOSED and not harm:
         raise SpecError("This session does not take such requests now.")
     text = _line(given) if harm else ""
     if harm and not text:
@@ -422,13 +424,12 @@ def about(room: Room, planned: PlannedRun) -> str:
     return planned.spec.task or ("" if claim is None else claim.question or claim.statement)
 
 
-def analysed(turns: Sequence[TurnRow]) -> dict[str, Any] | None:
-    """The last valid analysis of a session, with the number of later ones that failed; None if there is none."""
-    texts = [(row.turn, row.text) for row in turns if row.kind == ANALYSIS]
-    found = analyses(texts)
-    if not found:
-        return None
-    return {"last": found[-1], "age": sum(turn > found[-1].turn for turn, _ in texts)}
+def _beside(planned: PlannedRun, turns: Iterable[TurnRow]) -> dict[str, str]:
+    """What stands beside the dialogue of a session, by kind of text. Pages run no code of the user's own."""
+    texts = {
+        kind: [(row.turn, row.text) for row in turns if row.kind == kind] for kind in planned.spec.interaction.beside
+    }
+    return {kind: find("page", kind).target(texts[kind]) for kind in texts if kind in places("page")}
 
 
 # -- requests ------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ RIGHTS: Mapping[str, frozenset[str]] = {
     route: frozenset(roles.split())
     for roles, routes in {
         "anybody": "static enter home withdrawal",
-        "owner seat observer": "session live analysis",
+        "owner seat observer": "session live beside",
         "seat": "seat consent answer signal debriefing",
         "owner": "invite sit handle download settings",
     }.items()

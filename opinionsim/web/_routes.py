@@ -56,7 +56,7 @@ def application(room: Room, hosts: frozenset[str], scheme: str = "http") -> Star
             route(f"{own}/debriefing", _pages.debriefing, "GET", "POST"),
             route("/withdrawal", _pages.withdrawal, "GET", "POST"),
             route(f"{own}/seat", _pages.seat),
-            route(f"{own}/analysis", _pages.analysis),
+            route(f"{own}/beside/{{kind}}", _pages.beside),
             route(f"{own}/answer", _pages.answer, "POST"),
             route(f"{own}/signal", _pages.signal, "POST"),
             route(f"{own}/invite", _pages.invite, "POST"),

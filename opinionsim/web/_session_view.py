@@ -18,14 +18,9 @@ if TYPE_CHECKING:
 
 #: States in which a session is over for good.
 CLOSED = ("complete", "withdrawn")
-#: Ends of a room, and statuses of turns, as a page words them; others have a text.
-_ENDED = {
-    "turns": "The discussion is over: all turns were used.",
-    "resolution": "The discussion is over: a resolution was agreed on.",
-    "deadlock": "The discussion is over: it is in a deadlock.",
-    "person": "The discussion is over: a person ended it.",
-    "vacated": "The discussion is over: too few speakers were left.",
-}
+#: Kinds of text that a page does not name, for they are what its dialogue is made of.
+_USUAL = ("speech", "moderation", "post", "response")
+#: Statuses of turns as a page words them; others have a text.
 _WORDLESS = {"empty": "said nothing", "skipped": "was not asked"}
 
 
@@ -39,8 +34,8 @@ class Line:
         The turn, or the place in the order shown if the visitor must not know the author.
     name, role, model : str
         Name, role and model of the author; the model is empty for a person.
-    kind, text : str
-        Kind of text, and the text.
+    kind, label, text : str
+        Kind of text, its name where the page says it, and the text.
     wordless : str
         What became of a turn without a text; otherwise empty.
     cut_off : bool
@@ -56,6 +51,7 @@ class Line:
     role: str
     model: str
     kind: str
+    label: str
     text: str
     wordless: str
     cut_off: bool
@@ -87,6 +83,8 @@ class Sight:
         self._looks_on = planned.run_id in visitor.watches
         interaction = planned.spec.interaction
         self._public, self._private, self._acts = interaction.public, interaction.private, interaction.acts
+        self._owners = {act.kind for act in self._acts.values() if act.audience == "owner"}
+        self._worded, self.beside = interaction.worded, interaction.beside
         #: Of messages that the seat was shown the turn that showed them first, and their place among all; and those of
         #: which it was told who they are from. The order in which they were written could tell as much.
         self._shown: dict[int, tuple[int, int]] = {}
@@ -129,13 +127,14 @@ class Sight:
     def _is_told(self, row: TurnRow) -> bool:
         """Whether a message stands in a dialogue at all."""
         # A moderator without a remark says nothing that a dialogue shows.
-        return self._all if row.kind == "harm" else row.kind not in self._private and row.status != "silent"
+        return self._all if row.kind in self._owners else row.kind not in self._private and row.status != "silent"
 
     def line(self, row: TurnRow) -> Line:
         """A message as a page shows it."""
         who = self.agents.get(row.agent)
         unheard = "" if row.status in SPOKEN else _WORDLESS.get(row.status, "gave no answer")
-        wordless = _ENDED.get(row.text, "") if row.kind == "ending" else unheard
+        worded = self._worded.get(row.kind)
+        wordless = unheard if worded is None else worded.get(row.text, "")
         name, role, model = ("", "", "") if who is None else map(spelled_out, (who.name, who.role, who.model))
         index: int | str = row.turn
         blind = not self.hears(row) and row.turn in self._shown and row.turn not in self._signed
@@ -152,6 +151,7 @@ class Sight:
             role="" if role in (PARTICIPANT, name.casefold()) else role,
             model=model if who is None or who.evidence != "human" else "",
             kind=row.kind,
+            label="" if worded or row.kind in _USUAL else row.kind,
             text="" if wordless else row.text,
             wordless=wordless,
             cut_off=row.status == "truncated",

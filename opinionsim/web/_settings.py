@@ -17,14 +17,8 @@ from opinionsim.llm import load_prices
 from opinionsim.schedules import Interaction
 from opinionsim.specification import Experiment, apply_overrides, load_experiment, participant_names
 
-#: Fields of a room that the form shows, with their labels.
-_NUMBERS = {
-    "steps": "Speaker turns at most",
-    "every": "Speaker turns in which each person speaks at least once",
-    "unheard": "Speaker turns without speaking after which a speaker is next",
-    "words": "Maximum number of words that the prompt asks for",
-    "analyze_every": "Speaker turns between two analyses",
-}
+#: Fields with numbers that the form shows of an interaction that declares none, with their labels.
+_USUAL = {"steps": "Speaker turns at most", "words": "Maximum number of words that the prompt asks for"}
 #: Texts of members of the cast.
 _TEXTS = {"system": "System message", "persona": "Persona", "instructions": "Instructions", "task": "Task"}
 #: Choice of a member without a model of its own.
@@ -66,7 +60,7 @@ def settings(experiment: Experiment) -> list[Input]:
     given = dict(interaction)
     found = [
         Input(f"interaction.{name}", label, "" if given[name] is None else str(given[name]))
-        for name, label in _NUMBERS.items()
+        for name, label in (interaction.adjustable or _USUAL).items()
         if name in given
     ]
     places = [("", "All models that the specification does not name separately", document)]

@@ -13,7 +13,6 @@ from opinionsim.classic.kernels._contacts import (
     LISTENER as LISTENER,
     SPEAKER as SPEAKER,
     Contacts as Contacts,
-    Topology as Topology,
     Variant as Variant,
     pair_drawer as pair_drawer,
     shuffle as shuffle,

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from opinionsim.classic._declaration import ClassicModel
-from opinionsim.classic._initial import is_distribution
 from opinionsim.classic._registry import MODELS, find_model
 from opinionsim.classic._simulate import counts_agents, draw_network, find_network, given_opinions, starts_of
 from opinionsim.classic._simulated import Metrics, metrics_of_runs, plain
@@ -24,6 +23,7 @@ from opinionsim.classic.points._ranges import moments_of, values_of
 from opinionsim.errors import OpinionSimError, SpecError, whole_number
 from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.networks import Network, NetworkKind
+from opinionsim.opinions import is_distribution
 from opinionsim.registry import is_path
 
 _MOST_RUNS = 10_000_000

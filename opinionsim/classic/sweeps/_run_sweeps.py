@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -11,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import opinionsim
 from opinionsim.classic.points import (
     STREAMS,
     Cache,
@@ -27,17 +27,20 @@ from opinionsim.classic.points import (
     shared,
     tasks_of,
 )
+from opinionsim.classic.sweeps._points_table import SCAN
 from opinionsim.classic.sweeps._sweep_fields import Sweep
 from opinionsim.errors import StoreError, whole_number
 from opinionsim.foundation import background
-from opinionsim.registry import find, told_of
+from opinionsim.registry import find
 from opinionsim.running import Cluster
-from opinionsim.specification import versions
-from opinionsim.store import DesignRow, PointRow, Store, load, open_store
+from opinionsim.store import DesignRow, Store, UnitRow, load, open_store
+from opinionsim.study import design_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What a unit holds beside its measures.
+TIME, STOPPED = "time", "stopped"
 #: The dimension that a measure is of, as in ``bias[0]`` and ``bias[0]@10``.
 _DIMENSION = re.compile(r"\[\d+\](?=@|$)")
 #: Seconds between two transactions, unless so many rows are waiting.
@@ -81,7 +84,7 @@ class SweepSummary:
     seconds : float
         Duration of the sweep.
     frame : DataFrame
-        The runs, as in :attr:`opinionsim.store.Results.points`.
+        The runs, as in :attr:`opinionsim.store.Results.units`.
     """
 
     progress: SweepProgress
@@ -167,7 +170,7 @@ def run_sweep(
 
         errors = gather(parts, saver.add, told)
     errors = {where or sweep.spec.name: error for where, error in errors.items()}
-    frame = frame_of_runs(sweep.points, rows) if store is None else load(store, sweep.spec.name).points
+    frame = frame_of_runs(sweep.points, rows) if store is None else load(store, sweep.spec.name).units
     frame.attrs["replicates"] = sweep.spec.replicates
     left = progress.total - progress.already - progress.made
     return SweepSummary(
@@ -206,29 +209,39 @@ class _Saver:
     def _save(self) -> None:
         if self._store is not None and self._waiting:
             keys = {point.id: point.key for point, _ in self._waiting}
-            self._store.save_points([PointRow(*run) for _, run in self._waiting], keys)
+            self._store.save_units([_unit(run) for _, run in self._waiting], keys)
             self._waiting = []
         self._saved = time.monotonic()
+
+
+def run_of(row: UnitRow) -> RunOfPoint:
+    """A row of a store as a run."""
+    held = dict(row.values)
+    time, stopped = held.pop(TIME, 0), held.pop(STOPPED, False)
+    measures = {name: math.nan if value is None else float(value) for name, value in held.items()}
+    return RunOfPoint(row.unit_id, row.replicate, measures, time, stopped, row.error)
+
+
+def _unit(run: RunOfPoint) -> UnitRow:
+    """A run as a row of a store."""
+    found = {} if run.error else {TIME: run.time, STOPPED: run.stopped}
+    return UnitRow(run.point_id, run.replicate, {**run.measures, **found}, run.error)
 
 
 def _design(sweep: Sweep) -> DesignRow:
     """The design on record: the specification, and the points with their values."""
     metrics = [each.partition("@")[0] for each in sweep.measures]
     named = [("classic_model", sweep.spec.model.classic), *(("metric", each) for each in metrics)]
-    manifest = {
-        "opinionsim_sweep": 1,
-        "points": [[point.id, dict(point.values)] for point in sweep.points],
-        "shared": shared(sweep.points),
-        "environment": {
-            "opinionsim": opinionsim.__version__,
-            "python": ".".join(map(str, sys.version_info[:3])),
-            "packages": versions(),
-            "streams": STREAMS,
-            "parts": told_of(find(kind, name) for kind, name in named),
-        },
-    }
-    spec = sweep.spec.model_dump(mode="json")
-    return DesignRow(sweep.experiment_id, sweep.spec.name, sweep.design_id, spec, manifest)
+    return design_of(
+        SCAN,
+        sweep.spec.model_dump(mode="json"),
+        [(point.id, point.values) for point in sweep.points],
+        "equation",
+        [find(kind, name) for kind, name in named],
+        shared(sweep.points),
+        sweep.spec.replicates,
+        streams=STREAMS,
+    )
 
 
 def _missing(sweep: Sweep, store: Store) -> list[range] | list[Any]:
@@ -238,10 +251,10 @@ def _missing(sweep: Sweep, store: Store) -> list[range] | list[Any]:
               for point in sweep.points}  # fmt: skip
     have: dict[str, bytearray] = {}
     plain = cache(lambda name: _DIMENSION.sub("", name))
-    for row in store.points(wanted):
-        whole = wanted[row.point_id] <= {plain(name) for name in row.measures}
+    for row in store.units(wanted):
+        whole = wanted[row.unit_id] <= {plain(name) for name in row.values}
         if whole and not row.error and row.replicate < replicates:
-            have.setdefault(row.point_id, bytearray(replicates))[row.replicate] = 1
+            have.setdefault(row.unit_id, bytearray(replicates))[row.replicate] = 1
     return [
         range(replicates)
         if point.id not in have

@@ -10,15 +10,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from opinionsim.classic._equation_agents import ClassicModelSpec
 from opinionsim.classic._registry import find_model
 from opinionsim.classic.kernels._process import check_names
 from opinionsim.classic.points import Point, moments_of, points_of, read_until, values_of
+from opinionsim.classic.sweeps._points_table import SCAN
 from opinionsim.errors import OpinionSimError
 from opinionsim.foundation.documents import MAX_INT, Document, DocumentModel, KeyPath, read_document, validate
-from opinionsim.foundation.streams import canonical_json, digest
 from opinionsim.metrics import find_metric
 from opinionsim.schedules import MAX_SIZE
-from opinionsim.specification import ClassicModelSpec, Overrides, apply_overrides
+from opinionsim.specification import Overrides, apply_overrides, of_kind
 
 #: Fields that may vary, by the short name that frames and the command line use.
 _FIELDS = {
@@ -120,16 +121,6 @@ class Sweep:
         """The measures, without repetition."""
         return tuple(dict.fromkeys(self.spec.measurement.metrics))
 
-    @property
-    def experiment_id(self) -> str:
-        """Identity of the experiment to which the sweep belongs as a design."""
-        return digest(f"experiment:{self.spec.name}")
-
-    @property
-    def design_id(self) -> str:
-        """Identity of the set of points."""
-        return digest(canonical_json(sorted(point.id for point in self.points)))
-
 
 def _measure(name: str) -> None:
     if name in ("time", "stopped"):
@@ -159,7 +150,7 @@ def load_sweep(source: str | Path | Mapping[str, Any], overrides: Overrides = ()
     """
     document = Document(dict(source)) if isinstance(source, Mapping) else read_document(source)
     document = apply_overrides(document, overrides)
-    spec = validate(SweepSpec, document)
+    spec = validate(SweepSpec, of_kind(document, SCAN))
     model = _placed(document, ("model", "classic"), find_model, spec.model.classic)
     for name in spec.model.parameters:
         _placed(document, ("model", "parameters", name), check_names, model, [name])

@@ -15,17 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from opinionsim.consensus.evaluation._measures import (
-    CONTROL,
-    HIGHEST,
-    LOWEST,
-    POSITION,
-    by_citizen,
-    checked,
-    estimate,
-    interval,
-    whole,
-)
+from opinionsim.consensus.evaluation import _measures as measures
 from opinionsim.consensus.voting import Rule, elect
 from opinionsim.errors import MeasurementError
 
@@ -37,7 +27,7 @@ def _elections(ratings: pd.DataFrame, *columns: str, least: int = 1) -> list[tup
 
     Incomplete ballots are missing. There are at least two candidates, and `least` complete ballots by each column.
     """
-    own = whole(ratings)[lambda each: ~each["policy"].isin([POSITION, CONTROL])]
+    own = measures.whole(ratings)[lambda each: ~each["policy"].isin([measures.POSITION, measures.CONTROL])]
     drafts: Any = own[["group", "round", "candidate", "policy"]].drop_duplicates()
     if (twice := drafts.duplicated(["group", "round", "candidate"])).any():
         place = drafts[twice].iloc[0]
@@ -85,7 +75,7 @@ def sensitivity(
         11) to 9 alone.
     """
     chosen, rows = Rule.of(rule, **options), []
-    for key, (ballots,) in _elections(checked(ratings, value), value, least=2):
+    for key, (ballots,) in _elections(measures.checked(ratings, value), value, least=2):
         kept = ballots.dropna()
         without = np.repeat(kept.to_numpy()[None], len(kept) + 1, axis=0)
         without[np.arange(len(kept)), np.arange(len(kept))] = math.nan
@@ -125,13 +115,17 @@ def prediction(ratings: pd.DataFrame, predicted: str = "predicted_agreement") ->
         Correlations are NaN if one side is constant. For means over groups with intervals, use :func:`estimate`.
     """
     rows = []
-    known = by_citizen(checked(ratings, predicted), "agreement", predicted)
+    known = measures.by_citizen(measures.checked(ratings, predicted), "agreement", predicted)
     for group, part in known.groupby("group", sort=False):
         stated, guess = part["agreement"].to_numpy(), part[predicted].to_numpy(dtype=float)
         pairs = part[["agreement", predicted]].astype(float)
         own = [_rank_correlation(each) for _, each in pairs.groupby(part["citizen"], sort=False)]
         within = float(pd.Series(own).mean())
-        error = np.abs(stated - guess).mean() if ((guess >= LOWEST) & (guess <= HIGHEST)).all() else math.nan
+        error = (
+            np.abs(stated - guess).mean()
+            if ((guess >= measures.LOWEST) & (guess <= measures.HIGHEST)).all()
+            else math.nan
+        )
         rows.append([group, len(part), _rank_correlation(pairs), within, error])
     return pd.DataFrame(rows, columns=["group", "n", "rank_correlation", "within_citizens", "mean_absolute_error"])
 
@@ -155,7 +149,7 @@ def picked(ratings: pd.DataFrame, rules: Iterable[AnyRule], predicted: str = "pr
         statements tied, the rows of all of them appear.
     """
     found: list[pd.DataFrame] = []
-    for (group, number), (guess,) in _elections(checked(ratings, predicted), predicted):
+    for (group, number), (guess,) in _elections(measures.checked(ratings, predicted), predicted):
         own = ratings[(ratings["group"] == group) & (ratings["round"] == number)]
         for rule in map(Rule.of, rules):
             first = guess.columns[elect(guess, rule, scores=True).ranks == 0]
@@ -193,7 +187,7 @@ def welfare_advantage(
     if predicted == "agreement":
         raise MeasurementError("predicted must differ from the column agreement, which measures advantages")
     chosen, welfare, groups = [Rule.of(each) for each in rules], [], []
-    for (group, _), (guess, stated) in _elections(checked(ratings, predicted), predicted, "agreement"):
+    for (group, _), (guess, stated) in _elections(measures.checked(ratings, predicted), predicted, "agreement"):
         groups.append(group)
         first = [elect(guess, rule, scores=True).ranks == 0 for rule in chosen]
         judged = [elect(stated, replace(rule, transform=None), scores=True).scores for rule in chosen]
@@ -201,7 +195,7 @@ def welfare_advantage(
     by, rows = np.array(welfare), []
     for own, other in permutations(range(len(chosen)), 2):
         gain = pd.DataFrame({"group": groups, "gain": by[:, own, own] - by[:, own, other]})
-        found = interval(estimate(gain, "gain", level, seed), "advantage")
+        found = measures.interval(measures.estimate(gain, "gain", level, seed), "advantage")
         rows.append({"criterion": chosen[own].label, "other": chosen[other].label, **found})
     return pd.DataFrame(rows, columns=["criterion", "other", "advantage", "low", "high", "n", "n_groups"])
 

@@ -4,8 +4,6 @@ All functions work on arrays. Give a rule as a name, a mapping or a :class:`Rule
 their requirements.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from opinionsim.foundation.lazy import on_first_use
@@ -13,14 +11,12 @@ from opinionsim.foundation.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.consensus.voting._elections import (
         Election as Election,
-        RuleComparison as RuleComparison,
         compare_rules as compare_rules,
         elect as elect,
     )
     from opinionsim.consensus.voting._rules import (
         RULES as RULES,
         Rule as Rule,
-        RuleKind as RuleKind,
         power_mean as power_mean,
         widest_paths as widest_paths,
     )

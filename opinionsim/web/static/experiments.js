@@ -8,7 +8,7 @@ import { shading } from "./opinions.js";
 const LOOK_MS = 1500;
 const GLYPHS = { incomplete: "×", withdrawn: "–", "under way": "…", "cut off": "!", trial: "t" };
 const KEY = "A square is a run: filled when complete, … under way, × incomplete, ! cut off, – withdrawn, t trial.";
-const SWEPT = "A sweep of a classic model keeps no single runs: draw it with `opinionsim plot`.";
+const UNITS = "This study keeps no single runs: draw it with `opinionsim plot`.";
 
 // Look now, and then again and again, never two at a time, until the signal ends it.
 async function repeatedly(look, signal) {
@@ -20,7 +20,7 @@ async function repeatedly(look, signal) {
 
 const duration = (seconds) => `${Math.floor(seconds / 3600)}:${new Date(1000 * seconds).toISOString().slice(14, 19)}`;
 
-function progress({ name, counts, calls, expected, rate, left_s: left, paid, swept, stamp }) {
+function progress({ name, counts, calls, expected, rate, left_s: left, paid, units, stamp }) {
   const states = Object.entries(counts).filter(([, runs]) => runs).map(([state, runs]) => `${whole(runs)} ${state}`);
   const spent = Object.entries(paid).map(([what, [used, limit]]) => (limit === null ? `${what} ${whole(used)}`
     : `${what} ${whole(used)} of at most ${whole(limit)}, ${whole(Math.max(0, limit - used))} left`));
@@ -30,7 +30,7 @@ function progress({ name, counts, calls, expected, rate, left_s: left, paid, swe
       el("progress", { max: expected, value: calls, "aria-label": `Calls of ${name}` }),
       ` ${whole(calls)} of ${whole(expected)} calls`, rate && `, ${signed(rate, 1)} a second`,
       left && `, ${duration(left)} left`),
-    small(swept ? SWEPT : `Paid: ${spent.join("; ")}`), small(stamp)];
+    small(units ? UNITS : `Paid: ${spent.join("; ")}`), small(stamp)];
 }
 
 export async function experimentsView(_, asked, signal) {
@@ -59,7 +59,7 @@ export async function experimentView([id], { design, colour, columns: wanted }, 
     fill(state, progress(found), found.doing.map((each) => small(each)),
       !found.over && found.last_reply_s != null && small(`last reply ${duration(found.last_reply_s)} ago`),
       found.reasons.map((each) => text(`${counted(each.runs, "run")}: ${each.error}`, "problem", "p")));
-    if (shown === now || found.swept) return;
+    if (shown === now || found.units) return;
     shown = now;
     // The square under the keyboard keeps it.
     const at = document.activeElement?.getAttribute("href");

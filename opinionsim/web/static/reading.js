@@ -7,8 +7,7 @@ import { Run } from "./opinions.js";
 
 const PAGE = 50, FEW = 8;
 const WORDLESS = {
-  answered: "", analysis: "an analysis, which stands beside the dialogue",
-  empty: "said nothing", refused: "refused", filtered: "withheld by a filter of the provider",
+  answered: "", empty: "said nothing", refused: "refused", filtered: "withheld by a filter of the provider",
   off_role: "gave no answer in role", left_out: "left out, by a sign of conduct", unreadable: "could not be read",
   skipped: "was not asked, since nothing was left to read",
   silent: "made no remark", truncated: "The text was cut off here.",
@@ -43,11 +42,11 @@ function card(run, line, received) {
   });
   const changed = !!line.change && chip(`changed by ${line.change > 0 ? "+" : ""}${signed(line.change)}`,
     line.alone && ` ${line.alone}`);
-  const state = line.kind === "analysis" ? "analysis" : line.status, wordless = WORDLESS[state] ?? state;
+  const instead = run.about.beside[line.kind], wordless = instead ?? WORDLESS[line.status] ?? line.status;
   const who = line.given ? strong("Given text") : agentLink(run.run_id, line.agent, run.name(line.agent));
   const more = `turn ${line.turn}: prompts, cost`;
   return item(line.kind, [who, ` step ${line.step}, ${line.act} `, changed, turnLink(run.run_id, line.turn, more)],
-    received, state !== "analysis" && text(line.text), text(wordless, "wordless", "p"),
+    received, !instead && text(line.text), text(wordless, "wordless", "p"),
     line.reply && el("details", {}, el("summary", {}, `as it came, with ${line.taken.replaceAll(" ", ", ")}`), text(line.reply)),
     el("p", {}, codes, (line.signs ?? "").split(" ").filter(Boolean).map((sign) => chip(`shows ${sign}`))));
 }
@@ -109,8 +108,8 @@ export async function dialogueView([id], given, signal) {
   const title = el("h2", {}, made.name ? `Dialogue: ${made.name}` : "Dialogue");
   return [nav, small([run.state, run.error].filter(Boolean).join(": ")),
     made.blocks?.map((each) => block(run, each)),
-    el("div", { class: made.analyses?.length ? "columns" : "" }, el("section", {}, title, lines),
-      made.analyses?.length > 0 && argument(id, made.analyses))];
+    el("div", { class: made.beside ? "columns" : "" }, el("section", {}, title, lines),
+      made.beside && beside(id, made.beside))];
 }
 
 // What a run is beyond its turns, as its way of interacting has it: sections, texts below each other, tables.
@@ -124,25 +123,19 @@ function block(run, { title, blocks, lines, caption, columns, rows }, heading = 
   return el("section", {}, el(heading, {}, title), blocks.map((each) => block(run, each, "h3")));
 }
 
-// The argument of a room as it was seen at each moment, the last one open.
-function argument(id, analyses) {
+// What stands beside a dialogue, as it was at each moment, the last one open: titles above texts or lists of points.
+function beside(id, { title, moments }) {
   const turns = (listed) => listed.map((turn) => [" ", turnLink(id, turn)]);
-  const list = (name, items, make) =>
-    [el("h3", {}, name), items.length ? el("ul", {}, items.map(make)) : small("none")];
-  const point = (each, more) => el("li", { class: each.change }, text(each.text, "", "span"),
-    small(each.id, each.change !== "kept" && text(each.change, "change", "span"), turns(each.turns ?? [])), more);
-  const reason = ({ counterargument, rebuttal }) => [text(`but ${counterargument}`, "", "li"),
-    rebuttal && text(`answer: ${rebuttal}`, "", "li")];
-  const claim = (each) => point(each, el("ul", {},
-    each.premises.map((premise) => text(`because ${premise}`, "", "li")), each.counterarguments.map(reason)));
-  const weak = ({ fallacy, explanation, turn }) => text([`${fallacy}: ${explanation ?? ""}`, turns([turn])], "", "li");
-  const seen = ({ turn, summary, agreements, questions, claims, fallacies }, place) => el("details",
-    { open: place === analyses.length - 1 }, el("summary", {}, `As of turn ${turn}`),
-    el("h3", {}, "Summary"), text(summary), list("Agreed", agreements, (each) => point(each)),
-    list("Open questions", questions, (each) => point(each)), list("Claims", claims, claim),
-    list("Weak reasoning", fallacies, weak));
-  return el("section", { class: "analysis", tabindex: 0, "aria-label": "The argument" }, el("h2", {}, "The argument"),
-    analyses.map(seen));
+  const list = (points) => el("ul", {}, points.map(point));
+  const point = ({ text: said, points, change, note, turns: cited }) => (change
+    ? el("li", { class: change }, text(said, "", "span"),
+      small(note, change !== "kept" && text(change, "change", "span"), turns(cited)), points.length > 0 && list(points))
+    : text(cited.length ? [said, turns(cited)] : said, "", "li"));
+  const part = ({ title: name, text: said, points }) => [el("h3", {}, name),
+    said != null ? text(said) : points.length ? list(points) : small("none")];
+  const moment = ({ title: name, parts }, place) => el("details", { open: place === moments.length - 1 },
+    el("summary", {}, name), parts.map(part));
+  return el("section", { class: "beside", tabindex: 0, "aria-label": title }, el("h2", {}, title), moments.map(moment));
 }
 
 export async function searchView(_, given, signal) {

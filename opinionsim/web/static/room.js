@@ -34,7 +34,7 @@ function drafts() {
   });
 }
 
-// The open question of the page that is dragged: all else that is dropped was written elsewhere.
+// The text of the page that is dragged: all else that is dropped was written elsewhere.
 let dragged = null;
 
 function refuse(event) {
@@ -55,13 +55,14 @@ function say(what) {
   if (status) status.textContent = what;
 }
 
-function questions() {
+// What stands beside the dialogue may offer texts, to be taken into one's own.
+function offers() {
   const writing = Boolean(document.querySelector("#answer textarea"));
-  for (const button of document.querySelectorAll("#analysis .take")) {
+  for (const button of document.querySelectorAll(".take")) {
     button.hidden = !writing;
-    button.onclick = () => put(button.parentElement.querySelector(".open").dataset.text);
+    button.onclick = () => put(button.parentElement.querySelector("[data-text]").dataset.text);
   }
-  for (const each of document.querySelectorAll("#analysis .open")) {
+  for (const each of document.querySelectorAll("[data-text]")) {
     each.ondragstart = (event) => event.dataTransfer.setData("text/plain", dragged = each.dataset.text);
   }
 }
@@ -69,9 +70,9 @@ function questions() {
 // Answers may overtake each other: only that to the last request counts.
 const asked = {};
 
-async function part(name) {
+async function part(name, place = name) {
   const number = (asked[name] = (asked[name] ?? 0) + 1);
-  const answer = await fetch(`${own}/${name}`, { headers: { accept: "text/html" } });
+  const answer = await fetch(`${own}/${place}`, { headers: { accept: "text/html" } });
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const found = page.getElementById(name);
@@ -82,7 +83,7 @@ async function part(name) {
     forms();
     if (found.classList.contains("yours")) document.getElementById("now").focus({ preventScroll: false });
   }
-  questions();
+  offers();
 }
 
 function forms() {
@@ -139,7 +140,7 @@ setInterval(() => {
 
 const live = new EventSource(`${own}/live?since=${room.dataset.since}`);
 live.addEventListener("line", (event) => add(JSON.parse(event.data)));
-live.addEventListener("analysis", () => part("analysis"));
+live.addEventListener("beside", ({ data }) => part(data, `beside/${data}`));
 live.addEventListener("seat", (event) => {
   if (document.getElementById("seat").dataset.key !== event.data) part("seat");
 });
@@ -160,4 +161,4 @@ live.addEventListener("open", () => say(""));
 
 drafts();
 forms();
-questions();
+offers();

@@ -1,0 +1,1 @@
+"""The command that simulates a classic model, or sweeps over values."""

@@ -1,0 +1,1 @@
+"""Figures of measures over what was swept."""
