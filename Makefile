@@ -27,7 +27,8 @@ real: .venv/.ready-small .venv/.ready-weights ## a small study with a real model
 	$(BIN)/opinionsim check-model gguf:smollm2 --set model.max_tokens=80
 
 # Bytecode is kept whatever the environment says: each worker, and each process that tests start, loads the same files.
-# Workers begin with a half of the tests each, so that few rooms need what they load or start in both.
+# Workers begin with an equal part of the tests each, in their order, so that few rooms need what they load or start in
+# several of them.
 test: .venv/.ready-test ## run the tests but for those of `whole` and `verify`, properties on few examples
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile brief -m "not long and not whole" tests
 

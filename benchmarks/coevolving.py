@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from opinionsim.classic import Batch, draw_opinions, find_model, set_up
+from opinionsim.classic import Batch, find_model, set_up
 from opinionsim.networks import build_network
+from opinionsim.opinions import draw_initial
 
 _N, _TIES, _REPEATS = 10_000, 4, 5
 _LEVELS = {"kind": "levels", "count": _N // 10}
@@ -44,7 +45,7 @@ def main() -> None:
     for name, settings, initial, until, bar in _CASES:
         setup = set_up(find_model(name), network, settings=settings, until=until)
         discrete = setup.model.kind == "discrete"
-        start = draw_opinions(initial, _N, setup.range, np.random.default_rng(1), discrete=discrete)[None]
+        start = draw_initial(initial, np.random.default_rng(1).random(_N), setup.range, discrete=discrete)[None]
         Batch(setup, start, 1).advance(1)
         rates = []
         for _ in range(_REPEATS):

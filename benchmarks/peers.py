@@ -31,8 +31,9 @@ from typing import Any
 import mesa
 import numpy as np
 
-from opinionsim.classic import Batch, draw_opinions, find_model, set_up
+from opinionsim.classic import Batch, find_model, set_up
 from opinionsim.networks import Network, build_network
+from opinionsim.opinions import draw_initial
 
 #: A sparse network of mean degree 10.
 _SPARSE = {"kind": "watts-strogatz", "k": 10, "p": 0.1}
@@ -200,8 +201,8 @@ def _rate(model: str, network: Network, settings: dict[str, Any], seconds: float
     found = find_model(model)
     given = {name: np.array(value) if isinstance(value, list) else value for name, value in settings.items()}
     setup = set_up(found, network, settings=given)
-    start = draw_opinions(
-        "uniform", network.n, setup.range, np.random.default_rng(1), discrete=found.kind == "discrete"
+    start = draw_initial(
+        "uniform", np.random.default_rng(1).random(network.n), setup.range, discrete=found.kind == "discrete"
     )
     Batch(setup, start[None], 1).advance(1)
     least, until = float("inf"), time.perf_counter() + 3 * seconds

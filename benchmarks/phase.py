@@ -31,8 +31,9 @@ import numpy as np
 import pandas as pd
 
 import opinionsim as osim
-from opinionsim.classic import Batch, Setup, draw_opinions, find_model, set_up
+from opinionsim.classic import Batch, Setup, find_model, set_up
 from opinionsim.networks import Network, build_network
+from opinionsim.opinions import draw_initial
 
 _METRICS = ("effective_clusters", "diversity")
 _ROUNDS = 6
@@ -93,7 +94,7 @@ def _start(setup: Setup, seed: int) -> np.ndarray:
         return rng.integers(0, setup.p.traits, (1, n, setup.p.features)).astype(float)
     discrete = setup.model.kind == "discrete"
     spec = {"kind": "levels", "count": 20} if setup.model.states == "copied" and setup.model.ties else "uniform"
-    return draw_opinions(spec, n, setup.range, rng, discrete=discrete)[None]
+    return draw_initial(spec, rng.random(n), setup.range, discrete=discrete)[None]
 
 
 def _cost_of_until(model: str, n: int, network: Any, event: str, settings: dict[str, Any]) -> float:
@@ -134,7 +135,7 @@ def _killed(folder: Path) -> bool:
     before = _stored(store)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     print(f"  killed with {before} of {_KILLED_OF} runs in the store")
-    found = osim.load(f"sqlite:///{store}").points
+    found = osim.load(f"sqlite:///{store}").units
     whole = osim.classic.sweep(
         "deffuant", axes, n=10_000, steps=20_000, until="frozen", seed=1, replicates=_KILLED_OF // 9, metrics=_METRICS
     )
@@ -149,7 +150,7 @@ def _stored(store: Path) -> int:
         return 0
     try:
         with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as opened:
-            return int(opened.execute("SELECT count(*) FROM points").fetchone()[0])
+            return int(opened.execute("SELECT count(*) FROM units").fetchone()[0])
     except sqlite3.Error:  # not made yet
         return 0
 

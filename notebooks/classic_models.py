@@ -79,7 +79,7 @@ table = osim.classic.sweep(
     metrics=["effective_clusters"],
 )
 print(table.pivot_table("effective_clusters", "epsilon", "mu").round(1))
-show(osim.plots.phase_diagram(table, "epsilon", "mu", "effective_clusters"), "2_phases")
+show(osim.classic.phase_diagram(table, "epsilon", "mu", "effective_clusters"), "2_phases")
 
 # %% [markdown]
 # ## 3. Networks matter

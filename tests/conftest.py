@@ -32,6 +32,12 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 settings.register_profile("brief", settings(), max_examples=25)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two more than there are processors: half of the time a test waits, for a disk, a timer, a server or a browser."""
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 2
+
+
 def pytest_collection_finish() -> None:
     """Have the collector of garbage leave alone what was imported, which outlives all tests, and come less often."""
     gc.collect()
@@ -111,6 +117,12 @@ def _closed_figures() -> Iterator[None]:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
+
+
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages and archives written as of a study that no figure fits, which takes a third of the time or less."""
+    monkeypatch.setattr("opinionsim.report._study.figures_of", lambda results: iter(()))
 
 
 @pytest.fixture(scope="module")

@@ -158,8 +158,8 @@ def _prompts(results: osim.Results) -> dict[str, str]:
 def _frames(results: osim.Results) -> Iterator[tuple[str, Any]]:
     for name in FRAMES:
         yield name, getattr(results, name)
-    if results.swept:
-        yield "points", results.points
+    if not results.run_ids:
+        yield "points", results.units
     if (results.runs["interaction"] == "consensus").any():
         from opinionsim import consensus
 
@@ -175,7 +175,7 @@ def _shown(results: osim.Results) -> Iterator[tuple[str, str]]:
             yield f"frame {name}: {column}", f"{frame[column].dtype}\n{frame[column].to_csv(index=False, header=False)}"
     for command in PRINTED:
         # Only runs are replayed.
-        if command != "replay" or not results.swept:
+        if command != "replay" or results.run_ids:
             yield command, _printed(command)
     for kind in sorted(results.metrics["kind"].unique()):
         yield f"table --json --kind {kind}", _printed("table --json", "--kind", kind)
@@ -183,7 +183,7 @@ def _shown(results: osim.Results) -> Iterator[tuple[str, str]]:
     for command in ("show --run", "show --json --run"):
         yield command, "\n".join(_printed(command, run) for run in firsts)
     for what, counted in FIGURES.items():
-        more = ("--x", "epsilon" if results.swept else "cell") if what == "phase" else ()
+        more = ("--x", "cell" if results.run_ids else "epsilon") if what == "phase" else ()
         yield f"figure {what}", _figure(what, *more, *(("--csv", f"{what}.csv") if counted else ()))
         if (numbers := Path(f"{what}.csv")).exists():
             yield f"numbers {what}", numbers.read_text(encoding="utf-8")

@@ -25,10 +25,10 @@ def test_every_public_name_is_the_object_of_its_home(name: str, checkout: Path) 
     assert getattr(opinionsim, name) is found
 
 
-@pytest.mark.parametrize("room", ["", ".analysis", ".classic", ".classifiers", ".llm", ".store", ".testing"])
+@pytest.mark.parametrize("room", ["", ".analysis", ".metrics", ".classifiers", ".llm", ".store", ".testing"])
 def test_names_of_a_room_are_listed_and_all_of_them_resolve(room: str) -> None:
     module = import_module(f"opinionsim{room}")
-    assert len(module.__all__) > 5
+    assert len(module.__all__) > 4
     assert set(module.__all__) <= set(dir(module))
     assert all(getattr(module, name) is not None for name in module.__all__)
 
@@ -44,19 +44,20 @@ def test_names_that_are_loaded_on_first_use_are_all_exported(checkout: Path) -> 
         assert all(alias.asname == alias.name for node in imported for alias in node.names), module
 
 
-#: Prints all that users are shown of docstrings: of classic models, metrics, fields, and options of commands.
+#: Prints all that users are shown of docstrings: of declarations, metrics, fields, and options of commands.
 _TOLD = """
 import typer.main
-import opinionsim.classic as c
 from opinionsim.cli._options import explain
 from opinionsim.cli._run import measure
 from opinionsim.metrics import METRICS
+from opinionsim.registry import built_in
 from opinionsim.specification import json_schema
 app = typer.Typer()
 app.command()(measure)
 explain(command := typer.main.get_command(app))
-voter, spread = c.find_model("voter"), METRICS["spread"]
-print(voter.title, voter.summary, spread.meaning, spread.source, json_schema()["$defs"]["AnalysisSpec"])
+models, spread = built_in("classic_model").values(), METRICS["spread"]
+print([(each.target.title, each.target.summary) for each in models])
+print(spread.meaning, spread.source, json_schema()["$defs"]["AnalysisSpec"])
 print(command.help, [(each.metavar, each.help) for each in command.params])
 """
 

@@ -435,7 +435,7 @@ def test_a_model_that_is_not_scripted_needs_its_classifier_named() -> None:
             "unknown memory 'photographic'; valid: cumulative, none, reflective",
         ),
         ({"cognition": {"confirmation_bias": "mild"}}, "confirmation_bias: unknown value 'mild'; valid: none, weak"),
-        ({"prompts": "no-such-folder"}, "neither 'default', 'deliberation', 'room' nor a folder"),
+        ({"prompts": "no-such-folder"}, "neither 'default', 'deliberation'"),
         ({"timeout_s": 0}, "above 0"),
         ({"scale": 5}, "OpinionScale"),
         ({"schedule": "a"}, "schedule"),

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from opinionsim.registry import places
+import opinionsim as osim
 from opinionsim.schedules import ActSpec
-from tests.slices import ROOT, collected, done, quickstart, without
+from tests.slices import ALL, ROOT, collected, commanded, deleted, done, needs, quickstart, without
+from tests.support.examples import few
 
-#: The slices that can be deleted, and an experiment of each.
-SLICES = {"consensus": "consensus_quickstart", "deliberation": "structures"}
+#: The slices that can be deleted, and a command of each that fills a store.
+SLICES = {
+    "classic": "run classic_quickstart --set replicates=1 --set population.size=10 --set interaction.exposures=1",
+    "dialogue": "run room_models --set replicates=1",
+    "comparison": "import studies/people/people.csv studies/people/mapping.yaml",
+    "consensus": "run consensus_quickstart --set replicates=1",
+    "deliberation": "run structures --set replicates=1",
+    "audit": "run quickstart --set replicates=1",  # tests/audit labels such texts
+    "local": "run quickstart --set model.name=gguf:smollm2 --set model.max_tokens=24 --set execution.max_concurrency=1 "
+    "--set sweep={} --set replicates=1 --set population.size=2 --set interaction.steps=1",
+}
 
 #: Words that the core and other slices use in another sense than a slice does, each with what they mean there.
 HOMONYMS = {
@@ -29,7 +40,18 @@ HOMONYMS = {
     "submit": "the event of a form on a page",
     "choices": "what an analysis could have been instead; the items of a menu; alternatives in the reply of a provider",
     "choose": "a word that a closed answer may follow at once",
+    "room": "the audience of an act whose texts everybody hears",
+    "open": "what a file, a batch or a world is; a form of questions",
+    "end": "the last step, and an end of an interval",
+    "signal": "the form in which people say what they want out of turn, and the kind of such texts",
+    "harm": "what people at any seat can report",
     "ratings": "the form in which people give each item a number; what people on record rated",
+    "recorded": "the classifier of ratings that come with texts; what a cell declares whose texts people wrote before",
+    "import": "the source of entries of a journal that nobody was asked for",
+    "surveys": "the folder with surveys; the respondents among the contents of a study",
+    "deliberation": "the prompt pack that templates of slices join",
+    "analysis": "the contrasts that a specification declares",
+    "points": "the points of a scale",
 }
 
 
@@ -56,18 +78,18 @@ def _acts(folder: Path) -> set[str]:
 
 
 def _brought(name: str) -> set[str]:
-    """Names that a slice brings: of ways of interacting, commands, figures, tables, and of acts that it alone has."""
+    """Names that a slice brings: of its parts of every kind, and of acts that it alone has."""
     package = ROOT / "opinionsim"
-    kinds = ("interaction", "command", "figure", "table")
-    parts = {part for kind in kinds for part, place in places(kind).items() if place.folder == name}
+    tables = tomllib.loads((package / name / "parts.toml").read_text(encoding="utf-8"))
+    parts = {part for kind, listed in tables.items() if kind != "slice" for part in listed}
     return parts | (_acts(package / name) - _acts(package / "schedules"))
 
 
 @pytest.mark.parametrize("name", SLICES)
 def test_nothing_that_is_left_names_what_a_slice_brings(name: str) -> None:
     brought, package = _brought(name), ROOT / "opinionsim"
-    assert len(brought) > 5
-    left = [path for path in _files(package) if path.relative_to(package).parts[0] != name]
+    assert len(brought) > 1
+    left = [path for path in _files(package) if path.relative_to(package).parts[0] not in deleted([name], needs())]
     found = {(str(path.relative_to(package)), each) for path in left for each in brought.intersection(_strings(path))}
     assert sorted(each for each in found if each[1] not in HOMONYMS) == []
 
@@ -77,18 +99,45 @@ def test_every_homonym_is_one() -> None:
     assert HOMONYMS.keys() <= brought
 
 
+def test_a_slice_is_deleted_with_those_that_need_it() -> None:
+    assert set(needs()) >= SLICES.keys()
+    assert deleted(["classic"], needs()) == ["classic", "comparison"]
+    assert deleted(["a"], {"a": [], "b": ["c", "a"], "c": ["d"], "d": ["a"], "e": []}) == ["a", "b", "c", "d"]
+    assert deleted([ALL], needs()) == list(needs())
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The table of the quickstart with the whole package."""
+    return quickstart(ROOT, tmp_path_factory.mktemp("whole") / "whole.sqlite")
+
+
 @pytest.mark.whole
-@pytest.mark.parametrize("name", SLICES)
-def test_the_package_works_without_a_slice(name: str, tmp_path: Path) -> None:
-    left = without(name, tmp_path / "left")
-    assert " tests collected in " in collected(left)
-    assert quickstart(left, tmp_path / "left.sqlite") == quickstart(ROOT, tmp_path / "whole.sqlite")
-    # What was run while it was there is shown, but for its own tables and figures.
-    store = str(tmp_path / "before.sqlite")
-    done(ROOT, "-m", "opinionsim", "run", SLICES[name], "--set", "replicates=1", "--store", store)
-    whole, rest = (done(each, "-m", "opinionsim", "table", store, "--form", "csv") for each in (ROOT, left))
+@pytest.mark.parametrize("name", few([ALL, *SLICES], 2))
+def test_the_package_works_without_a_slice(name: str, table: str, tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    gone = without([name], left)
+    # Those of the core are collected where all slices are deleted.
+    assert " tests collected in " in collected(left, SLICES.keys() - gone)
+    assert quickstart(left, tmp_path / "left.sqlite") == table
+    homes = {each: getattr(value, "__module__", each) for each in osim.__all__ for value in [getattr(osim, each)]}
+    lost = {each for each, home in homes.items() if {each, *home.split(".")[1:2]} & {*gone}}
+    names = "{*dir(opinionsim), *opinionsim.__all__, *globals()}"
+    found = done(left, "-c", f"import opinionsim; from opinionsim import *; print(*{names})").split()
+    assert {*found} & {*osim.__all__} == {*osim.__all__} - lost
+    for each in SLICES.keys() & gone:
+        _what_was_run_is_shown(left, each, tmp_path / each)
+
+
+def _what_was_run_is_shown(left: Path, name: str, folder: Path) -> None:
+    """What was run while a slice was there is shown, but for its own tables and figures."""
+    store = f"{folder}.sqlite"
+    made = (f"report {store} --out {folder}.html", f"export {store} {folder} --archive")
+    _, whole = commanded(ROOT, f"{SLICES[name]} --store {store}", f"table {store} --form csv")
+    rest, *_ = commanded(left, f"table {store} --form csv", *made)
     assert rest
     assert set(rest.splitlines()) <= set(whole.splitlines())
-    done(left, "-m", "opinionsim", "report", store, "--out", str(tmp_path / "report.html"))
-    done(left, "-m", "opinionsim", "export", store, str(tmp_path / "archive"), "--archive")
-    assert "It is not installed here." in (tmp_path / "archive" / "odd.md").read_text(encoding="utf-8")
+    odd = (folder / "odd.md").read_text(encoding="utf-8")
+    said = re.search(r"It is not installed here\.|These are data of people, imported from a table", odd)
+    # Not every slice brings the way of interacting of its study.
+    assert bool(said) == (name not in ("audit", "classic", "local"))

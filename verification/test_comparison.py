@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from tests.support.studies import (
+from tests.comparison._studies import (
     MARGIN,
     ExactProblem,
     Explained,

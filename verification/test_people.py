@@ -1,6 +1,6 @@
 """People and those in their places: panels made from stated latents, and the real record of belief updates.
 
-The latents are those of :mod:`tests.support.panels`; seeds are 11 and 12. The figures are printed with
+The latents are those of :mod:`tests.comparison._panels`; seeds are 11 and 12. The figures are printed with
 ``pytest verification/test_people.py -s``. The real record is read from the file that the environment variable
 ``OPINIONSIM_BELIEF_UPDATES`` names: the numeric columns of ``merged_llm_participants_data_with_normalized_beliefs.csv``
 of Pohl et al. 2026, under the names that the mapping ``belief-updates-numeric`` has.
@@ -16,7 +16,7 @@ import pytest
 
 from opinionsim.analysis import Table
 from opinionsim.comparison import import_panel, people_table, updates
-from tests.support.panels import CROSSED, INTERCEPT, KEPT, NOISE, PULL, SLOPE, TALKS, crossed, talks
+from tests.comparison._panels import CROSSED, INTERCEPT, KEPT, NOISE, PULL, SLOPE, TALKS, crossed, talks
 
 RECORD = os.environ.get("OPINIONSIM_BELIEF_UPDATES", "")
 MODELS = ("gpt", "llama", "qwen")

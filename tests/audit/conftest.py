@@ -13,6 +13,8 @@ import opinionsim as osim
 from opinionsim.audit import Sample
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
+from tests.cli.conftest import invoke as invoke, spec as spec, store as store
+from tests.cli.test_outputs import place as place
 from tests.support.running import SMALL, changed
 
 SPEC = changed(

@@ -116,3 +116,10 @@ def test_characters_that_turn_a_line_are_spelled_out_in_every_form(tmp_path: Pat
     for form in ("text", "markdown", "latex", "csv"):
         assert "\u202e" not in divided.to_form(form, 100)
     assert divided.frame["text"].str.contains(r"\\u202e").all()
+
+
+def test_an_instrument_that_reads_whole_replies_is_named_so(tmp_path: Path) -> None:
+    got = {"variable": "stance", "classifier": "lexicon", "texts": ["report"]}
+    spec = changed(SPEC, measurement={"instruments": [got, {**got, "replies": "whole"}]})
+    (row,) = instrument_tables(osim.run(load_experiment(spec), str(tmp_path / "s.sqlite")))[0].frame.to_dict("records")
+    assert {row["first"], row["second"]} == {"lexicon", "lexicon (whole replies)"}

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from opinionsim import testing
-from opinionsim.classic import MODELS, ClassicModel, simulate
+from opinionsim import classic
+from opinionsim.classic import MODELS, ClassicModel, ClassicModelContract, simulate
 
 #: Parameters under which each model is checked: such that everything it can do happens.
 CASES: dict[str, dict[str, Any]] = {
@@ -43,6 +43,11 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+def test_names_of_the_room_are_listed_and_all_of_them_resolve() -> None:
+    assert {"simulate", "ClassicModelContract"} <= set(classic.__all__) <= set(dir(classic))
+    assert all(getattr(classic, name) is not None for name in classic.__all__)
+
+
 def test_every_model_is_checked() -> None:
     assert set(CASES) == set(MODELS)
 
@@ -50,20 +55,20 @@ def test_every_model_is_checked() -> None:
 _DENSE = "test_the_kernel_of_dense_networks_is_the_python_it_is_written_in"
 
 
-def _suite(name: str, case: Mapping[str, Any]) -> type[testing.ClassicModelContract]:
+def _suite(name: str, case: Mapping[str, Any]) -> type[ClassicModelContract]:
     """The contract of one model."""
 
-    def model(self: testing.ClassicModelContract) -> ClassicModel:
+    def model(self: ClassicModelContract) -> ClassicModel:
         return MODELS[name]
 
     # It compiles a second kernel, which draws partners in another way and is the same apart from that.
     @pytest.mark.whole
-    def dense(self: testing.ClassicModelContract) -> None:
-        getattr(testing.ClassicModelContract, _DENSE)(self)
+    def dense(self: ClassicModelContract) -> None:
+        getattr(ClassicModelContract, _DENSE)(self)
 
     title = "Test" + name.title().replace("-", "")
     made = {"model": property(model), "settings": dict(case), _DENSE: dense}
-    return type(title, (testing.ClassicModelContract,), made)
+    return type(title, (ClassicModelContract,), made)
 
 
 for _name, _case in CASES.items():

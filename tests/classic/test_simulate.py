@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import igraph
 import networkx as nx
 import numpy as np
 import pytest
@@ -442,3 +443,11 @@ def test_booleans_are_the_ends_of_the_range_in_discrete_models(model: str) -> No
     masked = np.ma.array(start, mask=np.arange(30) == 4)
     with pytest.raises(SpecError, match="initial must contain one number per agent"):
         simulate(model, n=30, initial=masked, steps=4)
+
+
+def test_classic_models_run_on_a_graph_of_igraph() -> None:
+    start = np.linspace(0, 1, 12)
+    found = simulate("deffuant", network=igraph.Graph.Ring(12), initial=start, steps=5, seed=2)
+    np.testing.assert_array_equal(
+        found.opinions, simulate("deffuant", network=nx.cycle_graph(12), initial=start, steps=5, seed=2).opinions
+    )

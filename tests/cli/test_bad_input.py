@@ -100,7 +100,6 @@ def test_a_bad_file(invoke: Invoke, tmp_path: Path, command: str, content: bytes
     [
         ("model={name: 'openai:gpt-4o-mini', max_tokens: 9}", "set the environment variable OPENAI_API_KEY"),
         ("measurement.classifier={name: flan-t5, options: {model: gone/t5}}", "hf download gone/t5"),
-        ("model={name: 'hf:gone/model'}", "hf download gone/model"),
     ],
 )
 @pytest.mark.parametrize("extra", [True, False])

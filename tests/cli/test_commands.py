@@ -16,7 +16,6 @@ import yaml
 from PIL import Image
 
 import opinionsim as osim
-from opinionsim.classic import MODELS
 from opinionsim.cli import app
 from opinionsim.metrics import run_metrics
 from opinionsim.planning import plan, preview
@@ -356,7 +355,6 @@ EXPECTED: dict[str, set[str]] = {
     "templates": {"system", "write", "reflect", "anes", "debate_second_wave", "second_wave", "american_voices"},
     "experiments": {"demo", "quickstart", "chuang2024/tables"},
     "interactions": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play", "native"},
-    "abm": set(MODELS),
     "networks": set(built_in("network")),
     "memories": {"cumulative", "reflective"},
     "selectors": {"first", "shortest", "longest"},
@@ -431,7 +429,6 @@ def test_no_list_is_wider_than_its_terminal(
     assert max(map(len, lines)) <= width
     words = {word.strip(",") for line in lines for word in line.split()}
     assert EXPECTED[listed[0]] <= words or len(listed) == 2
-    assert "media_opinions" in words or listed != ("abm",)
 
 
 @pytest.mark.parametrize(
@@ -444,7 +441,7 @@ def test_no_list_is_wider_than_its_terminal(
             ("list", "personas", "chuang"),
             "no persona set is called 'chuang' (did you mean chuang2024?); valid: ",
         ),
-        (("list", "abm", "voters"), "unknown classic model 'voters' (did you mean voter?); valid: "),
+        (("list", "networks", "rings"), "unknown network 'rings' (did you mean ring?); valid: "),
         (("list", "models", "scripted"), "list models takes no name; "),
     ],
 )

@@ -31,7 +31,6 @@ OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
             {"agent", "x", "y", "value"},
         ),
         (("transitions", "--by", "confirmation_bias"), "small-transitions-confirmation_bias", {"before", "after"}),
-        (("phase", "--x", "confirmation_bias"), "small-phase-confirmation_bias", {"confirmation_bias", "mean"}),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -44,21 +43,6 @@ def test_figures_and_their_numbers_are_written(
     numbers = pd.read_csv("numbers/n.csv")
     assert columns < set(numbers.columns)
     assert set(numbers["evidence"]) == {"scripted"}
-
-
-def test_phase_diagrams_take_measures_lines_and_curves(invoke: Invoke, store: Path) -> None:
-    Path("curve.csv").write_text("x,mean field\n0,0.5\n1,1\n", encoding="utf-8")
-    what = ("plot", "phase", store, "--out", "figures", "--x", "replicate")
-    by_bias = ("--set", "lines=confirmation_bias", "--width", "84", "--font-size", "7")
-    many = invoke(*what, *by_bias, "--metric", "bias", "--metric", "diversity", "--csv", "n.csv")
-    assert many.stdout == "figures/small-phase-bias-diversity-replicate-lines-confirmation_bias.png\n", many.stderr
-    assert set(pd.read_csv("n.csv")["measure"]) == {"bias", "diversity"}
-    drawn = invoke(
-        *what, *by_bias, "--set", "theory=curve.csv", "--set", "scale={diversity: linear}", "--format", "svg"
-    )
-    assert "mean field" in Path(drawn.stdout.strip()).read_text(encoding="utf-8"), drawn.stderr
-    spread = invoke("plot", "phase", store, "--x", "confirmation_bias", "--set", "show=both", "--out", "figures")
-    assert spread.stdout == "figures/small-phase-confirmation_bias-show-both.png\n", spread.stderr
 
 
 def test_opinions_before_and_after_are_drawn_where_participants_were_probed(
@@ -111,19 +95,6 @@ def test_files_that_cannot_be_written_are_refused_before_anything_is_made(
 @pytest.mark.parametrize(
     ("options", "fragments"),
     [
-        (("phase",), ["figure phase: --x: is required but missing"]),
-        (("phase", "--x", "mood"), ["no column 'mood'", "confirmation_bias"]),
-        (
-            ("phase", "--x", "replicate", "--y", "confirmation_bias", "--set", "contours=[2]"),
-            ["two levels of each parameter"],
-        ),
-        (
-            ("phase", "--x", "replicate", "--set", "lines=confirmation_bias", "--set", "scale={replicate: ln}"),
-            ["figure phase: --set scale.replicate: unknown value 'ln'", "valid: linear, log"],
-        ),
-        (("phase", "--x", "replicate", "--set", "scale=log"), ["scale: must be a mapping", "got 'log'"]),
-        (("phase", "--x", "replicate", "--set", "theory=no.csv"), ["cannot read the curve no.csv"]),
-        (("phase", "--x", "replicate", "--set", f"theory=[{__file__}]"), ["line 1: must be two numbers"]),
         (
             ("ribbons", "--metric", "bias", "--metric", "diversity"),
             ["figure ribbons: --metric: must be text", "bias", "diversity"],
@@ -202,13 +173,11 @@ def test_tables_take_one_wording_and_another_on_request(invoke: Invoke, reworded
     assert f"{OLD}: 2, {NEW}: 2" in said
 
 
-@pytest.mark.parametrize("what", ["panels", "ribbons", "density", "transitions", "phase"])
+@pytest.mark.parametrize("what", ["panels", "ribbons", "density", "transitions"])
 def test_figures_of_several_runs_take_one_wording(invoke: Invoke, reworded: Path, what: str) -> None:
-    more = ("--x", "confirmation_bias") if what == "phase" else ()
-    result = invoke("plot", what, reworded, "--wording", "00aa", *more, "--out", "figures")
-    named = "-confirmation_bias" if what == "phase" else ""
-    assert result.stdout == f"figures/small-{what}{named}-wording-00aa.png\n", result.stderr
-    assert "begins with '99'" in invoke("plot", what, reworded, "--wording", "99", *more).stderr
+    result = invoke("plot", what, reworded, "--wording", "00aa", "--out", "figures")
+    assert result.stdout == f"figures/small-{what}-wording-00aa.png\n", result.stderr
+    assert "begins with '99'" in invoke("plot", what, reworded, "--wording", "99").stderr
 
 
 def test_a_figure_of_one_run_has_no_wording_to_choose(reworded: Path) -> None:

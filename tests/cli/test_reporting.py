@@ -17,6 +17,7 @@ from PIL import Image
 import opinionsim as osim
 from opinionsim.metrics import NOT_VALIDATED, answered_otherwise
 from opinionsim.planning import card_file
+from opinionsim.registry import serving
 from opinionsim.report import study
 from opinionsim.specification import load_experiment
 from tests.cli.conftest import Invoke
@@ -107,7 +108,8 @@ def test_reports_tell_the_card_beside_the_store_of_the_model_that_played(talk: s
         (told,) = (each for each in study(results).caveats if "Card of" in each)
     finally:
         path.unlink()
-    assert told.startswith(f"Card of {name} (opinionsim check-model, 100 calls of 2026-11-28): usable texts [usable], ")
+    made_by = "".join(f"opinionsim {each}, " for each in serving("card"))
+    assert told.startswith(f"Card of {name} ({made_by}100 calls of 2026-11-28): usable texts [usable], ")
 
 
 @pytest.mark.long

@@ -39,7 +39,6 @@ STATEMENTS: list[tuple[str, set[str]]] = [
         "r.summary(r.find('classifier', 'flan-t5'))",
         TORCH,
     ),
-    ("import opinionsim.local._hugging_face", TORCH),
     (
         "import networkx as nx; from opinionsim.networks import build_network;"
         "build_network(nx.path_graph(3)), build_network('ring', 4)",

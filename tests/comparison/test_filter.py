@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from opinionsim.classic import find_model
-from tests.support.studies import (
+from tests.comparison._studies import (
     POINTS,
     Candidate,
     Grid,

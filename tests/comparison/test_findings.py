@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from opinionsim.errors import SpecError
-from tests.support.studies import (
+from tests.comparison._studies import (
     BASELINES,
     MARGIN,
     Comparison,
@@ -64,20 +64,20 @@ def test_influence_is_found(influenced: Explained) -> None:
 
 
 def test_pull_to_a_point_needs_no_interaction() -> None:
-    finding, statement = _told(_found(rated(meetings(8, 6, 60, 2), None, {"pull": 0.1, "towards": 1.0}, _NOISE, 2)))
+    finding, statement = _told(_found(rated(meetings(8, 6, 30, 2), None, {"pull": 0.1, "towards": 1.0}, _NOISE, 2)))
     assert finding == "no interaction needed"
     assert statement.startswith("No interaction is needed: attractor predicts updates as well")
 
 
 def test_agents_that_never_change_are_persistent() -> None:
-    finding, statement = _told(_found(rated(meetings(8, 6, 60, 3), None, {}, 0.0, 3), noise=0.0))
+    finding, statement = _told(_found(rated(meetings(8, 6, 30, 3), None, {}, 0.0, 3), noise=0.0))
     assert finding == "persistence"
     assert statement.startswith("Agents keep their opinions")
 
 
 def test_agents_with_points_of_their_own_need_no_interaction() -> None:
     """Seven in ten are drawn back to where they began, which a model that goes back to its start takes for its own."""
-    found = _found(rated(meetings(8, 6, 60, 2), BASELINES[3], {"back": 0.6, "anchored": 0.7, "jump": 0.2}, _NOISE, 2))
+    found = _found(rated(meetings(8, 6, 40, 2), BASELINES[3], {"back": 0.6, "anchored": 0.7, "jump": 0.2}, _NOISE, 2))
     finding, statement = _told(found)
     assert finding == "no interaction needed"
     assert statement.startswith("No interaction is needed: anchored predicts updates as well")
@@ -88,14 +88,14 @@ def test_agents_with_points_of_their_own_need_no_interaction() -> None:
 @pytest.mark.parametrize("models", [("voter",), ("voter", "degroot")])
 def test_missing_ratings_leave_persistence_as_it_is(models: tuple[str, ...]) -> None:
     """A tenth of reports is not rated, so that some ratings follow two messages or three."""
-    study = unrated(rated(meetings(8, 6, 60, 3), None, {}, 0.0, 3), 0.1, 3)
+    study = unrated(rated(meetings(8, 6, 30, 3), None, {}, 0.0, 3), 0.1, 3)
     found = _found(study, 0.0, models=models)
     finding, statement = _told(found)
     assert finding == "persistence", statement
     assert not found.unfit
-    single = "Scored on 423 of 449 updates, those with one message (degroot: no others)."
+    single = "Scored on 225 of 231 updates, those with one message (degroot: no others)."
     assert statement.endswith(single) is ("degroot" in models)
-    assert found.study.updated.sum() == (423 if "degroot" in models else 449)
+    assert found.study.updated.sum() == (225 if "degroot" in models else 231)
 
 
 @pytest.mark.whole

@@ -7,7 +7,7 @@ import pytest
 
 from opinionsim.classic import MODELS
 from opinionsim.errors import SpecError
-from tests.support.studies import (
+from tests.comparison._studies import (
     BASELINES,
     DEFAULT,
     POINTS,

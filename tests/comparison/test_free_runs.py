@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from opinionsim.metrics import neighbour_correlation
-from tests.support.studies import Problem, Updates, free_runs, meetings, misreading, named, rated
+from tests.comparison._studies import Problem, Updates, free_runs, meetings, misreading, named, rated
 
 TRUTH = {"jump": 1e-3, "stay": 0.0, "pull": 0.0, "towards": 0.0, "epsilon": 1.2, "mu": 0.3}
 

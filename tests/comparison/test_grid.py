@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opinionsim.classic import Transition, find_model, transition
-from tests.support.studies import POINTS, Grid, Steps, misreading
+from tests.comparison._studies import POINTS, Grid, Steps, misreading
 
 
 def _dense(steps: Steps, size: int) -> np.ndarray:

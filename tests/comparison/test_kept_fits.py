@@ -14,7 +14,18 @@ import numpy as np
 import pytest
 
 from opinionsim.classic import find_model
-from tests.support.studies import BASELINES, Candidate, Fit, KeptFits, Problem, fit, meetings, misreading, rated, refit
+from tests.comparison._studies import (
+    BASELINES,
+    Candidate,
+    Fit,
+    KeptFits,
+    Problem,
+    fit,
+    meetings,
+    misreading,
+    rated,
+    refit,
+)
 
 FILE = Path("study.sqlite.fits")
 
@@ -114,7 +125,7 @@ def test_a_comparison_that_was_stopped_goes_on_where_it_was() -> None:
     """It is stopped as soon as 20 fits are kept, and again at 60; the whole of it makes some 180."""
     script = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from pathlib import Path;"
-        "from tests.support.studies import *; from tests.support.studies import _explained;"
+        "from tests.comparison._studies import *; from tests.comparison._studies import _explained;"
         "study = rated(meetings(4, 4, 8, 1), 'voter', {'stay': 0.5}, 0.1, 1);"
         "kept = KeptFits.beside('sqlite:///study.sqlite');"
         "found = _explained(study, named('voter'), 0.1, MARGIN, 0, 2, lambda stage: None, 'given', kept);"

@@ -26,9 +26,9 @@ from opinionsim.comparison import (
 from opinionsim.errors import MeasurementError, SpecError
 from opinionsim.running import replay
 from opinionsim.store import open_store
+from tests.comparison._panels import CROSSED, TALKS, crossed, talks
+from tests.comparison._studies import studies
 from tests.support.command import refused
-from tests.support.panels import CROSSED, TALKS, crossed, talks
-from tests.support.studies import studies
 
 ROWS = [
     {"who": "A", "wave": 1, "rating": 2, "text": "", "sort": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.studies import ExactProblem, candidate, fit, interval, meetings, named, ruled
+from tests.comparison._studies import ExactProblem, candidate, fit, interval, meetings, named, ruled
 
 
 def _bounded(own: float, said: float, *_: object) -> float:

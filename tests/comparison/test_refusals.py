@@ -16,7 +16,7 @@ from opinionsim.cli import app
 from opinionsim.comparison import PanelMapping, import_panel, people_table, updates
 from opinionsim.errors import MeasurementError, SpecError, StoreError
 from opinionsim.specification import load_experiment
-from tests.support.studies import Trust, _noise
+from tests.comparison._studies import Trust, _noise
 
 TABLE = pd.DataFrame({"who": list("ABCD"), "x": [-2, 1, 0, 2], "y": [-1, 1, 1, 1]})
 MAPPING: dict[str, Any] = {"name": "plain", "person": "who", "rating": ("x", "y")}

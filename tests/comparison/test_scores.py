@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support.studies import (
+from tests.comparison._studies import (
     BASELINES,
     POINTS,
     Problem,

@@ -12,8 +12,8 @@ from scipy import stats
 import opinionsim as osim
 from opinionsim.comparison import compare, events
 from opinionsim.errors import MeasurementError, SpecError
+from tests.comparison._studies import response_curve, studies
 from tests.support.running import SMALL, changed
-from tests.support.studies import response_curve, studies
 
 SPEC = changed(SMALL, replicates=2, measurement__texts=["post", "report"])
 REFUSING = changed(

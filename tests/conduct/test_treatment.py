@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 import opinionsim as osim
 from opinionsim.conduct import Looked, ReplyPolicy, Sign
-from opinionsim.dialogue import Move, read_move
 from opinionsim.errors import ModelCallError, Rejected, ScheduleError
 from opinionsim.llm import Endpoint, MemoryJournal, ReplayOnly
 from opinionsim.messages import AS_IS, ChatMessage, Message, Parsing, Prompt, Reply, Said, Speech
@@ -121,10 +120,16 @@ def test_a_parse_gets_the_whole_reply_and_what_is_said_of_it_is_stripped_for_rea
     assert run_virtual(at.ask(said)) == replayed(at, said) == reply
 
 
+def _move(call: str, text: str, received: tuple[Message, ...]) -> Said:
+    """Words around a line that names who is next."""
+    before, name, after = text.split("\n")
+    return Said(f"{before}\n\n{after}", name.removeprefix("Next: "))
+
+
 def test_words_that_stand_apart_in_a_reply_are_stripped_too() -> None:
-    reading = SPEAKS._replace(parse=read_move)
-    at = desk({}, "Remark: **Please** stay civil.\nNext: Ben\nThank you **all**.")
-    move = Reply("Please stay civil.\n\nThank you all.", decision=Move("Ben"), signs=("markup",), taken="markup")
+    reading = SPEAKS._replace(parse=_move)
+    at = desk({}, "**Please** stay civil.\nNext: Ben\nThank you **all**.")
+    move = Reply("Please stay civil.\n\nThank you all.", decision="Ben", signs=("markup",), taken="markup")
     assert run_virtual(at.ask(reading)) == replayed(at, reading) == move
 
 

@@ -16,7 +16,7 @@ from opinionsim.report import tables_of
 from tests.support.people import NEVER_S, Double
 from tests.support.rooms import Browser, room
 from tests.support.running import beyond, finished
-from tests.web.test_seats import CONSENT
+from tests.support.seats import CONSENT
 
 #: What tells who wrote a statement: roles, names of members, models, labels and acts.
 TELLING = ("drafter", "plaincoat", "deepdive", "draft.", "mediator", "zero-shot", "revise", ">scripted<")

@@ -122,6 +122,7 @@ def test_shares_of_a_rule_part_ties_from_the_same_choice(results: osim.Results) 
     assert own["tied"].sum() * 3 == pytest.approx(held["tied"].map(len).gt(0).sum())
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_methods_say_how_a_session_is_carried_out(results: osim.Results) -> None:
     told = study(results)
     for each in ("2 plain", "by the rule schulze", "chance decided the winner", "in 2 passes", "resample whole groups"):

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import logging
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
 import pytest
 
-from opinionsim.audit import Sample, read_files
-from opinionsim.comparison import PanelMapping, import_panel
 from opinionsim.errors import SpecError
 from opinionsim.foundation.tables import read_table
 from opinionsim.networks import build_network
-from opinionsim.opinions import OpinionScale
 from opinionsim.personas import load_personas
-from opinionsim.store import AuditRow
 from opinionsim.surveys import SurveyColumn, SurveyMapping, load_survey
 
 Rows = list[list[str]]
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A place that reads tables: a good table of it, its column of ids and its column of numbers."""
 
     rows: Rows
@@ -39,36 +34,19 @@ def _survey(file: Path) -> Any:
     return {name: values.tolist() for name, values in found.values.items()}
 
 
-def _people(file: Path) -> Any:
-    mapping = PanelMapping(name="t", person="who", rating="after", text="said")
-    found = import_panel(file, mapping, store=file.with_name(f"{len(list(file.parent.iterdir()))}.sqlite"))
-    return found.turns["message"].tolist(), found.opinions["value"].tolist(), found.agents["name"].tolist()
-
-
-def _labels(file: Path) -> Any:
-    audit = AuditRow("a1", "e", {"texts": [{"code": f"t{n}"} for n in (1, 2, 3)]}, {}, ())
-    return read_files([file], Sample(audit, pd.DataFrame(), OpinionScale()))["eve"].to_dict()
-
-
 def _ties(file: Path) -> Any:
     found = build_network({"kind": "file", "path": str(file), "directed": True})
     return found.labels, [each if each is None else each.tolist() for each in found.edges]
 
 
 PLACES = {
-    "edge lists": _Place(
+    "edge lists": Place(
         [["source", "target", "weight"], ["Ann", "Bob", "1"], ["Bob", "Cy", "-1"], ["Cy", "Ann", "0"]], 0, 2, _ties
     ),
-    "surveys": _Place(
+    "surveys": Place(
         [["zip", "born", "sex"], ["a1", "1990", "F"], ["b2", "1980", "M"], ["c3", "1970", "F"]], 0, 1, _survey
     ),
-    "import": _Place(
-        [["who", "after", "said"], ["A", "1", "Yes."], ["B", "-1", "No."], ["C", "0", "So."]], 0, 1, _people
-    ),
-    "labels": _Place(
-        [["audit", "coder", "item", "label"], *(["a1", "eve", f"t{n}", str(n - 2)] for n in (1, 2, 3))], 2, 3, _labels
-    ),
-    "personas": _Place(
+    "personas": Place(
         [["name", "opinion", "job"], ["Ann", "1", "baker"], ["Bob", "-1", "clerk"], ["Cy", "0", "nurse"]],
         0,
         1,
@@ -89,7 +67,7 @@ def _changed(rows: Rows, line: int, column: int, cell: str) -> Rows:
 
 
 #: What is done to a good table, and what the error says; {code} and {number} are headings of its columns.
-BAD: dict[str, tuple[Callable[[_Place], str | bytes], str]] = {
+BAD: dict[str, tuple[Callable[[Place], str | bytes], str]] = {
     "a cell too many in every row": (
         lambda place: _text([place.rows[0], *([*row, "7"] for row in place.rows[1:])]),
         r":2: must have \d cells, as line 1 has; got \d",
@@ -158,9 +136,14 @@ def _more(rows: Rows, cell: str) -> Rows:
 @pytest.mark.parametrize("kind", BAD)
 @pytest.mark.parametrize("name", PLACES)
 def test_a_bad_table_is_one_error_that_names_file_and_line(tmp_path: Path, name: str, kind: str) -> None:
-    place, (spoil, problem) = PLACES[name], BAD[kind]
+    is_one_error(PLACES[name], kind, tmp_path)
+
+
+def is_one_error(place: Place, kind: str, folder: Path) -> None:
+    """A bad table is refused in a place that reads tables."""
+    spoil, problem = BAD[kind]
     content = spoil(place)
-    file = tmp_path / "table.csv"
+    file = folder / "table.csv"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     headings = {"code": place.rows[0][place.code], "number": place.rows[0][place.number]}
     for each, heading in headings.items():
@@ -171,7 +154,7 @@ def test_a_bad_table_is_one_error_that_names_file_and_line(tmp_path: Path, name:
     assert "\n" not in str(caught.value)
 
 
-GOOD: dict[str, Callable[[_Place], str | bytes]] = {
+GOOD: dict[str, Callable[[Place], str | bytes]] = {
     "semicolons and decimal commas": lambda place: _text(
         [place.rows[0], *([cell + ",0" if at == place.number else cell for at, cell in enumerate(row)]
                           for row in place.rows[1:])], ";"),
@@ -186,18 +169,20 @@ GOOD: dict[str, Callable[[_Place], str | bytes]] = {
 @pytest.mark.parametrize("kind", GOOD)
 @pytest.mark.parametrize("name", PLACES)
 def test_a_table_says_the_same_however_it_is_written(tmp_path: Path, name: str, kind: str) -> None:
-    place = PLACES[name]
-    found = []
-    for content in (_text(place.rows), GOOD[kind](place)):
-        (tmp_path / "table.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
-        found.append(place.read(tmp_path / "table.csv"))
     plain, other = (
         [(each.name, each.opinion, {key.casefold(): told for key, told in each.attributes.items()}) for each in own]
         if name == "personas"
         else own
-        for own in (getattr(each, "personas", each) for each in found)
+        for own in (getattr(each, "personas", each) for each in as_written(PLACES[name], kind, tmp_path))
     )
     assert plain == other
+
+
+def as_written(place: Place, kind: str, folder: Path) -> Iterator[Any]:
+    """What a place reads from a good table, written plainly and in another way."""
+    for content in (_text(place.rows), GOOD[kind](place)):
+        (folder / "table.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+        yield place.read(folder / "table.csv")
 
 
 # -- the reader ------------------------------------------------------------------------------------------------

@@ -6,11 +6,9 @@ from typing import Any
 
 import igraph
 import networkx as nx
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from opinionsim.classic import simulate
 from opinionsim.errors import SpecError
 from opinionsim.networks import Network, build_network
 
@@ -49,14 +47,6 @@ def test_a_graph_of_igraph_is_read_as_that_of_networkx(
     if names is not None and not names[0].isdigit():
         others = names[::-1]
         assert _told(Network.of(theirs, names=others)) == _told(Network.of(ours, names=others))
-
-
-def test_classic_models_run_on_a_graph_of_igraph() -> None:
-    start = np.linspace(0, 1, 12)
-    found = simulate("deffuant", network=igraph.Graph.Ring(12), initial=start, steps=5, seed=2)
-    np.testing.assert_array_equal(
-        found.opinions, simulate("deffuant", network=nx.cycle_graph(12), initial=start, steps=5, seed=2).opinions
-    )
 
 
 @pytest.mark.parametrize(

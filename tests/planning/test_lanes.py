@@ -236,7 +236,11 @@ def test_what_is_asked_again_is_bought_at_the_list_price() -> None:
 
 def test_several_models_are_summed_and_a_lane_that_one_lacks_is_not_available() -> None:
     table()
-    models = [{"name": "maker:one", "share": 1}, {"name": "other:one", "share": 1}, {"name": "hf:weights", "share": 1}]
+    models = [
+        {"name": "maker:one", "share": 1},
+        {"name": "other:one", "share": 1},
+        {"name": "ollama:one", "share": 1},
+    ]
     forecast = forecast_of(priced(population={"size": 6}, model=models))
     one, other, own = forecast.models
     now, flex, batch = forecast.lanes

@@ -418,11 +418,11 @@ def test_each_model_of_a_sweep_has_its_price(prices: str) -> None:
         SMALL,
         measurement={"classifier": "lexicon"},
         execution={"prices": prices},
-        sweep={"model.name": ["maker:dear", "maker:cheap", "hf:weights"]},
+        sweep={"model.name": ["maker:dear", "maker:cheap", "ollama:weights"]},
     )
     forecast = forecast_of(spec)
     dear, cheap, own = forecast.models
-    assert [model.name for model in forecast.models] == ["maker:dear", "maker:cheap", "hf:weights"]
+    assert [model.name for model in forecast.models] == ["maker:dear", "maker:cheap", "ollama:weights"]
     assert dear.input_tokens == cheap.input_tokens == own.input_tokens
     assert dear.cost == pytest.approx(dear.input_tokens * 0.002 + dear.output_tokens * 0.008)
     assert cheap.cost == pytest.approx(cheap.input_tokens * 0.0005 + cheap.output_tokens * 0.001)
@@ -468,7 +468,6 @@ def test_a_price_that_is_not_known_is_not_guessed(prices: str) -> None:
         ("openai:some-local-weights", "http://192.168.1.7/v1", True),
         ("openai:some-local-weights", "https://api.example.com/v1", False),
         ("openai:some-local-weights", None, False),
-        ("hf:weights", None, True),
         ("scripted", None, True),
     ],
 )
@@ -486,10 +485,8 @@ def test_a_key_that_is_not_set_is_named_and_weights_are_not_read(monkeypatch: py
     judge = {"name": "chat", "options": {"model": "openai:gpt-4o", "options": {"api_key_env": "KEY_OF_MY_LAB"}}}
     spec = changed(
         SMALL,
-        sweep={
-            "model.name": ["openai:gpt-4o-mini", "hf:weights-that-are-nowhere"],
-            "measurement.classifier": [judge, {"name": "flan-t5", "options": {"model": "weights-that-are-nowhere"}}],
-        },
+        model={"name": "openai:gpt-4o-mini"},
+        sweep={"measurement.classifier": [judge, {"name": "flan-t5", "options": {"model": "weights-nowhere"}}]},
     )
     experiment = load_experiment(spec)
     forecast = osim.plan(experiment)
@@ -505,8 +502,7 @@ def test_a_key_that_is_not_set_is_named_and_weights_are_not_read(monkeypatch: py
     [
         ({"name": "openai:gpt-4o", "options": {"base_url": "http://[bad"}}, "base_url"),
         ({"name": "openai:gpt-4o", "options": {"temprature": 1}}, "temprature"),
-        ({"name": "hf:weights", "options": {"batch_size": 0}}, "batch_size"),
-        ({"name": "hf:"}, "unknown model"),
+        ({"name": "openai:"}, "unknown model"),
         ({"name": "unheard-of"}, "unknown model"),
     ],
 )

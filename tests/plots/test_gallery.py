@@ -20,27 +20,27 @@ from matplotlib.transforms import Bbox
 
 from opinionsim import plots
 from opinionsim.metrics import EVIDENCE
-from tests.plots.test_over_time_data import SWEEP, classic, edges
+from tests.plots.test_over_time_data import edges
 from tests.support.frames import study
+from tests.support.simulations import simulated
 
 FEW = study([{}], steps=20)
 FACTORS = [{"framing": each, "confirmation_bias": bias} for each in ("falsehood", "truth") for bias in ("none", "weak")]
 GRID = study(FACTORS, steps=20, replicates=2)
 NAMED = study([{"model.name": name} for name in ("gpt-5 with a long name", "claude", "llama", "qwen")], steps=20)
-CLASSIC = classic(np.random.default_rng(0).random((3, 5, 20)))
+SIMULATED = simulated(np.random.default_rng(0).random((3, 5, 20)))
 #: Figures by the data that they are drawn from.
 DRAWN: dict[str, Callable[[], Any]] = {
     "panels": lambda: plots.panels(GRID),
     "panels of named conditions": lambda: plots.panels(NAMED),
     "trajectories": lambda: plots.trajectories(FEW),
-    "trajectories of a model": lambda: plots.trajectories(CLASSIC),
+    "trajectories of a simulation": lambda: plots.trajectories(SIMULATED),
     "distribution": lambda: plots.final_distribution(FEW),
     "ribbons": lambda: plots.ribbons(NAMED, "diversity"),
     "ribbons of factors": lambda: plots.ribbons(GRID),
     "density": lambda: plots.density(GRID),
     "transitions": lambda: plots.transition_matrix(GRID),
     "network": lambda: plots.network_snapshots(plots.Frames(*FEW, edges=edges())),
-    "phase": lambda: plots.phase_diagram(SWEEP, "epsilon", "mu", "clusters"),
 }
 
 
@@ -113,7 +113,7 @@ def test_other_fonts_draw_what_the_first_lacks_and_missing_glyphs_are_named(
 ) -> None:
     manager = font_manager.fontManager
     monkeypatch.setattr(manager, "ttflist", list(manager.ttflist))
-    runs = {"茶": CLASSIC, "شاي 🐈": CLASSIC}
+    runs = {"茶": SIMULATED, "شاي 🐈": SIMULATED}
     with caplog.at_level(logging.WARNING):
         plots.save(plots.ribbons(runs), tmp_path / "a.png")
     (record,) = caplog.records

@@ -34,7 +34,6 @@ DATA: Mapping[str, Callable[[Frames], Any]] = {
     "density_data": plots.density_data,
     "final_data": plots.final_data,
     "panels_data": plots.panels_data,
-    "phase_data": lambda f: plots.phase_data(f, "confirmation_bias", value="bias", where=TRUE),
     "ribbon_data": plots.ribbon_data,
     "snapshot_data": plots.snapshot_data,
     "trajectory_data": lambda f: [plots.trajectory_data(f, run) for run in range(len(f.runs))],
@@ -48,14 +47,13 @@ DRAWN: Mapping[str, Callable[[Frames], Any]] = {
     "final_distribution": plots.final_distribution,
     "network_snapshots": plots.network_snapshots,
     "panels": plots.panels,
-    "phase_diagram": lambda f: plots.phase_diagram(f, "confirmation_bias", "framing", "bias"),
     "ribbons": plots.ribbons,
     "trajectories": plots.trajectories,
     "transition_matrix": plots.transition_matrix,
 }
 
-#: Drawn from classic models alone, which have no texts.
-CLASSIC = {"line_data", "share_data"}
+#: Drawn from simulations alone, which have no texts.
+SIMULATED = {"line_data", "share_data"}
 
 
 def test_every_function_that_takes_frames_is_checked() -> None:
@@ -65,8 +63,8 @@ def test_every_function_that_takes_frames_is_checked() -> None:
         if inspect.isfunction(function):
             taken = [str(each.annotation) for each in inspect.signature(function).parameters.values()]
             takers |= {name} if taken and (taken[0] == "Source" or "HasFrames" in taken[0]) else set()
-    # One chooses the frames of a run, and draws nothing.
-    assert takers - {"pick_run"} == set(DATA) | set(DRAWN) | CLASSIC
+    # These choose runs, and draw nothing.
+    assert takers - {"of_runs", "pick_run", "runs_to_draw"} == set(DATA) | set(DRAWN) | SIMULATED
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -106,7 +104,7 @@ def test_a_second_instrument_and_a_moderator_change_no_figure(name: str, tmp_pat
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def _unread(frames: Frames, cells: set[str]) -> Frames:
+def unread(frames: Frames, cells: set[str]) -> Frames:
     """Frames of an experiment that reads stance in some of its cells alone."""
     own = frames.runs["cell"].isin(cells)
     gone = frames.opinions["cell"].isin(cells) & (frames.opinions["variable"] == "stance")
@@ -117,7 +115,7 @@ def _unread(frames: Frames, cells: set[str]) -> Frames:
 
 def test_cells_without_an_instrument_of_stance_are_left_out_and_counted() -> None:
     alone = measured()
-    some = _unread(beside(alone), {"c0"})
+    some = unread(beside(alone), {"c0"})
     rest = alone._replace(runs=alone.runs[alone.runs["cell"] != "c0"])
     note = "2 runs of cells without an instrument of stance left out"
     for name in ("density_data", "ribbon_data", "transition_data"):
@@ -129,22 +127,19 @@ def test_cells_without_an_instrument_of_stance_are_left_out_and_counted() -> Non
     ]
     assert "1 run of a cell without an instrument of stance left out" in plots.panels_data(some).note
     assert "left out" not in plots.panels_data(some, where=TRUE).note
-    phase = plots.phase_data(some, "confirmation_bias", value="bias", where={"framing": "falsehood"})
-    assert phase.frame["confirmation_bias"].tolist() == ["strong"]
-    assert note in phase.notes
     assert_same(plots.trajectory_data(some), plots.trajectory_data(rest))
     assert_same(plots.snapshot_data(some), plots.snapshot_data(rest))
 
 
 @pytest.mark.parametrize("name", DATA)
 def test_where_no_cell_reads_stance_there_is_nothing_to_draw(name: str) -> None:
-    none = _unread(beside(measured()), {"c0", "c1", "c2", "c3"})
+    none = unread(beside(measured()), {"c0", "c1", "c2", "c3"})
     with pytest.raises(SpecError, match=r"nothing to draw: set topic and measurement\.classifier in the spec"):
         DATA[name](none)
 
 
 def test_a_run_that_is_named_must_have_its_stance_read() -> None:
-    some = _unread(beside(measured()), {"c0"})
+    some = unread(beside(measured()), {"c0"})
     for draw in (plots.trajectory_data, plots.snapshot_data):
         with pytest.raises(SpecError, match="no stance was measured"):
             draw(some, run="r0")

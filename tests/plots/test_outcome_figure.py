@@ -20,8 +20,11 @@ from opinionsim.report import study, tables_of
 from opinionsim.specification import load_experiment
 from opinionsim.store import Results
 from tests.analysis.test_outcome import SPEC
+from tests.support.examples import few
 
 BOTH = ["bias", "diversity"]
+#: Numbers of conditions, with what they are called.
+SIZES = [(60, "some condition"), (24, "c"), (1, "all"), (4, "a condition with a name of many words in a row")]
 
 
 @pytest.fixture(scope="module")
@@ -113,10 +116,9 @@ def _grown(data: Outcome, n: int, name: str) -> Outcome:
         topic="t", block="b", **{data.measure: named[data.measure]}))  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [84, 174])
 @pytest.mark.parametrize(
-    ("n", "name"),
-    [(1, "all"), (4, "a condition with a name of many words in a row"), (24, "c"), (60, "some condition")],
+    ("n", "name", "width"),
+    few([(*each, width) for each in SIZES for width in (84, 174)], 3),
 )
 def test_it_can_be_read_at_any_size(results: Results, width: int, n: int, name: str) -> None:
     data = outcome_data(results)

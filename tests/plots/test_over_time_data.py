@@ -1,4 +1,4 @@
-"""Numbers of figures over time, transitions, networks and sweeps, against values worked out by hand."""
+"""Numbers of figures over time, transitions and networks, against values worked out by hand."""
 
 from __future__ import annotations
 
@@ -16,35 +16,12 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import stats
 
 from opinionsim import plots
-from opinionsim.classic import Trajectories, sweep
 from opinionsim.errors import MeasurementError, OpinionSimError, SpecError
 from opinionsim.metrics import EVIDENCE
-from opinionsim.networks import Network
 from tests.support.frames import Frames, final, make, one_run, opinion_rows, run_row, study
+from tests.support.simulations import simulated
 
 NAN = math.nan
-
-
-def classic(
-    opinions: Sequence[Any],
-    *,
-    times: Sequence[int] | None = None,
-    span: tuple[float, float] = (0.0, 1.0),
-    network: Any = None,
-    **changes: Any,
-) -> Trajectories:
-    """A simulation with the given opinions, (R, K, N)."""
-    array = np.asarray(opinions, dtype=float)
-    own = {"epsilon": 0.2} if changes.get("model", "deffuant") == "deffuant" else {}
-    settings = {"model": "deffuant", "parameters": own, "scheme": {"order": "random"}, "seed": 0} | changes
-    return Trajectories(
-        range=span,
-        network=Network.of(array.shape[2] if network is None else network),
-        times=np.arange(array.shape[1]) if times is None else np.asarray(times),
-        opinions=array,
-        ended=np.full(len(array), -1),
-        **settings,
-    )
 
 
 def replicates(values: Sequence[Sequence[tuple[Any, ...]]], n_agents: int, steps: int) -> Frames:
@@ -76,26 +53,26 @@ def test_ribbons_average_runs_and_leave_out_those_without_a_value() -> None:
     assert data.evidence == EVIDENCE["scripted"]
 
 
-def test_ribbons_of_classic_models_name_what_differs() -> None:
-    two = [classic([[[0, 1], [0.5, 0.5]]]), classic([[[0, 1], [0, 1]]], parameters={"epsilon": 0.1})]
+def test_ribbons_of_simulations_name_what_differs() -> None:
+    two = [simulated([[[0, 1], [0.5, 0.5]]]), simulated([[[0, 1], [0, 1]]], parameters={"pull": 0.1})]
     data = plots.ribbon_data(two, "diversity")
-    assert data.frame["cell"].unique().tolist() == ["deffuant, epsilon 0.2", "deffuant, epsilon 0.1"]
+    assert data.frame["cell"].unique().tolist() == ["nudge, pull 0.2", "nudge, pull 0.1"]
     np.testing.assert_allclose(data.frame["mean"], [0.5, 0, 0.5, 0.5])
     assert (data.band, data.evidence) == ("", EVIDENCE["equation"])
     keyed = plots.ribbon_data({"wide": two[0], "narrow": two[1]})
     assert keyed.frame["cell"].unique().tolist() == ["wide", "narrow"]
     with pytest.raises(SpecError, match="a step is one pair in some simulations"):
-        plots.ribbon_data([two[0], classic([[[0, 1], [0.5, 0.5]]], scheme={"order": "given"})])
+        plots.ribbon_data([two[0], simulated([[[0, 1], [0.5, 0.5]]], scheme={"order": "given"})])
 
 
 def test_simulations_that_differ_in_nothing_named_are_numbered() -> None:
-    data = plots.ribbon_data([classic([[[0, 1]]]), classic([[[1, 1]]])])
-    assert data.frame["cell"].tolist() == ["deffuant (1)", "deffuant (2)"]
+    data = plots.ribbon_data([simulated([[[0, 1]]]), simulated([[[1, 1]]])])
+    assert data.frame["cell"].tolist() == ["nudge (1)", "nudge (2)"]
 
 
 def test_the_interval_of_the_mean_is_narrower_than_the_runs_and_holds_it() -> None:
     draw = np.random.default_rng(1)
-    found = classic(draw.random((40, 3, 10)))
+    found = simulated(draw.random((40, 3, 10)))
     runs, mean = (plots.ribbon_data(found, band=band).frame for band in ("runs", "mean"))
     assert ((mean["low"] < mean["mean"]) & (mean["mean"] < mean["high"])).all()
     assert ((runs["low"] < mean["low"]) & (mean["high"] < runs["high"])).all()
@@ -111,7 +88,7 @@ def test_intervals_of_means_stay_on_the_scale(metric: str, ends: tuple[float, fl
     if metric == "diversity":
         values[1:4] = [0, 0, 1, 1]
     for opinions, span in ((values, ends), (1 - values, (None, 1) if metric == "bias" else ends)):
-        row = plots.ribbon_data(classic(opinions), metric, band="mean", level=0.999).frame.iloc[0]
+        row = plots.ribbon_data(simulated(opinions), metric, band="mean", level=0.999).frame.iloc[0]
         assert [row[name] for name, end in zip(("low", "high"), span, strict=True) if end is not None] == [
             end for end in span if end is not None
         ]
@@ -119,7 +96,7 @@ def test_intervals_of_means_stay_on_the_scale(metric: str, ends: tuple[float, fl
 
 def test_bands_are_of_eight_runs_and_more() -> None:
     draw = np.random.default_rng(1)
-    seven, eight = (plots.ribbon_data(classic(draw.random((n, 1, 10)))) for n in (7, 8))
+    seven, eight = (plots.ribbon_data(simulated(draw.random((n, 1, 10)))) for n in (7, 8))
     assert (seven.frame["low"].isna().all(), seven.runs["run_id"].nunique()) == (True, 7)
     assert (eight.frame["low"].notna().all(), len(eight.runs)) == (True, 0)
     assert eight.band == "band: middle 90% of the runs"
@@ -142,10 +119,9 @@ def test_runs_of_one_block_are_one_to_an_interval_of_the_mean(n_blocks: int) -> 
     frames = SimpleNamespace(**frames._asdict(), turns=turns)
     data = plots.ribbon_data(frames, by="framing", band="mean", level=0.95)
     means = plots.before_after_data(frames, by="framing").means.iloc[0]
-    phase = plots.phase_data(frames, "n_agents", value="bias", band="mean", level=0.95).frame.iloc[0]
     own = draw.mean(axis=1)
     ends = stats.t.interval(0.95, 7, own.mean(), stats.sem(own)) if n_blocks == 8 else (NAN, NAN)
-    for found, name in ((data.frame.iloc[1], ""), (means, "after_"), (phase, "")):
+    for found, name in ((data.frame.iloc[1], ""), (means, "after_")):
         assert found["n_runs"] == n_blocks
         np.testing.assert_allclose([found[f"{name}low"], found[f"{name}high"]], ends)
     assert data.runs["run_id"].nunique() == (0 if n_blocks == 8 else 14)
@@ -153,22 +129,15 @@ def test_runs_of_one_block_are_one_to_an_interval_of_the_mean(n_blocks: int) -> 
 
 def test_runs_that_are_all_equal_have_no_interval_of_the_mean() -> None:
     """Runs of which nine in ten end at the last point are all there in 0.9 ** 8 of the draws, and the mean is not."""
-    found = classic(np.ones((8, 1, 4)))
+    found = simulated(np.ones((8, 1, 4)))
     mean, runs = (plots.ribbon_data(found, band=band).frame.iloc[0] for band in ("mean", "runs"))
     assert np.isnan([mean["low"], mean["high"]]).all()
     assert (runs["low"], runs["high"]) == (1, 1)
 
 
-def test_a_phase_diagram_of_a_store_has_intervals_on_its_scale() -> None:
-    rows = [run_row(f"r{i}", replicate=i, n_agents=1, steps=0) for i in range(8)]
-    opinions = [one for i, row in enumerate(rows) for one in opinion_rows(row, [(0, 0, 0, 2 if i else -1)])]
-    frame = plots.phase_data(make(rows, [0.0], opinions), "n_agents", value="bias", band="mean", level=0.999).frame
-    assert frame["high"].tolist() == [2]
-
-
-def test_measures_that_need_a_network_take_that_of_the_model() -> None:
+def test_measures_that_need_a_network_take_that_of_the_simulation() -> None:
     ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
-    data = plots.ribbon_data(classic([[[0, 0, 1, 1], [0, 0, 0, 0]]], network=ring), "active_link_density")
+    data = plots.ribbon_data(simulated([[[0, 0, 1, 1], [0, 0, 0, 0]]], network=ring), "active_link_density")
     np.testing.assert_allclose(data.frame["mean"], [0.5, 0])
 
 
@@ -186,21 +155,21 @@ def test_density_is_the_mean_of_the_shares_of_runs_at_the_points_of_the_scale() 
 
 
 def test_density_of_continuous_opinions_is_in_bins_that_hold_the_ends() -> None:
-    data = plots.density_data(classic([[[0.0, 0.24, 0.25, 1.0]]]), bins=4)
+    data = plots.density_data(simulated([[[0.0, 0.24, 0.25, 1.0]]]), bins=4)
     np.testing.assert_allclose(data.frame["share"], [0.5, 0.25, 0, 0.25])
     np.testing.assert_allclose(data.frame["low"], [0, 0.25, 0.5, 0.75])
     np.testing.assert_allclose(data.frame["high"], [0.25, 0.5, 0.75, 1])
 
 
-def test_density_of_a_model_without_a_range_goes_as_far_as_opinions() -> None:
-    data = plots.density_data(classic([[[-3.5, 1.0], [0.5, 0.5]]], span=(-math.inf, math.inf)), bins=2)
+def test_density_of_a_simulation_without_a_range_goes_as_far_as_opinions() -> None:
+    data = plots.density_data(simulated([[[-3.5, 1.0], [0.5, 0.5]]], span=(-math.inf, math.inf)), bins=2)
     assert (data.frame["low"].min(), data.frame["high"].max()) == (-3.5, 1.0)
-    line = plots.ribbon_data(classic([[[-3.5, 1.5]]], span=(-math.inf, math.inf)))
+    line = plots.ribbon_data(simulated([[[-3.5, 1.5]]], span=(-math.inf, math.inf)))
     assert line.frame["mean"].tolist() == [-1.0]
 
 
-def test_discrete_models_have_their_own_points() -> None:
-    data = plots.density_data(classic([[[-1, 1, 1]]], span=(-1, 1), model="voter"))
+def test_opinions_at_few_whole_numbers_have_their_own_points() -> None:
+    data = plots.density_data(simulated([[[-1, 1, 1]]], span=(-1, 1)))
     np.testing.assert_array_equal(data.frame["opinion"], [-1, 1])
     np.testing.assert_allclose(data.frame["share"], [1 / 3, 2 / 3])
 
@@ -227,24 +196,24 @@ def test_transitions_lead_from_one_measured_opinion_of_an_agent_to_its_next() ->
     assert set(at(data.frame, before=2)["n_before"]) == {2}
 
 
-def test_transitions_of_a_classic_model_lead_from_record_to_record() -> None:
-    data = plots.transition_data(classic([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]], times=[0, 5, 10]), bins=2)
+def test_transitions_of_a_simulation_lead_from_record_to_record() -> None:
+    data = plots.transition_data(simulated([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]], times=[0, 5, 10]), bins=2)
     np.testing.assert_array_equal(data.frame["count"], [1, 1, 0, 2])
     np.testing.assert_allclose(data.frame["share"], [0.5, 0.5, 0, 1])
-    assert data.names["deffuant"] == ["0 to 0.5", "0.5 to 1"]
+    assert data.names["nudge"] == ["0 to 0.5", "0.5 to 1"]
     assert data.notes[-1] == "from one record to the next, 5 steps later, including agents without an update"
 
 
 @pytest.mark.parametrize("bins", [2, 3, 7])
 def test_rows_of_transitions_sum_to_one_where_they_have_any(bins: int) -> None:
-    data = plots.transition_data(classic(np.random.default_rng(2).random((3, 6, 20))), bins=bins)
+    data = plots.transition_data(simulated(np.random.default_rng(2).random((3, 6, 20))), bins=bins)
     total = data.frame.groupby("before")["share"].sum()
     np.testing.assert_allclose(total, 1)
     assert data.frame["count"].sum() == 3 * 5 * 20
 
 
 def test_snapshots_keep_the_places_and_show_the_opinions_of_their_moments() -> None:
-    found = classic([[[0, 1, 0.5], [0.2, 0.8, 0.5], [0.5, 0.5, 0.5]]], times=[0, 10, 20], network=[(0, 1), (1, 2)])
+    found = simulated([[[0, 1, 0.5], [0.2, 0.8, 0.5], [0.5, 0.5, 0.5]]], times=[0, 10, 20], network=[(0, 1), (1, 2)])
     data = plots.snapshot_data(found, steps=[20, 0])
     assert data.frame["step"].unique().tolist() == [0, 20]
     np.testing.assert_array_equal(at(data.frame, step=0)["value"], [0, 1, 0.5])
@@ -278,63 +247,15 @@ def test_ties_of_a_store_are_those_there_are_after_a_step() -> None:
 
 
 def test_a_complete_network_is_a_circle() -> None:
-    data = plots.snapshot_data(classic([[np.linspace(0, 1, 30)]]))
+    data = plots.snapshot_data(simulated([[np.linspace(0, 1, 30)]]))
     np.testing.assert_allclose(np.hypot(data.frame["x"], data.frame["y"]), 1)
     assert data.ties.empty
     assert data.notes[-1] == "everybody hears everybody; ties are not drawn"
-    assert len(plots.snapshot_data(classic([[[0, 1, 1]]])).ties) == 3
-
-
-SWEEP = pd.DataFrame(
-    [
-        {"epsilon": e, "mu": mu, "replicate": r, "clusters": c, "evidence": "equation"}
-        for e, mu, r, c in [(0.2, 0.5, 0, 2), (0.2, 0.5, 1, 4), (0.1, 0.5, 0, 5), (0.1, 0.5, 1, NAN), (0.2, 0.1, 0, 7)]
-    ]
-)
-
-
-def test_a_phase_diagram_averages_the_runs_of_each_crossing() -> None:
-    data = plots.phase_data(SWEEP, "epsilon", "mu", "clusters", level=0.5)
-    rows = data.frame[["epsilon", "mu", "mean", "n_runs"]].to_numpy().tolist()
-    assert rows == [[0.1, 0.5, 5, 1], [0.2, 0.1, 7, 1], [0.2, 0.5, 3, 2]]
-    assert data.frame[["low", "high"]].isna().all(axis=None)
-    assert data.runs[["epsilon", "mu", "value"]].to_numpy().tolist() == [[0.2, 0.5, 2], [0.2, 0.5, 4]]
-    assert data.notes == ("1 of 5 runs without a number of clusters left out", "mean of 1 to 2 runs per point")
-    np.testing.assert_allclose(data.frame["spread"], [NAN, NAN, math.sqrt(2)])
-    line = plots.phase_data(SWEEP, "epsilon", value="clusters", where={"mu": 0.5})
-    np.testing.assert_allclose(line.frame["mean"], [5, 3])
-
-
-def test_a_phase_diagram_of_a_store_measures_final_opinions() -> None:
-    rows = [
-        run_row(f"r{i}", cell=f"c{i}", n_agents=2, steps=2, confirmation_bias=b) for i, b in enumerate(["none", "weak"])
-    ]
-    opinions = [*opinion_rows(rows[0], final([2, 1])), *opinion_rows(rows[1], [(0, 1, 0, -2), (1, 2, 0, -1)])]
-    data = plots.phase_data(make(rows, [0.0, 0.0], opinions), "confirmation_bias", value="bias")
-    assert data.frame["confirmation_bias"].tolist() == ["none", "weak"]
-    np.testing.assert_allclose(data.frame["mean"], [1.5, -1])
-    assert data.labels == {"bias": "bias: mean opinion"}
-
-
-def test_a_sweep_names_its_model_and_what_is_constant_and_counts_neither_as_swept() -> None:
-    over = {"epsilon": [0.1, 0.3], "mu": [0.5], "order": ["random"]}
-    found = sweep("deffuant", over, n=6, steps=3, replicates=2, threshold="<")
-    data = plots.phase_data(found, "epsilon")
-    expected = ("deffuant, 6 agents, 3 steps, mu 0.5, order random, threshold <", "mean of 2 replicates per point")
-    assert data.notes == expected
-    assert plots.phase_data(found, "epsilon", "mu").notes[0] == expected[0].replace(", mu 0.5", "")
-    held = plots.phase_data(found, "epsilon", where={"mu": 0.5})
-    assert held.notes[:2] == (expected[0].replace(", mu 0.5", ""), "mu: 0.5")
-    read = pd.DataFrame(found.to_dict("list"))
-    assert plots.phase_data(read, "epsilon").notes == ("deffuant, mu 0.5, order random", "mean of 2 runs per point")
-    several = pd.concat([read, read.assign(model="weighted-linear")], ignore_index=True)
-    assert plots.phase_data(several, "epsilon", "model").notes[0] == "mu 0.5, order random"
-    with pytest.raises(SpecError, match="so model varied too"):
-        plots.phase_data(several, "epsilon")
+    assert len(plots.snapshot_data(simulated([[[0, 1, 1]]])).ties) == 3
 
 
 def test_shares_of_discrete_opinions_count_all_agents_of_one_replicate() -> None:
-    found = classic([[[0, 0, 0]] * 2, [[0, 1, 1], [1, 1, 1]]], times=[0, 4], model="voter")
+    found = simulated([[[0, 0, 0]] * 2, [[0, 1, 1], [1, 1, 1]]], times=[0, 4], discrete=True)
     data = plots.share_data(found, run=1)
     assert data.frame["opinion"].tolist() == [0, 0, 1, 1]
     assert data.frame["step"].tolist() == [0, 4, 0, 4]
@@ -346,7 +267,7 @@ def test_shares_of_discrete_opinions_count_all_agents_of_one_replicate() -> None
 
 def test_opinions_beyond_the_commonest_are_counted_together() -> None:
     # Over both records 3 occurs four times, 1 and 2 twice each, 0 and 4 once.
-    found = classic([[[0, 1, 2, 3, 4], [1, 2, 3, 3, 3]]], span=(0, 4), model="voter")
+    found = simulated([[[0, 1, 2, 3, 4], [1, 2, 3, 3, 3]]], span=(0, 4), discrete=True)
     data = plots.share_data(found, most=2)
     assert data.frame["opinion"].dropna().unique().tolist() == [1, 3]
     np.testing.assert_allclose(data.frame["share"], [0.2, 0.2, 0.2, 0.6, 0.6, 0.2])
@@ -362,7 +283,7 @@ def test_opinions_beyond_the_commonest_are_counted_together() -> None:
     arrays(np.int64, array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(-5, 5)), st.integers(1, 12)
 )
 def test_shares_are_those_of_a_count_and_sum_to_one(values: np.ndarray, most: int) -> None:
-    data = plots.share_data(classic([values], span=(-5, 5), model="majority"), most=most)
+    data = plots.share_data(simulated([values], span=(-5, 5), discrete=True), most=most)
     table = data.frame.assign(opinion=data.frame["opinion"].fillna(99)).pivot(index="step", columns="opinion")["share"]
     np.testing.assert_allclose(table.sum(axis=1), 1)
     named = [opinion for opinion in table.columns if opinion != 99]
@@ -376,7 +297,7 @@ def test_shares_are_those_of_a_count_and_sum_to_one(values: np.ndarray, most: in
 
 
 def test_lines_of_many_agents_are_a_sample_over_initial_opinions() -> None:
-    found = classic([[np.linspace(1, 0, 101), np.full(101, 0.5)]])
+    found = simulated([[np.linspace(1, 0, 101), np.full(101, 0.5)]])
     data = plots.line_data(found, most=5)
     assert data.frame["agent"].unique().tolist() == [0, 25, 50, 75, 100]
     np.testing.assert_allclose(data.frame["value"][::2], [1, 0.75, 0.5, 0.25, 0])
@@ -400,14 +321,10 @@ def test_conditions_are_named_by_the_titles_of_topics() -> None:
     rows = [{"topic": topic, "topic_title": title} for topic, title in (("a", "Apples"), ("b", "Bees"))]
     frames = study(rows, steps=5)
     assert plots.ribbon_data(frames).frame["cell"].unique().tolist() == ["Apples", "Bees"]
-    data = plots.phase_data(frames, "topic")
-    assert data.frame["topic"].tolist() == ["a", "b"]
-    (axes,) = plots.phase_diagram(frames, "topic").figure.axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["Apples", "Bees"]
 
 
 FRAMES = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=5)
-ONE = classic([[[0, 1], [0.5, 0.5]]])
+ONE = simulated([[[0, 1], [0.5, 0.5]]])
 
 
 @pytest.mark.parametrize(
@@ -427,27 +344,17 @@ ONE = classic([[[0, 1], [0.5, 0.5]]])
         (lambda: plots.ribbon_data(FRAMES, level=1), "level must be between 0 and 1; got 1"),
         (lambda: plots.ribbon_data(ONE, "bais"), "unknown metric 'bais'"),
         (lambda: plots.density_data(ONE, bins=1), "at least 2; got 1"),
-        (lambda: plots.transition_data(classic([[[0, 1]]])), "no transition"),
+        (lambda: plots.transition_data(simulated([[[0, 1]]])), "no transition"),
         (lambda: plots.snapshot_data(FRAMES), "have no edges"),
-        (lambda: plots.snapshot_data(classic(np.zeros((1, 1, 2001)))), "at most 2000 agents; got 2,001"),
+        (lambda: plots.snapshot_data(simulated(np.zeros((1, 1, 2001)))), "at most 2000 agents; got 2,001"),
         (lambda: plots.snapshot_data(ONE, steps=[3]), "known from step 0 to 1; got 3"),
         (lambda: plots.snapshot_data(ONE, steps=[]), "1 to 12 moments; got 0"),
         (lambda: plots.snapshot_data(ONE, run=1), "replicate from 0 to 0; got 1"),
         (lambda: plots.snapshot_data([ONE, ONE]), "one simulation is drawn at a time; got 2"),
         (lambda: plots.line_data(ONE, most=0), "most must be a whole number of at least 1"),
-        (lambda: plots.phase_data(SWEEP, "epsilon", value="clusters"), "so something else varied too"),
-        (
-            lambda: plots.phase_data(SWEEP.assign(model="deffuant"), "epsilon", value="clusters"),
-            "agree in epsilon, replicate, so mu varied too",
-        ),
         (lambda: plots.share_data(ONE), "with discrete opinions; for others, use density_data"),
-        (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), most=0), "most must be a whole number"),
-        (lambda: plots.share_data(classic([[[0, 1]]], model="voter"), run=1), "replicate from 0 to 0; got 1"),
-        (lambda: plots.phase_data(SWEEP, "eps", value="clusters"), "no column 'eps'"),
-        (lambda: plots.phase_data(SWEEP, "epsilon", value="evidence"), "must contain numbers"),
-        (lambda: plots.phase_data(SWEEP, "mu", "mu", value="clusters"), "two different columns"),
-        (lambda: plots.phase_data(SWEEP.drop(columns="evidence"), "mu", value="clusters"), "no column 'evidence'"),
-        (lambda: plots.phase_data(FRAMES, "topic"), "differ in framing"),
+        (lambda: plots.share_data(simulated([[[0, 1]]], discrete=True), most=0), "most must be a whole number"),
+        (lambda: plots.share_data(simulated([[[0, 1]]], discrete=True), run=1), "replicate from 0 to 0; got 1"),
         (lambda: plots.trajectories(ONE, color_by="model"), "kind and color_by"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What figures over time, transitions, networks and sweeps draw."""
+"""What figures over time, transitions and networks draw."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from opinionsim import plots
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE
 from opinionsim.networks import Network
-from tests.plots.test_over_time_data import NAN, SWEEP, classic, edges
+from tests.plots.test_over_time_data import edges
 from tests.support.frames import one_run, study
+from tests.support.simulations import simulated
 
 STUDY = study([{"framing": "falsehood"}, {"framing": "truth"}], steps=20, replicates=3)
-CLASSIC = classic(np.random.default_rng(0).random((3, 5, 20)))
+SIMULATED = simulated(np.random.default_rng(0).random((3, 5, 20)))
 
 
 def stated(drawn: Figure | Axes) -> str:
@@ -39,7 +40,7 @@ def panels_of(figure: Figure) -> list[Axes]:
 def test_titles_state_the_evidence_of_either_source(draw: Callable[..., Any]) -> None:
     store = plots.Frames(*STUDY, edges=edges()) if draw is plots.network_snapshots else STUDY
     assert stated(draw(store)).startswith(EVIDENCE["scripted"])
-    assert stated(draw(CLASSIC)).startswith(EVIDENCE["equation"])
+    assert stated(draw(SIMULATED)).startswith(EVIDENCE["equation"])
 
 
 def test_ribbons_have_a_line_and_a_band_a_condition_and_name_them() -> None:
@@ -55,13 +56,13 @@ def test_ribbons_have_a_line_and_a_band_a_condition_and_name_them() -> None:
     assert [len(runs.get_segments()) for runs in ax.collections] == [3, 3]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "diversity (SD of \nopinions over agents)")
     own = Figure().add_subplot()
-    assert plots.ribbons(CLASSIC, ax=own, legend=False) is own
+    assert plots.ribbons(SIMULATED, ax=own, legend=False) is own
     assert (own.get_xlabel(), own.get_legend()) == ("step", None)
-    np.testing.assert_allclose(own.lines[0].get_ydata(), CLASSIC.opinions.mean(axis=(0, 2)))
+    np.testing.assert_allclose(own.lines[0].get_ydata(), SIMULATED.opinions.mean(axis=(0, 2)))
 
 
 def test_one_run_has_no_band() -> None:
-    ax = plots.ribbons(classic([[[0, 1], [0.5, 0.5]]]))
+    ax = plots.ribbons(simulated([[[0, 1], [0.5, 0.5]]]))
     assert (len(ax.lines), len(ax.collections)) == (1, 0)
     assert ax.get_legend().get_title().get_text() == ""
 
@@ -78,7 +79,7 @@ def test_density_has_a_map_a_condition_with_shared_colours() -> None:
 
 
 def test_transitions_print_shares_and_counts() -> None:
-    figure = plots.transition_matrix(classic([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]]), bins=2)
+    figure = plots.transition_matrix(simulated([[[0.1, 0.9], [0.4, 0.6], [0.5, 0.5]]]), bins=2)
     (ax,) = panels_of(figure)
     assert [text.get_text() for text in ax.texts] == [".50", ".50", "0", "1"]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["0 to 0.5 (2)", "0.5 to 1 (2)"]
@@ -107,7 +108,7 @@ def test_agents_have_the_colours_of_their_opinions_and_are_hollow_without_one() 
 
 def test_directed_ties_are_arrows_from_who_speaks_and_negative_ones_stand_out() -> None:
     network = Network.from_edges([(0, 1), (2, 0)], weights=[1.0, -1.0], directed=True)
-    figure = plots.network_snapshots(classic([[[0, 0.5, 1]]], network=network))
+    figure = plots.network_snapshots(simulated([[[0, 0.5, 1]]], network=network))
     (ax,) = panels_of(figure)
     (arrows,) = [c for c in ax.collections if isinstance(c, Quiver)]
     places = next(c for c in ax.collections if isinstance(c, PathCollection)).get_offsets()
@@ -118,30 +119,8 @@ def test_directed_ties_are_arrows_from_who_speaks_and_negative_ones_stand_out() 
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["tie of negative weight"]
 
 
-def test_phase_diagrams_are_maps_of_two_parameters_and_lines_of_one() -> None:
-    ax = plots.phase_diagram(SWEEP, "epsilon", "mu", "clusters")
-    mesh = ax.collections[0]
-    np.testing.assert_allclose(np.ma.filled(mesh.get_array(), NAN), [[NAN, 7], [5, 3]])
-    assert sorted(text.get_text() for text in ax.texts) == ["3.00", "5.00", "7.00"]
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["0.1", "0.2"]
-    assert ax.figure.get_suptitle().startswith(EVIDENCE["equation"])
-    line = plots.phase_diagram(SWEEP, "epsilon", value="clusters", where={"mu": 0.5})
-    np.testing.assert_allclose(line.lines[0].get_xydata(), [[0.1, 5], [0.2, 3]])
-    words = plots.phase_diagram(STUDY, "framing", value="bias")
-    assert [label.get_text() for label in words.get_xticklabels()] == ["falsehood", "truth"]
-    assert words.get_ylabel() == "bias: mean opinion"
-
-
-def test_a_constant_measure_and_one_of_both_signs_are_coloured_as_such() -> None:
-    flat = plots.phase_diagram(SWEEP.assign(clusters=1e-3), "epsilon", "mu", "clusters").collections[0]
-    low, high = flat.get_clim()
-    assert low < 1e-3 < high
-    signs = SWEEP.assign(clusters=SWEEP["clusters"] - 4)
-    assert plots.phase_diagram(signs, "epsilon", "mu", "clusters").collections[0].get_clim() == (-3, 3)
-
-
-def test_lines_of_a_classic_model_start_in_the_colour_of_their_opinion() -> None:
-    ax = plots.trajectories(classic([[[0, 0.5, 1], [0.5, 0.5, 0.5]]], times=[0, 10]))
+def test_lines_of_a_simulation_start_in_the_colour_of_their_opinion() -> None:
+    ax = plots.trajectories(simulated([[[0, 0.5, 1], [0.5, 0.5, 0.5]]], times=[0, 10]))
     (lines,) = ax.collections
     np.testing.assert_allclose(lines.get_segments()[0], [[0, 0], [10, 0.5]])
     expected = [to_rgba(colour)[:3] for colour in ("#E60000", "#999999", "#0066FF")]
@@ -152,7 +131,7 @@ def test_lines_of_a_classic_model_start_in_the_colour_of_their_opinion() -> None
 
 
 def test_discrete_opinions_are_areas_that_fill_the_axes_and_are_named_from_the_top() -> None:
-    found = classic([[[-1, 0, 1, 1], [-1, -1, 1, 1]]], times=[0, 10], span=(-1, 1), model="sznajd")
+    found = simulated([[[-1, 0, 1, 1], [-1, -1, 1, 1]]], times=[0, 10], span=(-1, 1), discrete=True)
     ax = plots.trajectories(found)
     colours = [area.get_facecolor()[0][:3] for area in ax.collections]
     np.testing.assert_allclose(colours, [to_rgba(c)[:3] for c in ("#E60000", "#999999", "#0066FF")], atol=0.01)
@@ -169,7 +148,7 @@ def test_discrete_opinions_are_areas_that_fill_the_axes_and_are_named_from_the_t
 
 
 def test_many_discrete_opinions_have_colours_that_differ_and_others_are_grey() -> None:
-    ax = plots.trajectories(classic([[range(9)]], span=(0, 200), model="voter"))
+    ax = plots.trajectories(simulated([[range(9)]], span=(0, 200), discrete=True))
     colours = [area.get_facecolor()[0] for area in ax.collections]
     assert len(colours) == 7
     assert min(np.abs(a - b).max() for place, a in enumerate(colours) for b in colours[:place]) > 0.1
@@ -233,7 +212,7 @@ def test_axes_of_ones_own_keep_their_figure_and_a_page_has_limits() -> None:
     [
         lambda: plots.density(STUDY),
         lambda: plots.transition_matrix(STUDY),
-        lambda: plots.network_snapshots(CLASSIC),
+        lambda: plots.network_snapshots(SIMULATED),
         lambda: plots.ribbons(STUDY).figure,
     ],
     ids=["density", "transitions", "network", "ribbons"],

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from opinionsim import plots
 from opinionsim.errors import SpecError
-from tests.plots.test_over_time_data import SWEEP, classic
 from tests.support.frames import Frames, study
+from tests.support.simulations import simulated
 
 OLD, NEW = "default@00aa11bb22cc", "default@00ff11bb22cc"
 LEFT_OUT = f"runs of an earlier wording of the prompts, left out: 4 ({OLD}: 4)"
@@ -36,7 +36,6 @@ DATA: dict[str, Callable[..., tuple[pd.DataFrame, str]]] = {
     "ribbons": lambda f, **more: said_with(plots.ribbon_data(f, by=["framing", "topic"], **more)),
     "density": lambda f, **more: said_with(plots.density_data(f, by=["framing", "topic"], **more)),
     "transitions": lambda f, **more: said_with(plots.transition_data(f, by=["framing", "topic"], **more)),
-    "phase": lambda f, **more: said_with(plots.phase_data(f, "framing", **more)),
 }
 
 
@@ -110,7 +109,6 @@ DRAWN: dict[str, Callable[..., Figure | Axes]] = {
     "ribbons": plots.ribbons,
     "density": plots.density,
     "transitions": plots.transition_matrix,
-    "phase": lambda f, **more: plots.phase_diagram(f, "framing", **more),
 }
 
 
@@ -123,6 +121,4 @@ def test_captions_say_how_many_runs_are_left_out(name: str, wording: str | None)
 
 def test_simulations_have_no_wording_to_choose() -> None:
     with pytest.raises(SpecError, match="wording choose runs of a store"):
-        plots.ribbon_data(classic([[[0, 1]]]), wording="00")
-    with pytest.raises(SpecError, match="kind and wording choose runs of a store"):
-        plots.phase_data(SWEEP, "epsilon", value="clusters", wording="00")
+        plots.ribbon_data(simulated([[[0, 1]]]), wording="00")

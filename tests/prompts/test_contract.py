@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from opinionsim.errors import SpecError
-from opinionsim.opinions import OpinionScale
-from opinionsim.prompts import Act, Addressee, Conditions, Past, PromptPack, load_pack
-from opinionsim.schedules import ActSpec, Guideline, RoomInteraction
+from opinionsim.prompts import Act, PromptPack, load_pack
+from opinionsim.schedules import ActSpec
 from opinionsim.testing import PromptPackContract
 from tests.support.editing import reword
 
@@ -40,33 +38,6 @@ class TestDeliberation(PromptPackContract):
     def acts(self) -> Sequence[Act]:
         own = [ActSpec(name, name, name, values=values) for name, values in _VALUES.items()]
         return [*own, *(act for act in super().acts() if act.template not in _VALUES)]
-
-
-@pytest.mark.whole
-class TestRoom(PromptPackContract):
-    def pack(self) -> PromptPack:
-        return load_pack("room")
-
-    def acts(self) -> Sequence[Act]:
-        told = {"turns": "12", "words": "150", "most": "5", "without": "", "moderated": "yes"}
-        return [ActSpec(act.name, act.template, act.kind, values=told) for act in super().acts()]
-
-
-@pytest.mark.parametrize("template", ["open", "moderate-room", "speak"])
-def test_each_line_of_guidance_can_be_left_out_of_a_room(template: str) -> None:
-    def prompt(*without: str) -> str:
-        interaction = RoomInteraction(kind="room", without=without)
-        act = next(act for act in interaction.acts.values() if act.template == template)
-        pack = load_pack("room").bind([act])
-        told = Addressee(OpinionScale(), Conditions(world="open"), task="T")
-        return pack.for_agent(told).task(act, (), Past()).content
-
-    whole, names = prompt().splitlines(), get_args(Guideline)
-    rules = [line for line in whole if line.startswith("- ")]
-    assert len(rules) == len(names)
-    for name, rule in zip(names, rules, strict=True):
-        assert prompt(name).splitlines() == [line for line in whole if line != rule]
-    assert "rules" not in prompt(*names)
 
 
 @dataclass

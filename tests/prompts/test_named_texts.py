@@ -16,6 +16,7 @@ from opinionsim.prompts import Texts, fill, load_pack, pack_files, pieces, place
 from opinionsim.registry import places
 
 SHIPPED = Texts.parse(pack_files("deliberation")["texts.yaml"])
+FILE = SHIPPED.file
 
 #: Every template of the library of Plurals (B3).
 LIBRARY = {
@@ -124,7 +125,7 @@ def test_templates_that_differ_by_name_differ_in_words() -> None:
 @pytest.mark.parametrize(("section", "name"), OF_WAVES)
 def test_templates_of_a_wave_hold_its_ideals_and_each_can_be_left_out(section: str, name: str) -> None:
     wave = "first_wave" if name.endswith("first_wave") else "second_wave"
-    ideals = SHIPPED.ideals[wave]
+    ideals = FILE.ideals[wave]
     whole = _get(SHIPPED, section, name).split("\n")
     rows = [whole.index(f"- {ideal.line}") for ideal in ideals]
     assert rows == list(range(rows[0], rows[0] + len(ideals)))
@@ -135,15 +136,20 @@ def test_templates_of_a_wave_hold_its_ideals_and_each_can_be_left_out(section: s
 
 
 def test_ideals_are_those_of_the_table_with_their_sources() -> None:
-    assert [ideal.name for ideal in SHIPPED.ideals["first_wave"]] == ["respect", "reasons", "consensus", "common_good"]
-    assert [ideal.name for ideal in SHIPPED.ideals["second_wave"]] == [
+    assert [ideal.name for ideal in FILE.ideals["first_wave"]] == [
+        "respect",
+        "reasons",
+        "consensus",
+        "common_good",
+    ]
+    assert [ideal.name for ideal in FILE.ideals["second_wave"]] == [
         "respect", "empathy", "considerations", "clarifying_conflict", "common_good", "self_interest",
     ]  # fmt: skip
-    assert [each.name for each in SHIPPED.excluded] == [
+    assert [each.name for each in FILE.excluded] == [
         "absence of power", "equality", "publicity", "accountability", "sincerity",
     ]  # fmt: skip
-    ideals = [*SHIPPED.ideals["first_wave"], *SHIPPED.ideals["second_wave"]]
-    for source in [*(ideal.source for ideal in ideals), *(each.source for each in SHIPPED.excluded)]:
+    ideals = [*FILE.ideals["first_wave"], *FILE.ideals["second_wave"]]
+    for source in [*(ideal.source for ideal in ideals), *(each.source for each in FILE.excluded)]:
         assert "table 2" in source
         assert source.endswith("(B3)")
 
@@ -155,7 +161,7 @@ def test_one_line_tells_rational_from_emotional_debate() -> None:
         "debate_second_wave", ["respect", "empathy", "clarifying_conflict", "common_good", "self_interest"]
     ).split("\n")
     differing = [pair for pair in zip(rational, emotional, strict=True) if pair[0] != pair[1]]
-    assert differing == [(f"- {SHIPPED.ideals['first_wave'][1].line}", f"- {SHIPPED.ideals['second_wave'][2].line}")]
+    assert differing == [(f"- {FILE.ideals['first_wave'][1].line}", f"- {FILE.ideals['second_wave'][2].line}")]
     plain = SHIPPED.instructions("debate").split("\n")
     assert [line for line in emotional if line not in plain] == [differing[0][1]]
     assert SHIPPED.instructions("debate_emotional").split("\n") == emotional
@@ -184,12 +190,12 @@ def test_the_interview_asks_about_nine_subjects() -> None:
 
 
 def test_the_requests_say_what_replies_must_look_like() -> None:
-    assert placeholders(SHIPPED.automatic) == ("task",)
-    assert SHIPPED.marker in SHIPPED.automatic
-    assert "50 words" in SHIPPED.automatic
-    assert placeholders(SHIPPED.values) == ("values",)
-    assert all(f"Verdict: {verdict}" in SHIPPED.values for verdict in ("accepted", "rejected", "undecided"))
-    assert SHIPPED.values.index("Verdict:") < SHIPPED.values.index("Rationale:")
+    assert placeholders(FILE.automatic.request) == ("task",)
+    assert FILE.automatic.marker in FILE.automatic.request
+    assert "50 words" in FILE.automatic.request
+    assert placeholders(FILE.values) == ("values",)
+    assert all(f"Verdict: {verdict}" in FILE.values for verdict in ("accepted", "rejected", "undecided"))
+    assert FILE.values.index("Verdict:") < FILE.values.index("Rationale:")
 
 
 # What a user may give
@@ -333,7 +339,7 @@ def test_a_pack_has_the_named_texts_of_its_folder(folder: Path) -> None:
     assert load_pack(folder).named is None
     shutil.copy(Path(opinionsim.prompts.__file__).parent / "deliberation" / "texts.yaml", folder)
     mine = load_pack(folder)
-    assert mine.named.templates == SHIPPED.templates
+    assert mine.named.file == FILE
     assert mine.bind(()).named == mine.named
     (folder / "texts.yaml").write_text("personas: {}", encoding="utf-8")
     with pytest.raises(SpecError, match=r"mine/texts\.yaml:1: instructions: is required but missing"):

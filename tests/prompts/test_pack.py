@@ -256,7 +256,7 @@ def test_a_binary_template_and_an_unknown_file_are_refused(folder: Path) -> None
 
 @pytest.mark.parametrize("where", ["nowhere", "pack.yaml"])
 def test_a_pack_that_is_no_folder_is_refused(folder: Path, where: str) -> None:
-    with pytest.raises(SpecError, match="neither 'default', 'deliberation', 'room' nor a folder"):
+    with pytest.raises(SpecError, match="neither 'default', 'deliberation'"):
         load_pack(folder / where if where == "pack.yaml" else where)
 
 

@@ -86,7 +86,7 @@ def test_a_wording_that_a_pack_lacks_is_refused() -> None:
     ):
         load_pack("default::sixth")
     with pytest.raises(SpecError, match="has no wording 'second'; valid: usual"):
-        load_experiment({**SMALL, "prompts": {"pack": "room", "variant": "second"}})
+        load_experiment({**SMALL, "prompts": {"pack": "deliberation", "variant": "second"}})
 
 
 @pytest.mark.parametrize(

@@ -68,12 +68,6 @@ def modelled(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.fixture
-def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have pages and archives written as of a study that no figure fits, which takes a third of the time or less."""
-    monkeypatch.setattr("opinionsim.report._study.figures_of", lambda results: iter(()))
-
-
-@pytest.fixture
 def page_of(tmp_path: Path) -> Path:
     """Where a page is written."""
     return tmp_path / "report.html"

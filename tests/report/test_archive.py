@@ -19,16 +19,14 @@ import yaml
 from hypothesis import example, given, strategies as st
 
 import opinionsim as osim
-from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.errors import SpecError
 from opinionsim.foundation.spreadsheets import read_csv
 from opinionsim.report import tables_of, verify, write_archive
 from opinionsim.report._describing import bibtex
 from opinionsim.store import Results
-from tests.support.archives import STUDY, all_bytes, carried_out, check_archived, rebuild
+from tests.support.archives import STUDY, all_bytes, carried_out, rebuild
 from tests.support.bibtex import entries_of
 from tests.support.examples import few
-from tests.support.sweeps import DIAGRAM
 
 
 def test_every_part_that_is_promised_is_there(small: Results, small_archive: Path) -> None:
@@ -175,18 +173,6 @@ def test_numbers_that_are_missing_are_read_back_from_parquet(tmp_path: Path) -> 
     write_archive(results, tmp_path / "archive", kind="parquet")
     found = verify(tmp_path / "archive")
     assert (found.problems, len(found.rebuilt)) == ((), 1)
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_the_archive_of_a_classic_sweep_is_verified_made_again_and_cites_its_models(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'phases.sqlite'}"
-    run_sweep(load_sweep({**DIAGRAM, "replicates": 2}), store=url)
-    check_archived(osim.load(url), tmp_path / "archive")
-    again = load_sweep(tmp_path / "archive" / "specification.yaml")
-    assert [point.id for point in again.points] == [point.id for point in load_sweep(DIAGRAM).points]
-    cited = (tmp_path / "archive" / "references.bib").read_text()
-    assert "doi = {10.1142/S0219525900000078}" in cited
-    assert r"author = {Deffuant, Guillaume and Neau, David and Amblard, Fr{\'{e}}d{\'{e}}ric and" in cited
 
 
 @pytest.mark.usefixtures("without_figures")

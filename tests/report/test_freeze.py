@@ -96,22 +96,12 @@ def test_another_seed_is_refused_and_other_changes_are_not() -> None:
     ("change", "told"),
     [
         ({"sweep": {"seed": [1, 2]}}, "seed cannot be frozen"),
-        ({"model": {"name": "hf:some/model"}, **CODED}, "some/model: these weights may change"),
         ({"measurement": {"classifier": "flan-t5"}}, "flan-t5: these weights may change"),
     ],
 )
 def test_what_cannot_be_fixed_is_refused(change: dict[str, Any], told: str) -> None:
     with pytest.raises(SpecError, match=told):
         freeze(load_experiment(changed(SMALL, **change)))
-
-
-def test_weights_of_a_commit_or_a_folder_are_fixed(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    folder, commit = f"hf:{tmp_path}", {"name": "hf:some/model", "options": {"revision": "a" * 40}}
-    assert _frozen(changed(SMALL, model=commit, **CODED))["frozen"]["fixed"]["some/model"] == "a" * 40
-    before = _frozen(changed(SMALL, model={"name": folder}, **CODED))["frozen"]
-    (tmp_path / "config.json").write_text("{} ")
-    assert _frozen(changed(SMALL, model={"name": folder}, **CODED))["frozen"]["hash"] != before["hash"]
 
 
 def test_a_frozen_file_cannot_be_frozen_again() -> None:

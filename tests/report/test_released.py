@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 import opinionsim as osim
-from opinionsim.comparison import PanelMapping, twins_experiment
 from opinionsim.llm import Question, Seat
 from opinionsim.prompts import load_pack
 from opinionsim.report import released, study, tables_of, verify, write_archive
@@ -223,26 +222,6 @@ def test_files_that_say_so(kind: str, tmp_path: Path) -> None:
             "messages": {"interaction": {"kind": "external", "steps": 4, "messages": str(path)}},
         }[kind]
     nowhere(secrets, carried_out(spec, tmp_path), tmp_path)
-
-
-@pytest.mark.parametrize("pass_on", few([False, True], 1))
-def test_people_of_an_imported_table_and_their_twins(pass_on: bool, tmp_path: Path) -> None:
-    post, town = "Buses of Zanzibar are cheap for all of us.", "Hamlet on the blue hill"
-    table = pd.DataFrame(
-        {"who": ["A", "B"], "before": [-2, 1], "after": [-1, 1], "said": [post, "No."], "read": ["A flyer on tea."] * 2}
-    ).assign(town=town)
-    mapping = PanelMapping(
-        name="buses", person="who", rating=("before", "after"), text="said", read=("read",), attributes=("town",),
-        claims={"buses": {"for": "buses should be free"}}, pass_on=pass_on,
-    )  # fmt: skip
-    people = osim.import_panel(table, mapping, store=f"sqlite:///{tmp_path / 'people.sqlite'}")
-    twins = osim.run(twins_experiment(people, {"model": {"name": "scripted"}}), people.url)
-    # The names of points are words of the study, whoever has chosen one.
-    assert released(twins).spec["scale"] == twins.spec["scale"]
-    assert (post in told(released(people))) == pass_on
-    for secret in (post, town, "A flyer on tea."):
-        assert secret in told(twins)
-        assert (secret in told(released(twins))) == pass_on
 
 
 def test_tables_are_those_of_the_results_themselves(tmp_path: Path) -> None:

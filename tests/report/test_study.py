@@ -12,16 +12,13 @@ from typer.testing import CliRunner
 
 import opinionsim as osim
 from opinionsim.analysis import Table, number_text
-from opinionsim.audit import draw, keep
-from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.cli import app
-from opinionsim.comparison import PanelMapping, import_panel, twins_experiment
 from opinionsim.lanes import Pace
 from opinionsim.metrics import EVIDENCE
-from opinionsim.report import Study, history, study, tables_of, write_archive
+from opinionsim.report import Study, study, tables_of
 from opinionsim.report._study_words import design, statements
 from opinionsim.specification import load_experiment
-from opinionsim.store import Results, copy_store
+from opinionsim.store import Results
 from tests.report.conftest import SCRIPTED
 from tests.support.batches import BatchProvider
 from tests.support.running import SMALL, changed
@@ -89,19 +86,6 @@ def test_statements_are_made_of_numbers_of_the_tables(of_model: Study) -> None:
     assert told.stamp == ""
 
 
-@pytest.mark.usefixtures("without_figures")
-def test_numbers_corrected_by_labels_of_people_are_told_beside_those_read(modelled: Results, tmp_path: Path) -> None:
-    copy_store(modelled.url, f"sqlite:///{tmp_path / 'b.sqlite'}")
-    results = osim.load(f"sqlite:///{tmp_path / 'b.sqlite'}")
-    # Where every text is labelled, the corrected mean is that of the labels.
-    sample = draw(results, 99)
-    keep(results, sample, {"ann": dict.fromkeys(sample.texts["code"], 1.0)}, "human")
-    told = study(results)
-    assert {"audit-agreement", "audit-bias", "audit-contrasts"} <= {each.name for each in told.tables}
-    assert len({each.name for each in told.tables if each.name}) == len([each for each in told.tables if each.name])
-    assert any("corrected by labels of people 1.00" in said for said in told.statements)
-
-
 def test_the_design_and_the_methods_name_what_was_done(modelled: Results, of_model: Study) -> None:
     told = of_model
     design = dict(told.design)
@@ -124,7 +108,8 @@ def test_methods_and_cost_tell_which_replies_came_through_a_batch_queue(
         "date: 2026-11-29\ncurrency: USD\nper: 1\nmodels: {'openai:m': {input: 1, output: 1}}\n"
         "lanes: {openai: {batch: {factor: 0.5, date: 2026-11-29, source: a page}}}\n"
     )
-    with BatchProvider(refuse=0.2, prices=(1.0, 1.0)) as provider:
+    # Of a dozen answers one at least refuses, and not all do, on whatever port the provider is.
+    with BatchProvider(refuse=0.5, prices=(1.0, 1.0)) as provider:
         spec = changed(
             SMALL,
             model={"name": "openai:m", "options": {"base_url": provider.url("openai")}},
@@ -134,7 +119,7 @@ def test_methods_and_cost_tell_which_replies_came_through_a_batch_queue(
         pace = Pace(settle_s=0.05, look_s=0.02, slowest_look_s=0.05)
         results = osim.run(load_experiment(spec), tmp_path / "a.sqlite", pace=pace)
     told, queued, again = study(results), provider.bought.total(), provider.at_once.total()
-    assert queued > again > 0
+    assert min(queued, again) > 0
     share = f"{queued / (queued + again):.1%}"
     assert f"Of {queued + again} replies of models, {queued} ({share}) came through a provider's batch queue." in (
         told.methods
@@ -142,28 +127,6 @@ def test_methods_and_cost_tell_which_replies_came_through_a_batch_queue(
     assert {row[0]: int(row[1]) for row in told.cost} == {"m": again, "m (batch)": queued}
     money = {row[0]: float(row[4].replace(",", "")) for row in told.cost}
     assert money == {"m": provider.cost("now"), "m (batch)": provider.cost("batch")}
-
-
-def test_people_stand_beside_their_twins_and_nobody_is_said_to_play_personas() -> None:
-    table = pd.DataFrame({"who": list("ABCD"), "before": (-2, 1, 0, 2), "after": (-1, 1, 1, 1), "read": "Yes."})
-    claims = {"b": {"for": "it is so"}}
-    mapping = PanelMapping(
-        name="b", source="a survey", person="who", rating=("before", "after"), read=("read",), claims=claims
-    )
-    people = import_panel(table, mapping, store="people.sqlite")
-    told = study(osim.run(twins_experiment(people, {"model": {"name": "scripted"}}), people.url))
-    assert set(told.tables[0].frame["evidence"]) == {"human", "scripted"}
-    assert not {"Personas", "Initial opinions"} & set(dict(told.design))
-    assert "personas" not in told.methods
-    assert told.references[-1] == "b (4 records): a survey"
-    # Each person is one run, which has no diversity, and no replicate.
-    assert "replicate" not in told.methods
-    assert "Replicates" not in dict(told.design)
-    assert told.statements
-    assert not any("diversity" in each for each in told.statements)
-    assert "panels" not in {each.name for each in told.figures}
-    assert "stance, as people rated it (in texts of kind self-report)" in dict(told.design)["Measured"]
-    assert not any("Personas" in each for each in told.caveats)
 
 
 def test_the_largest_changes_are_shown_with_what_was_read(scripted: Results, of_script: Study) -> None:
@@ -209,59 +172,9 @@ def test_without_a_complete_run_a_study_says_so(tmp_path: Path) -> None:
     assert f"Not all runs are complete: {dict(told.design)['Runs']}." in told.methods
 
 
-def test_a_classic_sweep_has_its_figure_and_its_table(tmp_path: Path) -> None:
-    store = str(tmp_path / "a.sqlite")
-    spec = {"name": "voters", "replicates": 2, "model": {"classic": "voter"}, "interaction": {"steps": 5}}
-    measured = {"measurement": {"metrics": ["bias"]}, "sweep": {"population.size": [6, 12]}}
-    run_sweep(load_sweep(spec | measured), store)
-    told = study(osim.load(store))
-    assert [each.name for each in told.figures] == ["phase"]
-    (table,) = told.tables
-    means = osim.load(store).points.groupby("n")["bias"].mean()
-    assert table.frame["bias"].tolist() == pytest.approx(means.tolist())
-    assert (told.shifts, told.samples, len(told.cost)) == ((), (), 0)
-    assert any("voter" in each.lower() for each in told.references)
-
-
 def test_tables_are_those_that_the_command_prints(modelled: Results) -> None:
     printed = CliRunner().invoke(app, ["table", modelled.url]).stdout
     assert printed == "\n".join(each.to_text() for each in tables_of(modelled))
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_what_people_said_is_told_as_theirs(tmp_path: Path) -> None:
-    table = pd.DataFrame({"who": ["A", "B"], "before": [-2, 1], "after": [-1, 1]})
-    mapping = PanelMapping(
-        name="buses", person="who", rating=("before", "after"), claims={"buses": {"for": "buses should be free"}}
-    )
-    results = osim.import_panel(table, mapping, store=f"sqlite:///{tmp_path / 'people.sqlite'}")
-    write_archive(results, tmp_path / "archive")
-    told, odd = study(results), (tmp_path / "archive" / "odd.md").read_text()
-    said = " ".join((told.methods, *told.references, *told.caveats, *(what for _, what in told.design), odd))
-    assert "imported from a table" in told.methods
-    assert "Nothing was simulated" in said
-    before_fields = said.partition("The table lists every field")[0]
-    assert [word for word in ("chuang", "Chuang", "0.7", "replicate", "agents of") if word in before_fields] == []
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_equations_have_no_temperature_and_are_of_no_model_family(tmp_path: Path) -> None:
-    compared = {
-        "name": "both",
-        "population": {"size": 4, "initial_opinions": "uniform"},
-        "topic": {"name": "t-rex"},
-        "interaction": {"kind": "dyadic", "steps": 4},
-        "measurement": {"classifier": "lexicon"},
-        "sweep": {"model": [{"name": "scripted"}, {"classic": "voter"}]},
-    }
-    results = osim.run(load_experiment(compared), f"sqlite:///{tmp_path / 'both.sqlite'}")
-    told = study(results)
-    assert told.statements
-    assert told.history.reach == ()
-    of_models = results.runs.index[results.runs["evidence"] == "scripted"]
-    assert {each.place.partition(",")[0] for each in told.shifts} <= {f"run {row}" for row in of_models}
-    assert "temperature" not in told.methods
-    assert any("(scripted)" in each for each in history(results).reach)
 
 
 @pytest.mark.usefixtures("without_figures")

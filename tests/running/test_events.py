@@ -91,7 +91,6 @@ IDLE: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"interaction": {"kind": "remembered", "steps": 9}}, MEDIA, "'media' has no effect in 'remembered'"),
     ({"interaction": {"kind": "remembered", "steps": 9}}, ZEALOT, "'zealot' has no effect in 'remembered'"),
     ({"interaction": {"kind": "similarity", "steps": 9}}, NEWS, "events: need turns that are known in advance"),
-    ({"model": {"classic": "deffuant"}}, NEWS, "events: need agents that a chat model plays; got the classic model"),
     ({"interaction": {"kind": "dyadic", "steps": 0}}, NEWS, "valid: none, because the run has no steps"),
 ]
 

@@ -130,14 +130,6 @@ def test_who_neither_reports_nor_is_asked_has_nothing_to_do(kind: str) -> None:
     assert osim.plan(asked).calls == 8
 
 
-def test_classic_models_start_with_opinions() -> None:
-    spec = changed(SMALL, model={"classic": "deffuant"}, population={"size": 4, "initial_opinions": "none"})
-    with pytest.raises(
-        SpecError, match="initial_opinions: 'none' is only for chat models; 'deffuant' needs initial opinions"
-    ):
-        load_experiment(spec)
-
-
 def test_a_model_can_be_given_by_what_is_on_record(tmp_path: Path) -> None:
     models = {"by": "gender", "models": {"woman": {"temperature": 0.1}}, "otherwise": {"temperature": 0.9}}
     agents = carry_out(changed(SURVEYED, model=models), "s.sqlite")[1].agents
@@ -277,11 +269,3 @@ def test_personas_from_margins(tmp_path: Path) -> None:
 def test_margins_that_are_none_are_refused(personas: Any, problem: str) -> None:
     with pytest.raises(SpecError, match=problem):
         load_experiment(changed(SMALL, population={"personas": personas, "size": 4}))
-
-
-def test_a_classic_model_starts_from_the_opinions_of_respondents(tmp_path: Path) -> None:
-    population = {"personas": "survey", "size": 20, "query": "climate in ['agree', 'disagree']"}
-    spec = changed(SURVEYED, population={**population, "initial_opinions": "personas"}, model={"classic": "deffuant"})
-    agents = carry_out(spec, "s.sqlite")[1].agents
-    assert set(agents["assigned_opinion"]) == {-1.0, 1.0}
-    assert osim.load_experiment(spec).spec.model.equation is not None

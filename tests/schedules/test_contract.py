@@ -33,7 +33,6 @@ from opinionsim.schedules import (
     Placebo,
     RememberedReports,
     RewiringDyads,
-    RoomInteraction,
     Schedule,
     SelfEcho,
     Setting,
@@ -138,8 +137,6 @@ BUILDERS: dict[str, Callable[[], AnySchedule]] = {
     "remembered reports": lambda: _remembered(4, 15),
     "exposure in random order": lambda: _exposure(4, 12, "random"),
     "exposure in sequence": lambda: _exposure(4, 12, "sequence"),
-    "room": lambda: _of(RoomInteraction(kind="room", steps=6), 3),
-    "room without memory": lambda: _of(RoomInteraction(kind="room", steps=5, remember=False, last_n=2), 4),
 }
 PROBES: list[tuple[Any, ...]] = [(0, 0), (1, 0), (0, 1), (2, 3), (1, 1, "probe", 3)]
 CASES = [(name, probes) for name in BUILDERS for probes in PROBES]

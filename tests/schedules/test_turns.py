@@ -34,7 +34,6 @@ from opinionsim.schedules import (
     Schedule,
     Setting,
     SimilarityDyads,
-    Snapshots,
     TieChange,
     Turn,
     check_schedule,
@@ -202,11 +201,10 @@ def test_a_declaration_that_is_not_valid(declared: dict[str, Any], words: str) -
         BoundedConfidenceDyads(steps=3, confidence=1),
         Feed(steps=3, posts=2),
         Exposure(steps=3, messages=("it rained",)),
-        None,
     ],
 )
-def test_schedules_of_the_package_say_whether_they_act_on_opinions(interaction: Interaction | None) -> None:
-    bare: Any = Snapshots(4, 3, [1, 3]) if interaction is None else interaction.schedule(Setting.of(4))
+def test_schedules_of_the_package_say_whether_they_act_on_opinions(interaction: Interaction) -> None:
+    bare: Any = interaction.schedule(Setting.of(4))
     for schedule in (bare, with_probes(bare, 1, 1)):
         assert tuple(schedule.needs) == (("stance",) if hasattr(schedule, "decide") else ())
 

@@ -98,11 +98,6 @@ def test_a_typing_error_is_named_although_it_makes_an_agent_too_many() -> None:
         _experiment({"edges": [*TIES, ("Di Otto", "Ann Lee")]})
 
 
-def test_where_agents_play_nobody_names_are_numbered_in_order() -> None:
-    equation = {"model": {"classic": "deffuant"}, "population__initial_opinions": "continuous"}
-    assert _edges(_experiment({"edges": TIES}, **equation)) == {(0, 1), (0, 2), (0, 3)}
-
-
 def test_two_people_of_one_name_make_a_network_of_names_unclear() -> None:
     people = Population((Persona("Ann"), Persona("Bob"), Persona("Ann")), (0, 0, 0))
     names = [persona.name for persona in people.personas]

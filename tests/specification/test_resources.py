@@ -181,7 +181,7 @@ def test_references_that_lead_nowhere(tmp_path: Path) -> None:
         resources.messages("posts.txt")
     with pytest.raises(SpecError, match="no such file"):
         _network(resources, "none.edges", 3)
-    with pytest.raises(SpecError, match="neither 'default', 'deliberation', 'room' nor a folder"):
+    with pytest.raises(SpecError, match="neither 'default', 'deliberation'"):
         resources.pack("nowhere")
 
 

@@ -279,7 +279,7 @@ def test_a_file_of_messages_or_the_messages() -> None:
         ("population.personas", "nobody", "unknown persona set 'nobody'; valid: chuang2024"),
         ("population.personas", "nobody.yaml", "nobody.yaml: no such file"),
         ("population.personas", {"name": "x"}, "personas: is required but missing"),
-        ("prompts", "nowhere", "nowhere' is neither 'default', 'deliberation', 'room' nor a folder"),
+        ("prompts", "nowhere", "nowhere' is neither 'default', 'deliberation'"),
         (
             "interaction.network",
             {"kind": "file", "path": "none.edges"},

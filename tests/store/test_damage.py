@@ -23,10 +23,10 @@ from opinionsim.store import (
     AuditRow,
     EdgeRow,
     LabelRow,
-    PointRow,
     SeatRow,
     Store,
     TieRow,
+    UnitRow,
     load,
     open_store,
 )
@@ -77,7 +77,7 @@ def path(tmp_path: Path) -> Path:
         finding = {"instrument_id": "m1", "model": "scripted", "people": True, "text": "audited"}
         audit = AuditRow("a1", "e1", {"texts": [text]}, {"ann": "human"}, (finding,), 1.0)
         store.save_audit(audit, [LabelRow("a1", "ann", "r1", 0, 1.0, "human")])
-        store.save_points([PointRow("p1", 0, {"bias": 0.5}, 7, True, "")], {"p1": {"model": "voter"}})
+        store.save_units([UnitRow("p1", 0, {"bias": 0.5, "time": 7, "stopped": True})], {"p1": {"model": "voter"}})
     return path
 
 
@@ -97,8 +97,8 @@ def _read(store: Store) -> Iterator[object]:
     yield store.waits("r1")
     yield store.audits()
     yield store.labels("a1")
-    yield list(store.points(["p1"]))
-    yield store.point_keys(["p1"])
+    yield list(store.units(["p1"]))
+    yield store.unit_keys(["p1"])
     for of_run in (store.agents, store.edges, store.ties, store.turns, store.opinions, store.entries, store.calls):
         yield of_run("r1")
     yield store.follow("r1").poll()

@@ -227,7 +227,7 @@ def _foreign(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as other, other:
-        other.execute("INSERT INTO schema_version VALUES (18, 0.0)")
+        other.execute("INSERT INTO schema_version VALUES (19, 0.0)")
 
 
 def _truncated(path: Path) -> None:
@@ -240,7 +240,7 @@ def _truncated(path: Path) -> None:
     [
         (_garbage, "not a database"),
         (_foreign, "database of another program"),
-        (_newer, "schema version 18, but this version of opinionsim reads version 17"),
+        (_newer, "schema version 19, but this version of opinionsim reads version 18"),
         (_truncated, "malformed"),
         (Path.mkdir, "is a folder|there is no store at"),
     ],

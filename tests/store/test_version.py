@@ -19,8 +19,8 @@ def _state_version(url: str, version: int) -> None:
 @pytest.mark.parametrize(
     ("version", "advice"),
     [
-        (1, "schema version 1, but this version of opinionsim reads version 17; read it with the version"),
-        (18, "schema version 18, but this version of opinionsim reads version 17; install the version"),
+        (1, "schema version 1, but this version of opinionsim reads version 18; read it with the version"),
+        (19, "schema version 19, but this version of opinionsim reads version 18; install the version"),
     ],
 )
 def test_a_store_of_another_version_is_neither_read_nor_written(each_url: str, version: int, advice: str) -> None:
@@ -30,7 +30,7 @@ def test_a_store_of_another_version_is_neither_read_nor_written(each_url: str, v
     for write in (True, False):
         with pytest.raises(StoreError, match=advice):
             open_store(each_url, write=write)
-    _state_version(each_url, 17)
+    _state_version(each_url, 18)
     with open_store(each_url, write=False) as reader:
         assert reader.states(["r1"])["r1"].status == "complete"
 

@@ -72,15 +72,14 @@ class StoreFaults:
         self.held = threading.Event()
         self.held.set()
         self._moment = moment
+        self._patience = {} if patience_s is None else {"patience_s": patience_s}
         database = store._database
         self._write, passing = database.write, database.passes
         database.write = self._faulty  # type: ignore[method-assign]
         database.passes = lambda error: isinstance(error, _Fault) or passing(error)
-        if patience_s is not None:
-            database.patience_s = patience_s
 
     def _faulty(self, work: Callable[[Connection], Any], **options: Any) -> Any:
-        return self._write(partial(self._carry_out, work), **options)
+        return self._write(partial(self._carry_out, work), **self._patience | options)
 
     def _carry_out(self, work: Callable[[Connection], Any], connection: Connection) -> Any:
         assert self.held.wait(PATIENCE_S)

@@ -8,7 +8,7 @@ from typing import Any
 
 from distributed import LocalCluster
 
-from opinionsim.store import PointRow, open_store
+from opinionsim.store import UnitRow, open_store
 
 DIAGRAM: dict[str, Any] = {
     "name": "diagram",
@@ -21,11 +21,11 @@ DIAGRAM: dict[str, Any] = {
 }
 
 
-def rows(url: str) -> list[PointRow]:
+def rows(url: str) -> list[UnitRow]:
     """All runs in a store, sorted by their key."""
     with open_store(url, write=False) as store:
-        points = dict(pair for design in store.designs() for pair in design.manifest["points"])
-        return list(store.points(points))
+        points = dict(pair for design in store.designs() for pair in design.units)
+        return list(store.units(points))
 
 
 @contextmanager

@@ -31,12 +31,6 @@ KINDS: dict[str, dict[str, Any]] = {
                 {"kind": "ties", "step": 5, "add": [[0, 2]], "remove": [[0, 1]]},
                 {"kind": "leave", "step": 10, "agents": {"share": 0.4}}],
     ),
-    "room": {
-        "name": "room", "seed": 3, "task": "Should the library open on Sundays?",
-        "cast": [{"name": "Ada", "persona": "a nurse"}, {"name": "Ben", "persona": "a cook"}],
-        "roles": {"moderator": {}, "analyzer": {}},
-        "interaction": {"kind": "room", "steps": 6, "analyze_every": 2},
-    },
     "classic": changed(
         SMALL, name="classic", population__size=16, measurement={"texts": ["report"], "probe": {"before": 1}},
         interaction={"kind": "dyadic", "steps": 40, "network": {"kind": "watts-strogatz", "k": 4, "p": 0.1}},

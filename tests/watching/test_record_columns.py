@@ -12,7 +12,6 @@ import pytest
 
 import opinionsim as osim
 from opinionsim import watching
-from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.store import EdgeRow, Store, TurnRow, open_store
 from tests.support.running import SMALL, changed
 
@@ -141,28 +140,6 @@ def test_trials_and_withdrawn_runs_say_what_they_are(written: _Written) -> None:
     state, listed, (notice,) = _state(written)
     assert (state, listed) == ("withdrawn", "withdrawn")
     assert "deleted" in notice
-
-
-def test_a_classic_sweep_is_listed_without_runs(tmp_path: Path) -> None:
-    sweep = load_sweep(
-        {
-            "name": "points",
-            "replicates": 3,
-            "model": {"classic": "deffuant"},
-            "population": {"size": 12},
-            "interaction": {"steps": 10},
-            "sweep": {"model.parameters.epsilon": [0.1, 0.5], "model.parameters.mu": [0.2, 0.5]},
-        }
-    )
-    url = str(tmp_path / "points.sqlite")
-    run_sweep(sweep, url)
-    with open_store(url, write=False) as reader:
-        (listed,) = watching.experiments(reader)["experiments"]
-        told = watching.experiment(reader, "points")
-    assert (listed["swept"], listed["over"], listed["counts"]["complete"]) == (True, True, 12)
-    assert "Equation" in listed["stamp"]
-    assert (told["swept"], told["runs"], told["axes"]) == (True, [], [])
-    assert told["counts"] == listed["counts"]
 
 
 def test_an_empty_store_has_no_experiments(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rooms to look at."""
+"""Sessions to look at."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from tests.support.rooms import RoomServer, room
 
 @pytest.fixture
 def spec(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a small room into a file: one model, one seat, a moderator and an analyzer, all scripted."""
+    """Writes a small experiment into a file: dyads of two scripted models and one seat."""
 
     def write(**changed: Any) -> Path:
         document = {
-            "name": "small-room",
+            "name": "small",
             "seed": 3,
             "task": "Should the library open on Sundays?",
             "cast": [{"name": "Ada", "persona": "a nurse"}, {"name": "Ben", "persona": "a cook"},
                      {"name": "Guest", "seat": {}}],
-            "roles": {"moderator": {}, "analyzer": {}},
-            "interaction": {"kind": "room", "steps": 6, "analyze_every": 2},
+            "interaction": {"kind": "dyadic", "steps": 12},
             **changed,
         }  # fmt: skip
         path = tmp_path / "small.yaml"
@@ -36,6 +35,6 @@ def spec(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def served(spec: Callable[..., Path], tmp_path: Path) -> Iterator[RoomServer]:
-    """A small room, open."""
+    """A small experiment, open."""
     with room(spec(), tmp_path) as server:
         yield server

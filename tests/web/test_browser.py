@@ -1,42 +1,15 @@
-"""The room in a browser: whole sessions, and everything that can go wrong in between."""
+"""Sessions in a browser: whole ones, and everything that can go wrong in between."""
 
 from __future__ import annotations
 
-import re
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.pages import HOSTILE, accessible, looking
+from tests.support.pages import HOSTILE, accessible, looking, my_turn, say, sit_down, sit_to_the_end, texts_of_person
 from tests.support.rooms import RoomServer, room
-
-
-def sit_down(page: Any, server: RoomServer) -> None:
-    """Sign the owner in, and have it try the first session."""
-    page.goto(server.link)
-    page.get_by_role("button", name="Try it yourself").first.click()
-    page.wait_for_url(re.compile("/sessions/"))
-
-
-def my_turn(page: Any) -> None:
-    """Wait for the form of a text, or the end; where the moderator asks whether that is all, it is not."""
-    wanted = "#answer textarea, #answer [type=radio], #seat h2:text('This session is over')"
-    while page.wait_for_selector(wanted).get_attribute("type") == "radio":
-        key = page.get_attribute("#seat", "data-key")
-        page.check("#answer [value=no]")
-        page.get_by_role("button", name="Send").click()
-        page.wait_for_function("key => document.getElementById('seat').dataset.key !== key", arg=key)
-
-
-def say(page: Any, text: str) -> None:
-    """Answer with a text, and wait until the question is over."""
-    key = page.get_attribute("#seat", "data-key")
-    page.fill("#answer textarea", text)
-    page.get_by_role("button", name="Send").click()
-    page.wait_for_function("key => document.getElementById('seat').dataset.key !== key", arg=key)
 
 
 def sent(page: Any, server: RoomServer, **form: Any) -> Any:
@@ -45,45 +18,10 @@ def sent(page: Any, server: RoomServer, **form: Any) -> Any:
     return page.request.post(f"{page.url.partition('#')[0]}/answer", form=form, headers=headers)
 
 
-def texts(folder: Path) -> list[str]:
-    """What the person has said in its turns, by the journal."""
-    with sqlite3.connect(f"file:{next(folder.glob('results/*.sqlite'))}?mode=ro", uri=True) as store:
-        rows = store.execute(
-            "SELECT texts.text FROM journal JOIN texts USING (text_id) WHERE source = 'person' AND act = 'speak' "
-            "ORDER BY turn"
-        )
-        return [text for (text,) in rows]
-
-
 def test_a_whole_session(browser: Any, served: RoomServer, tmp_path: Path) -> None:
     with looking(browser, served) as page:
-        page.goto(served.link)
-        accessible(page)
-        # The link has become a cookie that no script can read and no other site can send.
-        (cookie,) = page.context.cookies()
-        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
-        page.get_by_role("button", name="Try it yourself").first.click()
-        said = []
-        for number in range(10):
-            page.wait_for_selector("#answer, #seat h2:text('This session is over')")
-            if page.locator("#answer").count() == 0:
-                break
-            my_turn(page)
-            if page.locator("#answer").count() == 0:
-                break
-            assert page.locator("#seat h2").inner_text() == "It is your turn"
-            if number == 0:
-                accessible(page)
-            said.append(f"My point number {number}.")
-            say(page, said[-1])
-        page.wait_for_selector("#seat h2:text('This session is over')")
-        accessible(page)
-        shown = page.locator("#lines .own .text").all_inner_texts()
-        assert [text for text in shown if text.startswith("My point")] == said == texts(tmp_path)
-        assert len(said) >= 2
-        assert "SCRIPTED STAND-IN" in page.locator(".stamp").inner_text()
-        assert page.locator("#lines .speech .model").first.inner_text() == "scripted"
-        page.wait_for_selector("#analysis h3:text('Claims')")
+        sit_to_the_end(page, served, tmp_path)
+        assert page.locator("#lines .post .model").first.inner_text() == "scripted"
         page.goto(f"{served.address}/settings")
         accessible(page)
 
@@ -109,8 +47,8 @@ def test_what_is_half_written_survives_a_reload_and_a_second_tab_doubles_nothing
         assert answer.status == 409
         assert "The first answer counts" in answer.text()
         assert sent(page, served, **{**held, "text": "From the other tab."}).json() == {"sent": "already"}
-        assert texts(tmp_path)[:1] == ["From the other tab."]
-        assert "From the first tab." not in texts(tmp_path)
+        assert texts_of_person(tmp_path)[:1] == ["From the other tab."]
+        assert "From the first tab." not in texts_of_person(tmp_path)
 
 
 @pytest.mark.long
@@ -135,7 +73,7 @@ def test_a_server_that_is_killed_in_mid_turn_loses_nothing(
             say(page, "While it was away.")
             # The question may have been asked anew while the answer was on its way.
             page.wait_for_selector("#lines .own .text:text('While it was away.')")
-            assert texts(tmp_path) == ["Before the end.", "While it was away."]
+            assert texts_of_person(tmp_path) == ["Before the end.", "While it was away."]
 
 
 @pytest.mark.long
@@ -151,7 +89,7 @@ def test_a_lost_network_is_said_and_the_text_can_be_sent_again(
         page.wait_for_selector("#seat .status:text('nothing was sent')")
         page.context.set_offline(False)
         say(page, "Over the wire.")
-        assert texts(tmp_path)[:1] == ["Over the wire."]
+        assert texts_of_person(tmp_path)[:1] == ["Over the wire."]
 
 
 @pytest.mark.whole
@@ -173,8 +111,7 @@ def test_the_keyboard_alone(browser: Any, spec: Callable[..., Path], tmp_path: P
                 return
         raise AssertionError(f"no key leads to {what}")
 
-    path = spec(interaction={"kind": "room", "steps": 24, "analyze_every": 2})
-    with room(path, tmp_path) as served, looking(browser, served) as page:
+    with room(spec(), tmp_path) as served, looking(browser, served) as page:
         page.goto(served.link)
         tab_to(page, "form[action$=sit] button")
         page.keyboard.press("Enter")
@@ -184,14 +121,6 @@ def test_the_keyboard_alone(browser: Any, spec: Callable[..., Path], tmp_path: P
         tab_to(page, "#answer button")
         page.keyboard.press("Enter")
         page.wait_for_selector("#lines .own .text:text('By keys.')")
-        my_turn(page)
-        # An open question is taken into the text without a mouse.
-        while page.locator("#analysis .take:not([hidden])").count() == 0:
-            say(page, "Another turn.")
-            my_turn(page)
-        tab_to(page, "#analysis .take")
-        page.keyboard.press("Enter")
-        assert re.match(r"\[q\d+\] ", page.input_value("#text"))
 
 
 @pytest.mark.whole
@@ -209,12 +138,12 @@ def test_without_scripts(browser: Any, served: RoomServer, tmp_path: Path) -> No
         page.fill("#answer textarea", "Plain as it is.")
         page.get_by_role("button", name="Send").click()
         assert "Plain as it is." in page.locator("#lines").inner_text()
-        assert texts(tmp_path)[:1] == ["Plain as it is."]
+        assert texts_of_person(tmp_path)[:1] == ["Plain as it is."]
 
 
 def test_hostile_texts_are_texts(browser: Any, spec: Callable[..., Path], tmp_path: Path) -> None:
     cast = [{"name": HOSTILE[1], "persona": HOSTILE[0]}, {"name": "Ben", "persona": HOSTILE[2]}, {"seat": {}}]
-    path = spec(cast=cast, task=HOSTILE[0], interaction={"kind": "room", "steps": 3, "analyze_every": 2})
+    path = spec(cast=cast, task=HOSTILE[0])
     with room(path, tmp_path) as server, looking(browser, server) as page:
         sit_down(page, server)
         my_turn(page)
@@ -266,44 +195,12 @@ def test_a_session_is_downloaded(browser: Any, served: RoomServer) -> None:
             assert ",=2+3" not in found.text(), form
 
 
-@pytest.mark.whole
-def test_an_open_question_is_dragged_and_pasting_is_an_option(
-    browser: Any, spec: Callable[..., Path], tmp_path: Path
-) -> None:
-    cast = [{"name": "Ada"}, {"name": "Ben"}, {"name": "Guest", "seat": {"paste": False, "words": 12}}]
-    path = spec(cast=cast, interaction={"kind": "room", "steps": 24, "analyze_every": 2})
-    with room(path, tmp_path) as server, looking(browser, server) as page:
-        sit_down(page, server)
-        my_turn(page)
-        paste = "text => text.dispatchEvent(new ClipboardEvent('paste', { cancelable: true }))"
-        assert page.locator("#text").evaluate(paste) is False
-        drop = """text => {
-            const dataTransfer = new DataTransfer();
-            dataTransfer.setData("text/plain", "From elsewhere.");
-            text.dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
-            return text.value;
-        }"""
-        assert page.locator("#text").evaluate(drop) == ""
-        assert "Please type" in page.locator("#seat .status").inner_text()
-        while page.locator("#analysis .open").count() == 0:
-            say(page, "What would it cost us?")
-            my_turn(page)
-        for _ in range(5):  # a new analysis may take the place of the one that is dragged from
-            page.locator("#analysis .open").first.drag_to(page.locator("#text"))
-            if page.input_value("#text"):
-                break
-        assert re.match(r"\[q\d+\] ", page.input_value("#text"))
-        page.fill("#text", "one two three four five six seven eight nine ten eleven twelve thirteen")
-        page.get_by_role("button", name="Send").click()
-        page.wait_for_selector("#seat .status:text('at most 12')")
-
-
 @pytest.mark.long
 def test_an_answer_that_comes_too_late_is_not_called_sent(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
     cast = [{"name": "Ada"}, {"name": "Ben"}, {"name": "Guest", "seat": {"timeout_s": 2}}]
-    path = spec(cast=cast, interaction={"kind": "room", "steps": 24, "analyze_every": 0}, roles={"moderator": {}})
+    path = spec(cast=cast, interaction={"kind": "dyadic", "steps": 24})
     with room(path, tmp_path) as server, looking(browser, server) as page:
         sit_down(page, server)
         my_turn(page)
@@ -313,34 +210,4 @@ def test_an_answer_that_comes_too_late_is_not_called_sent(
         page.wait_for_selector("#seat :text('ran out of time')")
         late = sent(page, server, **{**held, "text": "Late."})
         assert (late.status, "has run out" in late.text()) == (409, True)
-        assert texts(tmp_path)[0] == ""
-
-
-@pytest.mark.long
-def test_what_was_wanted_out_of_turn_survives_the_server(
-    browser: Any, spec: Callable[..., Path], tmp_path: Path
-) -> None:
-    path = spec()
-    with room(path, tmp_path) as first, looking(browser, first) as page:
-        sit_down(page, first)
-        my_turn(page)
-        page.locator(".wants summary").click()
-        page.fill("#harm", "This was unkind.")
-        page.get_by_role("button", name="Report it").click()
-        page.wait_for_selector("#seat .status:text('report is on record')")
-        page.get_by_role("button", name="Pause").click()
-        page.wait_for_selector("#seat .status:text('taken up')")
-        first.kill()
-        with room(path, tmp_path, "--port", str(first.port)):
-            page.reload()
-            my_turn(page)
-            say(page, "After it all.")
-            page.wait_for_selector("#seat .question:text('The room waits for you')")
-            page.check("#answer [value='end']")
-            page.get_by_role("button", name="Send").click()
-            page.wait_for_selector("#lines :text('a person ended it')")
-            with sqlite3.connect(f"file:{next(tmp_path.glob('results/*.sqlite'))}?mode=ro", uri=True) as store:
-                asked = (
-                    "SELECT count(*) FROM turns JOIN texts USING (text_id) WHERE kind = 'harm' AND text LIKE '%unkind%'"
-                )
-                assert store.execute(asked).fetchone() == (1,)
+        assert texts_of_person(tmp_path)[0] == ""

@@ -29,8 +29,8 @@ from tests.support.waiting import wait_until
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoomServer]:
     folder = tmp_path_factory.mktemp("http")
     (folder / "small.yaml").write_text(
-        "{name: small, task: Speak., cast: [{name: Ada}, {name: Guest, seat: {}}], roles: {moderator: {}}, "
-        "interaction: {kind: room, steps: 4, every: 2, analyze_every: 0}}",
+        "{name: small, seed: 3, task: Speak., cast: [{name: Ada}, {name: Guest, seat: {}}], "
+        "interaction: {kind: dyadic, steps: 4}}",
         encoding="utf-8",
     )
     with room("small.yaml", folder) as found:
@@ -214,7 +214,7 @@ def test_uploads_are_refused(server: RoomServer, owner: str, run: str) -> None:
 
 def test_settings_take_no_import_path_and_write_no_other_place(server: RoomServer, owner: str, tmp_path: Path) -> None:
     for given in ({"model.name": "os:system"}, {"do": "save", "name": "../escaped"}, {"do": "save", "name": "/etc/x"},
-                  {"interaction.every": "many"}, {"interaction.steps": "0"}):  # fmt: skip
+                  {"interaction.steps": "many"}, {"interaction.steps": ""}):  # fmt: skip
         answer = _post(server, "/settings", owner, urlencode({"do": "forecast", **given}))
         assert answer.status == 400, given
         assert 'class="problem"' in answer.text
@@ -233,24 +233,18 @@ def test_settings_offer_models_and_texts_that_the_file_does_not_name(server: Roo
     fields = dict(
         re.findall(r'<(?:select|textarea) id="s\d+" name="([^"]+)"(.*?)</(?:select|textarea)>', page, re.DOTALL)
     )
-    texts = {"cast.0": ("system", "persona", "task"), "roles.moderator": ("system", "task")}
-    named = {f"{member}.{text}" for member, own in texts.items() for text in own}
+    named = {f"cast.0.{text}" for text in ("system", "persona", "instructions", "task")}
     assert {name for name in fields if not name.endswith("model.name")} == named
-    for name in ("model.name", "cast.0.model.name", "roles.moderator.model.name"):
+    for name in ("model.name", "cast.0.model.name"):
         assert {"scripted", "openai:gpt-4o", "anthropic:claude-sonnet-4"} <= set(
             re.findall("<option[^>]*>([^<]+)<", fields[name])
         )
-    given = {
-        "roles.moderator.model.name": "openai:gpt-4o",
-        "roles.moderator.system": "Lead.",
-        "cast.0.task": "Be brief.",
-    }
+    given = {"cast.0.model.name": "openai:gpt-4o", "cast.0.task": "Be brief."}
     found = _post(server, "/settings", owner, urlencode({"do": "save", "name": "worded", **given}))
     path = re.search(r"Saved as (\S+\.yaml)", found.text)
     assert path is not None, found.text
     spec = osim.load_experiment(path[1]).spec
-    assert (spec.roles["moderator"].system, spec.cast[0].task) == ("Lead.", "Be brief.")
-    assert (spec.roles["moderator"].model.name, spec.cast[0].model) == ("openai:gpt-4o", None)  # type: ignore[union-attr]
+    assert (spec.cast[0].model.name, spec.cast[0].task) == ("openai:gpt-4o", "Be brief.")  # type: ignore[union-attr]
     both = _post(
         server, "/settings", owner, urlencode({"do": "try", "cast.0.system": "You.", "cast.0.persona": "A cook."})
     )
@@ -259,8 +253,7 @@ def test_settings_offer_models_and_texts_that_the_file_does_not_name(server: Roo
 
 def test_another_model_goes_without_the_options_of_the_former_one(tmp_path: Path) -> None:
     spec = {
-        "name": "own", "task": "Speak.", "roles": {"moderator": {}},
-        "interaction": {"kind": "room", "every": 3, "analyze_every": 0},
+        "name": "own", "task": "Speak.", "interaction": {"kind": "dyadic", "steps": 4},
         "cast": [{"persona": "a nurse"}, {"name": "B", "model": {"name": "openai:b", "options": {"base_url": "http://[::1]/v1"}}},
                  {"seat": {}}],
         "model": {"name": "openai:own", "options": {"base_url": "http://127.0.0.1:9/v1"}},
@@ -368,8 +361,8 @@ def test_a_request_that_is_sent_by_halves_ends(monkeypatch: pytest.MonkeyPatch) 
 def test_a_port_in_use_and_a_store_in_use_are_said(server: RoomServer, tmp_path: Path) -> None:
     for options, told in ((("--port", str(server.port)), "cannot be used"), (("--store", "held.sqlite"), "in use")):
         spec = tmp_path / "small.yaml"
-        spec.write_text("{name: s, task: Speak., cast: [{name: A}, {seat: {}}], roles: {moderator: {}}, "
-                        "interaction: {kind: room, every: 2, analyze_every: 0}}", encoding="utf-8")  # fmt: skip
+        spec.write_text("{name: s, task: Speak., cast: [{name: A}, {seat: {}}], "
+                        "interaction: {kind: dyadic, steps: 4}}", encoding="utf-8")  # fmt: skip
         with osim.store.open_store(str(tmp_path / "held.sqlite")), pytest.raises(RuntimeError, match=told):
             RoomServer(spec, tmp_path, *options)
 

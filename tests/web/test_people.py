@@ -16,8 +16,8 @@ from opinionsim.errors import SpecError
 from opinionsim.specification import consent_of
 from opinionsim.store import open_store
 from opinionsim.web import serve
+from tests.support.pages import accessible, looking, my_turn, say, sit_down
 from tests.support.rooms import RoomServer, room
-from tests.web.test_browser import accessible, looking, my_turn, say, sit_down
 
 CHECK = {"question": "Who speaks beside you?", "answers": ["people", "language models"], "right": "language models"}
 CONSENT = {
@@ -152,11 +152,11 @@ def test_without_a_text_to_consent_to_nobody_is_invited(
 def test_an_owner_who_tries_alone_is_asked_nothing_and_stays_out_of_tables(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
-    path = _invited(tmp_path, spec, interaction={"kind": "room", "steps": 3, "analyze_every": 0}, measurement={
+    path = _invited(tmp_path, spec, interaction={"kind": "dyadic", "steps": 6}, measurement={
         "self_report": {"after": 1}}, topic={"definition": {
             "name": "sundays", "title": "Sundays", "category": "policy",
             "claims": {"for": "The library should open on Sundays", "against": "It should stay closed on Sundays"}},
-            "framing": "for"}, roles={"moderator": {}}, model={"name": "scripted"})  # fmt: skip
+            "framing": "for"}, model={"name": "scripted"})  # fmt: skip
     with room(path, tmp_path) as server, looking(browser, server) as page:
         sit_down(page, server)
         assert not re.search("/consent", page.url)
@@ -216,8 +216,7 @@ def test_a_session_that_was_withdrawn_before_it_began_never_begins(
     browser: Any, spec: Callable[..., Path], tmp_path: Path
 ) -> None:
     cast = [{"name": "Ada"}, {"name": "Guest", "seat": {}}, {"name": "Visitor", "seat": {}}]
-    path = _invited(tmp_path, spec, cast=cast, interaction={"kind": "room", "steps": 4, "analyze_every": 0},
-                    roles={"moderator": {}})  # fmt: skip
+    path = _invited(tmp_path, spec, cast=cast, interaction={"kind": "dyadic", "steps": 4})
     with room(path, tmp_path) as server, looking(browser, server) as owner, looking(browser, server) as person:
         owner.goto(server.link)
         _invite(owner)

@@ -6,50 +6,18 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import yaml
 
 from tests.support.rooms import Browser, RoomServer, room
-
-YES, NO = "strongly positive", "strongly negative"
-CONSENT = {name: f"What is said of {name}." for name in
-           ("version", "purpose", "speakers", "provider", "observers", "keeping", "contact", "debriefing")}  # fmt: skip
-SPEC = {
-    "name": "seats",
-    "topic": {"definition": {
-        "name": "sundays", "title": "Sundays", "category": "policy",
-        "claims": {"for": "The library should open on Sundays", "against": "It should stay closed on Sundays"}},
-        "framing": "for"},
-    "cast": [{"name": "Ada\u202e"}, {"name": "Guest", "seat": {}}, {"name": "Visitor", "seat": {}}],
-    "roles": {"moderator": {}},
-    "interaction": {"kind": "room", "steps": 6, "every": 3, "analyze_every": 0},
-    "measurement": {"self_report": {"before": 1, "after": 0}},
-    "ethics": {"consent": "consent.yaml"},
-}  # fmt: skip
-
-
-class Session(NamedTuple):
-    """A session under way: its owner, and the people at its two seats with their private codes."""
-
-    owner: Browser
-    people: tuple[Browser, Browser]
-    codes: tuple[str, str]
-
-    @property
-    def run(self) -> str:
-        """Path of the session."""
-        return self.people[0].run
+from tests.support.seats import CONSENT, NO, YES, Session, seats
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoomServer]:
     """A room of many sessions, for a session each."""
-    folder = tmp_path_factory.mktemp("seats")
-    (folder / "consent.yaml").write_text(yaml.safe_dump(CONSENT), encoding="utf-8")
-    (folder / "seats.yaml").write_text(yaml.safe_dump({**SPEC, "replicates": 12}), encoding="utf-8")
-    with room("seats.yaml", folder) as found:
+    with seats(tmp_path_factory.mktemp("seats"), 10, interaction={"kind": "independent", "reports": 3}) as found:
         yield found
 
 
@@ -68,10 +36,7 @@ def free(owner: Browser) -> list[str]:
 
 @pytest.fixture
 def session(server: RoomServer, owner: Browser, free: list[str]) -> Session:
-    run, people = free.pop(), (Browser(server), Browser(server))
-    for seat, person in enumerate(people, 1):
-        person.come_in(owner.invite(run, seat))
-    return Session(owner, people, (people[0].consent(), people[1].consent()))
+    return Session.begun(server, owner, free.pop())
 
 
 def test_nothing_about_a_foreign_question_can_be_told_from_the_reply(session: Session) -> None:
@@ -156,36 +121,6 @@ def test_withdrawal_takes_every_word_and_leaves_that_harm_was_reported(server: R
     assert "Spoke to both." in page
 
 
-def test_reports_of_harm_are_kept_whenever_they_come(session: Session) -> None:
-    guest, visitor = session.people
-    assert guest.want("harm", " ").status == 400
-    told = [f"Report number {number}." for number in range(20)]
-    with ThreadPoolExecutor(20) as pool:
-        assert {each.status for each in pool.map(lambda text: guest.want("harm", text), told)} == {200}
-    # The pause that was wanted at the same time is not lost either.
-    assert visitor.want("end").status == 200
-    for person in session.people:
-        person.answer(person.question(), YES)
-    guest.until("This session is over")
-    assert guest.want("pause").status == 400
-    assert visitor.want("harm", "After the last step.").status == 200
-    page = session.owner.ask("/").text
-    assert all(text in page for text in [*told, "After the last step."])
-
-
-def test_characters_that_turn_a_line_are_spelled_out_in_names(session: Session) -> None:
-    guest, visitor = session.people
-    for person in session.people:
-        person.answer(person.question(), YES)
-    # Whom the moderator calls first is its own choice.
-    while 'id="answer"' not in guest.ask(f"{guest.run}/seat").text:
-        if 'id="answer"' in visitor.ask(f"{visitor.run}/seat").text:
-            visitor.answer(visitor.question(), "Well.")
-    guest.answer(guest.question(), "A point.")
-    told = [guest.until("Ada\\u202e", ""), guest.ask(f"{guest.run}/debriefing", {}).text]
-    assert ["Ada\\u202e" in page and "<strong>Ada\u202e" not in page for page in told] == [True, True]
-
-
 def test_who_leaves_is_asked_first_and_nobody_waits_for_it(session: Session) -> None:
     guest, visitor = session.people
     asked, page = guest.question(), guest.ask(f"{session.run}/debriefing").text
@@ -223,24 +158,12 @@ def test_a_link_is_shown_until_it_is_used_by_a_browser_without_a_seat_there(
     owner.invite(run, 1)
 
 
-def test_who_waits_for_others_is_told_by_name_what_is_said(server: RoomServer, owner: Browser, free: list[str]) -> None:
-    run, early, late = free.pop(), Browser(server), Browser(server)
-    early.come_in(owner.invite(run, 1))
-    early.consent()
-    with early.following() as lines:
-        late.come_in(owner.invite(run, 2))
-        late.consent()
-        for person in (early, late):
-            person.answer(person.question(), YES)
-        assert "Moderator" in next(line for line in lines if '"html"' in line)
-
-
 def test_a_seat_is_given_anew_and_its_person_comes_back(server: RoomServer, owner: Browser, free: list[str]) -> None:
     run, opened, person, other = free.pop(), Browser(server), Browser(server), Browser(server)
     link = owner.invite(run, 1)
     opened.come_in(link)
     assert opened.want("harm", "Too soon.").status == 400
-    for part in ("", "/seat", "/analysis", "/debriefing"):
+    for part in ("", "/seat", "/beside/analysis", "/debriefing"):
         assert opened.ask(f"{run}{part}").headers["location"].endswith(f"{run}/consent")
     with opened.following() as lines:
         assert next(lines, "") == ""
@@ -268,7 +191,8 @@ def test_who_has_lost_the_seat_is_told_nothing_more(server: RoomServer, session:
         assert any("event: seat" in line for line in lines)
         new = Browser(server)
         new.come_in(session.owner.invite(session.run, 1))
-        new.answer(new.question(), YES)
+        for text in (YES, "A report."):
+            new.answer(new.question(), text)
         # The lines end with the stream.
         for line in lines:
             assert '"html"' not in line

@@ -154,7 +154,7 @@ def test_a_run_of_every_kind_shows_the_numbers_of_its_frames(browser: Any, viewe
         shown = page.locator("figcaption:visible").all_inner_texts()
         assert shown == list(FIGURES if scaled else FIGURES[1:2])
         assert page.locator("text=A line has the colour").count() == results.agents["assigned_opinion"].notna().any()
-        if name in ("room", "classic"):
+        if name in ("events", "classic"):
             accessible(page)
         if opinions.empty:
             return
@@ -245,19 +245,15 @@ def test_an_agents_story_down_to_the_prompts(browser: Any, viewed: Viewed) -> No
         assert page.locator("ol.lines > li").count() == len(own)
 
 
-@pytest.mark.parametrize("name", ["dyads", "room"])
-def test_dialogues_are_read_as_what_they_are(browser: Any, viewed: Viewed, name: str) -> None:
-    results, run = osim.load(str(viewed.store), name), run_of(viewed.store, name)
+def test_dialogues_are_read_as_what_they_are(browser: Any, viewed: Viewed) -> None:
+    results, run = osim.load(str(viewed.store), "dyads"), run_of(viewed.store, "dyads")
     turns = results.turns[results.turns["run_id"] == run]
     with viewed.page(browser, f"#/run/{run}/dialogue") as page:
         accessible(page)
         text = page.locator("#view").inner_text()
-        first = turns[turns["kind"].isin(["post", "response", "speech", "statement"])]["message"].iloc[0]
+        first = turns[turns["kind"] == "post"]["message"].iloc[0]
         assert " ".join(first.split()) in " ".join(text.split())
-        if name == "room":
-            assert page.locator(".analysis h3").first.inner_text() == "Summary"
-        else:
-            assert "has read" in text
+        assert "has read" in text
 
 
 def test_agents_of_one_name_have_their_numbers(browser: Any, viewed: Viewed) -> None:
@@ -298,7 +294,7 @@ def test_search_finds_and_filters(browser: Any, viewed: Viewed) -> None:
 
 
 def test_a_sweep_of_a_classic_model_says_how_it_is_drawn(browser: Any, viewed: Viewed) -> None:
-    swept = {"name": "deffuant", "counts": {"complete": 8}, "swept": True, "runs": [], "axes": [], "metrics": []}
+    swept = {"name": "deffuant", "counts": {"complete": 8}, "units": True, "runs": [], "axes": [], "metrics": []}
     with viewed.page(browser) as page:
         told = viewed.asked(page, "experiments")["experiments"][0]
         answer = {**told, **swept, "reasons": [], "doing": [], "last_reply_s": None, "over": True, "expected": 0}
@@ -476,7 +472,7 @@ def test_one_file_opens_from_the_disk_without_a_network(
     browser: Any, viewed: Viewed, tmp_path: Path, name: str
 ) -> None:
     run, path = run_of(viewed.store, name), tmp_path / "run.html"
-    shown = "canvas[role=img], .terms dd, .lines .text, .analysis"
+    shown = "canvas[role=img], .terms dd, .lines .text"
     with offline(browser, viewed.store, run, path) as page, viewed.page(browser) as live:
 
         def same(view: str) -> None:
@@ -678,10 +674,10 @@ def test_an_answer_that_comes_late_does_not_mix_with_another(browser: Any, viewe
 
 
 def test_the_width_of_a_phone_and_the_dark(browser: Any, viewed: Viewed) -> None:
-    run, room = run_of(viewed.store, "dyads"), run_of(viewed.store, "room")
+    run = run_of(viewed.store, "dyads")
     with viewed.page(browser, viewport={"width": 360, "height": 740}, color_scheme="dark") as page:
         experiment = viewed.asked(page, f"runs/{run}")["about"]["experiment_id"]
-        read = (f"#/run/{run}/agent/1", f"#/run/{run}/turn/3", f"#/run/{room}/dialogue")
+        read = (f"#/run/{run}/agent/1", f"#/run/{run}/turn/3", f"#/run/{run}/dialogue")
         found = f"#/search?experiment={experiment}&q=theory"
         for address in (f"#/experiment/{experiment}?colour=bias", f"#/run/{run}", *read, found):
             viewed.go(page, address)

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from opinionsim import testing
-from opinionsim.classic import MODELS, ClassicModel, simulate, transition
+from opinionsim.classic import MODELS, ClassicModel, ClassicModelContract, simulate, transition
 from opinionsim.errors import SpecError
 
 pytestmark = pytest.mark.long
@@ -62,7 +61,7 @@ def test_a_contact_moves_whom_it_is_said_to(contact: str, moved: list[int]) -> N
     assert np.flatnonzero(found > 0.5).tolist() == moved
 
 
-class TestInertia(testing.ClassicModelContract):
+class TestInertia(ClassicModelContract):
     """The contract where agents carry a velocity from step to step."""
 
     settings = {"m": 2, "inertia": True, "reluctance": 0.5, "friction": 0.3, "method": "heun"}  # noqa: RUF012

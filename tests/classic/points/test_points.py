@@ -234,5 +234,5 @@ def test_progress_counts_the_runs() -> None:
 
 def test_the_axes_of_a_diagram_are_columns() -> None:
     table = sweep("deffuant", {"epsilon": "0.1:0.3:0.1", "n": [10, 20]}, steps=2, replicates=2)
-    data = osim.plots.phase_data(table, "epsilon", "n", "diversity")
+    data = osim.classic.phase_data(table, "epsilon", "n", "diversity")
     assert len(data.frame) == 6

@@ -13,7 +13,7 @@ import yaml
 import opinionsim as osim
 from opinionsim.classic.sweeps import SweepProgress, load_sweep, plan_sweep, run_sweep
 from opinionsim.errors import SpecError
-from opinionsim.store import PointRow
+from opinionsim.store import UnitRow
 from tests.support.running import changed
 from tests.support.sweeps import DIAGRAM, rows
 
@@ -24,7 +24,7 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> list[PointRow]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[UnitRow]:
     """The runs of the sweep, carried out on one thread."""
     url = str(tmp_path_factory.mktemp("whole") / "sweep.sqlite")
     assert run_sweep(load_sweep(DIAGRAM), url, threads=1).complete
@@ -38,7 +38,7 @@ def test_runs_are_kept_as_measures_alone(url: str) -> None:
     summary = run_sweep(load_sweep(DIAGRAM), url)
     assert summary.progress == SweepProgress(56, 0, 56, 0)
     results = osim.load(url)
-    frame = results.points
+    frame = results.units
     assert list(frame.columns) == [
         "model", "epsilon", "n", "replicate", "diversity", "disagreement", "diversity@4", "disagreement@4", "time",
         "stopped", "error", "evidence",
@@ -54,18 +54,8 @@ def test_runs_are_kept_as_measures_alone(url: str) -> None:
     pd.testing.assert_frame_equal(run_sweep(load_sweep(DIAGRAM)).frame, frame)
 
 
-def test_other_experiments_have_no_points(tmp_path: Path) -> None:
-    spec = {
-        "name": "voters", "population": {"size": 4}, "interaction": {"kind": "dyadic", "steps": 2},
-        "model": {"classic": "voter"},
-    }  # fmt: skip
-    results = osim.run(osim.load_experiment(spec), tmp_path / "other.sqlite")
-    assert results.points.empty
-    assert not results.swept
-
-
 @pytest.mark.parametrize("threads", [2, 5])
-def test_threads_change_no_byte(url: str, whole: list[PointRow], threads: int) -> None:
+def test_threads_change_no_byte(url: str, whole: list[UnitRow], threads: int) -> None:
     run_sweep(load_sweep(DIAGRAM), url, threads=threads)
     assert rows(url) == whole
 
@@ -78,7 +68,7 @@ def test_a_sweep_that_is_there_is_not_repeated(url: str) -> None:
     assert run_sweep(load_sweep(DIAGRAM), url).progress == SweepProgress(56, 56, 0, 0)
 
 
-def test_a_sweep_that_is_stopped_goes_on(url: str, whole: list[PointRow]) -> None:
+def test_a_sweep_that_is_stopped_goes_on(url: str, whole: list[UnitRow]) -> None:
     seen: list[SweepProgress] = []
     first = run_sweep(load_sweep(DIAGRAM), url, threads=1, watch=seen.append, stopping=lambda: seen[-1].made > 0)
     assert first.stopped
@@ -90,7 +80,7 @@ def test_a_sweep_that_is_stopped_goes_on(url: str, whole: list[PointRow]) -> Non
     assert rows(url) == whole
 
 
-def test_replicates_values_and_measures_extend_a_sweep(url: str, whole: list[PointRow]) -> None:
+def test_replicates_values_and_measures_extend_a_sweep(url: str, whole: list[UnitRow]) -> None:
     run_sweep(load_sweep(changed(DIAGRAM, replicates=2)), url)
     smaller = {**DIAGRAM["sweep"], "population.size": [20]}
     fewer = changed(DIAGRAM, measurement={"metrics": ["diversity"]}, sweep=smaller)
@@ -102,7 +92,7 @@ def test_replicates_values_and_measures_extend_a_sweep(url: str, whole: list[Poi
     assert rows(url) == whole
     results = osim.load(url)
     assert (results.design, results.designs) == (1, (1, 2))
-    assert len(osim.load(url, design=2).points) == 28
+    assert len(osim.load(url, design=2).units) == 28
 
 
 def test_fewer_replicates_hide_nothing(url: str) -> None:
@@ -185,7 +175,7 @@ def _keys(value: Any) -> list[str]:
 def test_a_sweep_is_no_experiment_and_says_who_reads_it(tmp_path: Path) -> None:
     file = tmp_path / "sweep.yaml"
     file.write_text(yaml.safe_dump(DIAGRAM), encoding="utf-8")
-    with pytest.raises(osim.SpecError, match=r"sweep\.yaml:\d+: this is a sweep of a classic model"):
+    with pytest.raises(osim.SpecError, match=r"sweep\.yaml:1: study: this is a study of kind 'scan'"):
         osim.load_experiment(file)
 
 

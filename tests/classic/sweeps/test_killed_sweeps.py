@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, text
 import opinionsim as osim
 from opinionsim.classic.sweeps import load_sweep, run_sweep
 from opinionsim.foundation.streams import stream
-from opinionsim.store import PointRow
+from opinionsim.store import UnitRow
 from tests.support.postgres import Server
 from tests.support.running import changed
 from tests.support.sweeps import DIAGRAM, rows, workers
@@ -33,7 +33,7 @@ TOTAL = 384
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[PointRow], str]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[UnitRow], str]:
     """The runs of the sweep, carried out on one thread, and their frame as CSV."""
     url = str(tmp_path_factory.mktemp("whole") / "sweep.sqlite")
     summary = run_sweep(load_sweep(SPEC), url, threads=1)
@@ -43,7 +43,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[PointRow], str
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_sweep_that_is_killed_goes_on(
-    tmp_path: Path, number: signal.Signals, whole: tuple[list[PointRow], str]
+    tmp_path: Path, number: signal.Signals, whole: tuple[list[UnitRow], str]
 ) -> None:
     file, store = tmp_path / "diagram.yaml", tmp_path / "sweep.sqlite"
     file.write_text(yaml.safe_dump(SPEC), encoding="utf-8")
@@ -74,7 +74,7 @@ def _number(store: Path) -> int:
     engine = create_engine(f"sqlite:///file:{store}?mode=ro&uri=true")
     try:
         with engine.connect() as connection:
-            return int(connection.scalar(text("SELECT COUNT(*) FROM points")) or 0)
+            return int(connection.scalar(text("SELECT COUNT(*) FROM units")) or 0)
     except Exception:  # its tables are being made
         return 0
     finally:
@@ -90,7 +90,7 @@ def cluster() -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_the_workers_of_a_cluster_find_the_same(
-    tmp_path: Path, cluster: str, whole: tuple[list[PointRow], str], kind: str, request: pytest.FixtureRequest
+    tmp_path: Path, cluster: str, whole: tuple[list[UnitRow], str], kind: str, request: pytest.FixtureRequest
 ) -> None:
     server: Server | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
     url = str(tmp_path / "sweep.sqlite") if server is None else server.database(str(tmp_path))

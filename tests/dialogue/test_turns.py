@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from opinionsim.dialogue import (
+    ANALYZER,
     ENDINGS,
     Floor,
     Move,
+    RoomInteraction,
     Signals,
     read_move,
     read_signals,
@@ -23,7 +25,8 @@ from opinionsim.dialogue import (
 )
 from opinionsim.errors import Rejected, SpecError
 from opinionsim.messages import Message
-from opinionsim.schedules import ANALYZER, MODERATOR, AnySchedule, RoomInteraction, Setting, Turn, outline
+from opinionsim.schedules import MODERATOR, AnySchedule, Setting, Turn, outline, with_probes
+from opinionsim.testing import ScheduleContract
 from tests.support.examples import examples
 
 # -- who speaks next -----------------------------------------------------------------------------------------
@@ -441,3 +444,17 @@ def test_what_is_for_people_needs_a_person(field: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=rf"interaction\.{next(iter(field))}: needs a person"):
         room(3, 0, **field)
     room(3, 1, **field)
+
+
+CASES = [({"steps": 6}, 3), ({"steps": 5, "remember": False, "last_n": 2}, 4)]
+PROBES: list[tuple[Any, ...]] = [(0, 0), (1, 0), (0, 1), (2, 3), (1, 1, "probe", 3)]
+
+
+class TestContract(ScheduleContract):
+    @pytest.fixture(autouse=True, params=itertools.product(CASES, PROBES), ids=str)
+    def _case(self, request: pytest.FixtureRequest) -> None:
+        (self.fields, self.size), self.probes = request.param
+
+    def schedule(self) -> AnySchedule:
+        room = RoomInteraction(kind="room", **self.fields).schedule(Setting.of(self.size, 9))
+        return with_probes(room, *self.probes)

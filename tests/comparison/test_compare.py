@@ -12,8 +12,7 @@ from matplotlib.image import imread
 
 import opinionsim as osim
 from opinionsim.comparison import Comparison
-from tests.cli.conftest import Invoke
-from tests.support.command import refused
+from tests.support.command import invoked, refused
 
 FRAMES = ("events", "fits", "free_runs", "scores", "trust", "findings")
 
@@ -57,12 +56,10 @@ def found(posts: Path, told: list[tuple[int, int, str]]) -> Comparison:
 
 
 @pytest.mark.long
-def test_the_command_gives_the_same_on_several_threads(
-    posts: Path, found: Comparison, invoke: Invoke, tmp_path: Path
-) -> None:
+def test_the_command_gives_the_same_on_several_threads(posts: Path, found: Comparison, tmp_path: Path) -> None:
     posts.with_name("posts.sqlite.fits").unlink()
     options = ("--models", "degroot, axelrod", "--noise", "0.05", "--seed", "2", "--threads", "2")
-    done = invoke("compare", posts, *options, "--csv", tmp_path / "out", "--plot", tmp_path / "found.png")
+    done = invoked("compare", posts, *options, "--csv", tmp_path / "out", "--plot", tmp_path / "found.png")
     assert done.exit_code == 0, done.output
     for name in FRAMES:
         saved = pd.read_csv(tmp_path / "out" / f"{name}.csv", keep_default_na=False)
@@ -81,10 +78,10 @@ def test_the_command_gives_the_same_on_several_threads(
 
 
 @pytest.mark.long
-def test_data_have_every_table(posts: Path, found: Comparison, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_have_every_table(posts: Path, found: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is printed as JSON, of the comparison that has been made already."""
     monkeypatch.setattr("opinionsim.comparison.compare", lambda *_, **__: found)
-    tables = {table["title"].split(" | ")[1]: table for table in json.loads(invoke("compare", posts, "--json").stdout)}
+    tables = {table["title"].split(" | ")[1]: table for table in json.loads(invoked("compare", posts, "--json").stdout)}
     (finding,) = tables["Findings"]["rows"]
     assert (finding["finding"], finding["n_blocks"]) == ("withheld", 3)
     candidates = {row["candidate"] for row in tables["Scores of runs held out"]["rows"]}

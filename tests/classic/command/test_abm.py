@@ -133,7 +133,7 @@ def test_a_sweep_of_more_than_a_day_is_asked_for(invoke: Invoke, monkeypatch: py
     arguments = ("abm", "voter", "--over", "n=[100]", "--steps", 100_000_000, "--replicates", 100_000)
     said = refused(*arguments, "--store", "long.sqlite")
     assert "the 100,000 runs take up to" in said
-    assert "give --yes to start them anyway" in said
+    assert "start them with `opinionsim abm` and --yes" in said
     assert not Path("long.sqlite").exists()
     begun: list[object] = []
 
@@ -235,7 +235,7 @@ def test_a_sweep_is_kept_continued_and_shown(invoke: Invoke, tmp_path: Path) -> 
     measured_at = {name: name.replace("_", "@") for name in saved.columns if name[-1].isdigit()}
     pd.testing.assert_frame_equal(saved.rename(columns=measured_at), pd.read_csv(tmp_path / "a.csv"))
     refused = invoke("plot", "ribbons", store)
-    assert "stores only measures" in refused.stderr
+    assert "stores only measures; valid figures: phase" in refused.stderr
 
 
 def test_a_sweep_in_a_file_goes_to_a_store_of_its_name(
@@ -265,8 +265,8 @@ def test_points_that_fail_are_named_and_the_others_kept(invoke: Invoke, tmp_path
     arguments = ("activity-driven", "--over", "K=[1,1e308]", "--set", "activity=1", "--agents", 8, "--steps", 50)
     result = invoke("abm", *arguments, "--store", tmp_path / "a.sqlite")
     assert result.exit_code == 1
-    assert "K=1e+308: activity-driven: opinions have grown beyond all numbers" in result.stderr
-    assert "go on from here" in result.stderr
+    assert "K=1e+308: activity-driven: opinions have grown to infinity" in result.stderr
+    assert "continue from here" in result.stderr
     status = json.loads(invoke("status", tmp_path / "a.sqlite", "--json").stdout)[0]
     assert (status["complete"], status["incomplete"], len(status["errors"])) == (1, 1, 1)
 

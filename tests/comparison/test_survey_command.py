@@ -8,15 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli.conftest import Invoke
-from tests.support.command import refused
+from tests.support.command import invoked, refused
 
 ASKED = ("surveys", "validate", "synthetic", "--mapping", "synthetic", "--size", "40", "--store", "s.sqlite")
 
 
 @pytest.mark.long
-def test_a_validation_is_printed_and_saved_and_not_asked_again(invoke: Invoke) -> None:
-    first = invoke(*ASKED, "--items", "climate, taxes", "--cutoff", "2020-01-01", "--csv", "out/found.csv")
+def test_a_validation_is_printed_and_saved_and_not_asked_again() -> None:
+    first = invoked(*ASKED, "--items", "climate, taxes", "--cutoff", "2020-01-01", "--csv", "out/found.csv")
     assert first.exit_code == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[0] == (
@@ -39,13 +38,13 @@ def test_a_validation_is_printed_and_saved_and_not_asked_again(invoke: Invoke) -
     assert set(measures["evidence"]) == {"scripted"}
     assert len(pd.read_csv("out/found-items.csv")) == 2
     assert {"n", "effective_n", "model_n", "difference"} < set(pd.read_csv("out/found-subgroups.csv").columns)
-    again = invoke(*ASKED, "--items", "climate,taxes", "--cutoff", "2020-01-01")
+    again = invoked(*ASKED, "--items", "climate,taxes", "--cutoff", "2020-01-01")
     assert again.stdout == first.stdout
     assert "no call was made" in again.stderr
 
 
-def test_json_has_all_numbers_and_null_where_there_is_none(invoke: Invoke) -> None:
-    result = invoke(*ASKED, "--items", "border", "--json")
+def test_json_has_all_numbers_and_null_where_there_is_none() -> None:
+    result = invoked(*ASKED, "--items", "border", "--json")
     found = json.loads(result.stdout)
     assert list(found) == ["title", "findings", "notes", "measures", "items", "subgroups"]
     assert found["findings"] == []
@@ -55,17 +54,17 @@ def test_json_has_all_numbers_and_null_where_there_is_none(invoke: Invoke) -> No
     assert {row["item"] for row in found["measures"]} == {"border"}
 
 
-def test_a_budget_stops_it_and_nothing_is_compared(invoke: Invoke) -> None:
-    result = invoke(*ASKED, "--items", "border", "--set", "execution.budget.calls=10")
+def test_a_budget_stops_it_and_nothing_is_compared() -> None:
+    result = invoked(*ASKED, "--items", "border", "--set", "execution.budget.calls=10")
     assert result.exit_code == 3
     assert result.stdout == ""
     assert "budget" in result.stderr
 
 
 @pytest.mark.long
-def test_items_whose_runs_are_not_complete_are_left_out(invoke: Invoke) -> None:
-    assert invoke(*ASKED, "--items", "climate").exit_code == 0
-    result = invoke(*ASKED, "--items", "climate,taxes", "--set", "execution.budget.calls=85")
+def test_items_whose_runs_are_not_complete_are_left_out() -> None:
+    assert invoked(*ASKED, "--items", "climate").exit_code == 0
+    result = invoked(*ASKED, "--items", "climate,taxes", "--set", "execution.budget.calls=85")
     assert result.exit_code == 3
     assert "Left out because their runs are not complete: taxes." in result.stdout
     assert "1 item\n" in result.stdout

@@ -14,7 +14,7 @@ from opinionsim.dialogue import ENDINGS, analyses
 from opinionsim.errors import SpecError
 from opinionsim.specification import load_experiment
 
-MODELS = Path(__file__).parent.parent / "experiments" / "room_models.yaml"
+MODELS = Path(__file__).parents[2] / "experiments" / "room_models.yaml"
 
 
 def changed(**fields: Any) -> dict[str, Any]:

@@ -9,8 +9,7 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.specification import load_experiment
-from tests.cli.conftest import Invoke
-from tests.support.command import refused
+from tests.support.command import invoked, refused
 
 TABLE = "who,before,after,post\nA,-2,-1,Cheap.\nB,1,1,Who pays?\nC,0,1,Cheap.\n"
 MAPPING = """\
@@ -29,8 +28,8 @@ def _files() -> None:
     Path("agents.yaml").write_text("name: mine\nmodel: {name: scripted}\n", encoding="utf-8")
 
 
-def test_a_record_of_people_gets_into_a_store(invoke: Invoke) -> None:
-    done = invoke("import", "table.csv", "mapping.yaml")
+def test_a_record_of_people_gets_into_a_store() -> None:
+    done = invoked("import", "table.csv", "mapping.yaml")
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("3 persons in 3 runs of buses: sqlite:///results/buses.sqlite\n")
     assert "opinionsim table results/buses.sqlite --experiment buses" in done.stdout
@@ -39,8 +38,8 @@ def test_a_record_of_people_gets_into_a_store(invoke: Invoke) -> None:
     assert set(results.runs["evidence"]) == {"human"}
 
 
-def test_twins_get_a_specification_of_their_own(invoke: Invoke) -> None:
-    done = invoke(
+def test_twins_get_a_specification_of_their_own() -> None:
+    done = invoked(
         "import", "table.csv", "mapping.yaml", "--name", "fares", "--twins", "agents.yaml", "--store", "s.sqlite"
     )
     assert done.exit_code == 0, done.output
@@ -56,30 +55,30 @@ def test_twins_get_a_specification_of_their_own(invoke: Invoke) -> None:
     assert experiment.spec.name == "mine"
     assert [cell.spec.interaction.kind for cell in experiment.cells] == ["recorded", "twins"]
     # The first run that somebody is asked in is shown, and who takes part is told as it is.
-    shown = invoke("preview", "mine.yaml").stdout
+    shown = invoked("preview", "mine.yaml").stdout
     assert re.match(r"mine: run topic=buses, interaction=twins/0 \(\w{8}\), one of 6\n", shown)
     told = "Taking part: people on record | agents who play recorded people, 1 per run; initial opinions: those of"
-    assert told in invoke("plan", "mine.yaml").stdout
-    assert invoke("run", "mine.yaml", "--store", "s.sqlite").exit_code == 0
+    assert told in invoked("plan", "mine.yaml").stdout
+    assert invoked("run", "mine.yaml", "--store", "s.sqlite").exit_code == 0
     # People have no memory and no model, which therefore are no conditions.
-    table = invoke("table", "s.sqlite", "--kind", "self-report").stdout
+    table = invoked("table", "s.sqlite", "--kind", "self-report").stdout
     assert "\ninteraction  evidence  runs " in table
     results = osim.load("s.sqlite")
     assert sorted(results.runs["evidence"]) == ["human"] * 3 + ["scripted"] * 3
 
 
-def test_only_a_specification_that_it_made_is_replaced(invoke: Invoke) -> None:
+def test_only_a_specification_that_it_made_is_replaced() -> None:
     arguments = ("import", "table.csv", "mapping.yaml", "--twins", "agents.yaml", "--store", "s.sqlite")
     Path("mine.yaml").write_text("name: mine\n", encoding="utf-8")
-    done = invoke(*arguments)
+    done = invoked(*arguments)
     assert done.exit_code == 2
     assert "error: mine.yaml already exists and was not made by this command; give another name" in done.stderr
     assert Path("mine.yaml").read_text(encoding="utf-8") == "name: mine\n"
     Path("mine.yaml").unlink()
-    assert invoke(*arguments).exit_code == 0
+    assert invoked(*arguments).exit_code == 0
     first = Path("mine.yaml").read_text(encoding="utf-8")
     Path("table.csv").write_text(TABLE + "D,2,2,Cheap.\n", encoding="utf-8")
-    assert invoke(*arguments).exit_code == 0
+    assert invoked(*arguments).exit_code == 0
     assert Path("mine.yaml").read_text(encoding="utf-8") != first
 
 
@@ -102,9 +101,9 @@ def test_what_does_not_fit_is_told_before_anything_is_written(file: str, text: s
     assert not Path("results").exists()
 
 
-def test_other_fields_of_twins_are_refused(invoke: Invoke) -> None:
+def test_other_fields_of_twins_are_refused() -> None:
     Path("agents.yaml").write_text("name: mine\nsweep: {}\n", encoding="utf-8")
-    done = invoke("import", "table.csv", "mapping.yaml", "--twins", "agents.yaml")
+    done = invoked("import", "table.csv", "mapping.yaml", "--twins", "agents.yaml")
     assert done.exit_code == 2
     assert "'sweep' of twins comes from the record of people" in done.stderr
     assert not Path("mine.yaml").exists()

@@ -10,12 +10,12 @@ import pytest
 
 import opinionsim as osim
 from opinionsim.assembly import assemble
-from opinionsim.classic import simulate
+from opinionsim.classic import Equation, simulate
 from opinionsim.errors import SpecError
 from opinionsim.metrics import trajectories
 from opinionsim.planning import plan, preview
 from opinionsim.running import replay
-from opinionsim.specification import load_experiment
+from opinionsim.specification import Experiment, PlannedRun, load_experiment
 from tests.support.running import changed
 
 MATCHED: dict[str, Any] = {
@@ -182,6 +182,12 @@ def test_who_has_no_partner_stops_a_run_or_keeps_its_opinion() -> None:
     assert (opinions[:, 10:] == opinions[0, 10:]).all()
 
 
+def _followed(planned: PlannedRun, experiment: Experiment) -> Equation:
+    found = assemble(planned, experiment.resources).endpoint
+    assert isinstance(found, Equation)
+    return found
+
+
 def test_blocks_of_their_own_have_chances_of_their_own() -> None:
     model = {"classic": "lorenz", "parameters": {"theta": 0.9}}
     spec = changed(MATCHED, name="blocks", model=model, replicates=1) | {
@@ -189,7 +195,7 @@ def test_blocks_of_their_own_have_chances_of_their_own() -> None:
         "independent_over": ["topic.name"],
     }
     experiment = load_experiment(spec)
-    assert len({assemble(planned, experiment.resources).equation.seed for planned in experiment.runs}) == 2
+    assert len({_followed(planned, experiment).seed for planned in experiment.runs}) == 2
 
 
 def test_parameters_are_swept_and_told_apart() -> None:
@@ -214,6 +220,11 @@ def test_parameters_are_swept_and_told_apart() -> None:
          "model.parameters.order: interaction kind 'dyadic' already determines who meets whom"),
         ({"interaction": {"kind": "similarity", "steps": 3}, "model": {"classic": "degroot"}},
          "interaction.kind: 'similarity' needs agents that meet in pairs"),
+        ({"population__initial_opinions": "none"},
+         "initial_opinions: 'none' is only for chat models; 'deffuant' needs initial opinions"),
+        ({"events": [{"kind": "message", "step": 3, "text": "News."}]},
+         "events: need agents that a chat model plays; got the classic model 'deffuant'"),
+        ({"roles": {"moderator": {}}}, "roles: is only for chat models; got the classic model 'deffuant'"),
         ({"model": {"classic": "q-voter"}, "population__initial_opinions": "uniform"},
          "has two opinions, but the scale has 5 points"),
         ({"model": {"classic": "q-voter"}, "scale": {"points": [-1, 1]}}, "'continuous' draws any value between"),
@@ -236,3 +247,23 @@ def test_conditions_that_an_equation_cannot_heed_are_told_before_anything_is_run
     assert "2 conditions of deffuant" in told
     apart = changed(MATCHED, sweep=[bias, {"model": MATCHED["sweep"]["model"][1:]}])
     assert not any("reads no prompts" in each for each in plan(load_experiment(apart)).notes)
+
+
+def test_agents_start_from_the_opinions_of_respondents() -> None:
+    population = {
+        "personas": "survey", "size": 20, "query": "climate in ['agree', 'disagree']", "initial_opinions": "personas"
+    }  # fmt: skip
+    survey = {"file": "synthetic", "mapping": "synthetic"}
+    spec = {key: value for key, value in MATCHED.items() if key != "sweep"}
+    agents = run(spec | {"population": population, "model": {"classic": "deffuant"}, "survey": survey}).agents
+    assert set(agents["assigned_opinion"]) == {-1.0, 1.0}
+
+
+def test_where_agents_play_nobody_names_are_numbered_in_order() -> None:
+    family = {"name": "family", "personas": [{"name": name} for name in ("Ann", "Bob", "Cy", "Di")]}
+    ties = {"edges": [("Di", "Cy"), ("Di", "Ann"), ("Bob", "Di")]}
+    population = {"personas": family, "initial_opinions": "continuous"}
+    experiment = load_experiment(changed(NATIVE, population=population, interaction__network=ties))
+    network = assemble(experiment.runs[0], experiment.resources).network
+    assert network is not None
+    assert {tuple(pair) for pair in network.edges[0].tolist()} == {(0, 1), (0, 2), (0, 3)}

@@ -12,11 +12,12 @@ import yaml
 from PIL import Image
 
 from opinionsim.assembly import assemble
-from opinionsim.classic import MODELS
+from opinionsim.classic import MODELS, Equation
 from opinionsim.errors import SpecError
+from opinionsim.foundation.bibliography import cited
 from opinionsim.specification import load_experiment
 
-_FOLDER = Path(__file__).resolve().parents[1] / "docs" / "classic"
+_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "classic"
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +80,9 @@ def test_a_page_shows_the_model_in_three_ways_that_run(name: str) -> None:
     fragment = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
     experiment = load_experiment({"name": "page", **fragment})
     parts = assemble(experiment.runs[0], experiment.resources)
-    assert parts.equation is not None
-    assert parts.equation.setup.model is model
-    assert parts.equation.setup.network.n == model.example.get("n", 200)
+    assert isinstance(parts.endpoint, Equation)
+    assert parts.endpoint.setup.model is model
+    assert parts.endpoint.setup.network.n == model.example.get("n", 200)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -96,3 +97,9 @@ def test_figures_are_small_and_say_what_they_rest_on(name: str) -> None:
 def test_the_overview_names_every_model() -> None:
     text = (_FOLDER / "index.md").read_text(encoding="utf-8")
     assert [name for name in MODELS if f"({name}.md)" not in text] == []
+
+
+def test_every_model_cites_the_bibliography() -> None:
+    sources = [each for model in MODELS.values() for each in model.source]
+    assert sources
+    assert [each for each in sources if not cited(each) and "Seldon" not in each] == []

@@ -1,0 +1,41 @@
+"""Rooms to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.rooms import RoomServer, room
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a small room into a file: two models, one seat, a moderator and an analyzer, all scripted."""
+
+    def write(**changed: Any) -> Path:
+        document = {
+            "name": "small-room",
+            "seed": 3,
+            "task": "Should the library open on Sundays?",
+            "cast": [{"name": "Ada", "persona": "a nurse"}, {"name": "Ben", "persona": "a cook"},
+                     {"name": "Guest", "seat": {}}],
+            "roles": {"moderator": {}, "analyzer": {}},
+            "interaction": {"kind": "room", "steps": 6, "analyze_every": 2},
+            **changed,
+        }  # fmt: skip
+        path = tmp_path / "small.yaml"
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def served(spec: Callable[..., Path], tmp_path: Path) -> Iterator[RoomServer]:
+    """A small room, open."""
+    with room(spec(), tmp_path) as server:
+        yield server
