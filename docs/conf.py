@@ -22,7 +22,7 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser", "build
 include_patterns = ["*.md", "docs/**.md", "notebooks/*.md", "notebooks/*.py"]
 include_patterns += [f"{folder}/**.md" for folder in ("benchmarks", "experiments", "opinionsim", "personas", "topics")]
 include_patterns += ["studies/README.md", "studies/published/*/README.md"]
-exclude_patterns = ["opinionsim/report/templates/*"]
+exclude_patterns = ["opinionsim/*/templates/*"]
 source_suffix = {".md": "markdown", ".py": "markdown"}
 root_doc = "docs/index"
 

@@ -117,7 +117,7 @@ def draw_flow(ax: Axes) -> None:
     top, bottom, height = 1.75, 0.1, 0.75
     calm, live, kept = "#e9eef1", "#dfeaf3", "#f8eccb"
     boxes = {
-        "specification": (0.0, top, 1.75, "YAML, sweep", calm),
+        "specification": (0.0, top, 1.75, "kind of study,\nsweep", calm),
         "schedule": (2.05, top, 1.75, "turns and\nwhat they read", live),
         "engine": (4.1, top, 1.75, "runs turns\nout of order", live),
         "agents": (6.15, top, 1.75, "roles, memory,\nprompts", live),
@@ -127,6 +127,7 @@ def draw_flow(ax: Axes) -> None:
         "frames": (2.9, bottom, 1.6, "one row\nan observation", kept),
         "instruments": (5.1, bottom, 2.3, "from text to opinion,\nany number", kept),
         "store": (8.2, bottom, 1.75, "journal, turns,\nopinions", kept),
+        "slices": (10.25, bottom, 1.75, "kinds of study,\nparts, commands", calm),
     }
     for name, (x, y, width, what, colour) in boxes.items():
         box(ax, x, y, width, height, colour, "", edge=LINE)
@@ -151,8 +152,9 @@ def draw_flow(ax: Axes) -> None:
     ax.plot([9.07, 9.07, 3.7], [bottom - 0.03, bottom - 0.22, bottom - 0.22], color=SOFT, lw=1.3)
     arrow(ax, (3.7, bottom - 0.22), (3.7, bottom - 0.02))
     arrow(ax, (2.87, bottom + height / 2), (2.33, bottom + height / 2))
-    for number, name in enumerate(("schedule", "engine", "caller", "instruments"), start=1):
+    for number, name in enumerate(("schedule", "engine", "caller", "instruments", "specification"), start=1):
         badge(ax, boxes[name][0], boxes[name][1] + height, number)
+    badge(ax, boxes["slices"][0], boxes["slices"][1] + height, 5)
     ax.set(xlim=(-0.1, 12.1), ylim=(-0.2, 2.8))
     ax.axis("off")
 
