@@ -21,7 +21,10 @@ def columns_table(frame: str) -> str:
 
 def renewed(page: str) -> str:
     """A page with its tables as the package has them."""
-    return _TABLE.sub(lambda found: found[1] + columns_table(found["frame"]), page)
+    known = documented_columns()
+    return _TABLE.sub(
+        lambda found: found[1] + columns_table(found["frame"]) if found["frame"] in known else found[0], page
+    )
 
 
 if __name__ == "__main__":

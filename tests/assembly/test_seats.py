@@ -13,6 +13,7 @@ from opinionsim.running import replay
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
 from tests.support.deciding import SPEC, reply
+from tests.support.examples import brought
 from tests.support.people import Double, Nobody
 from tests.support.running import assert_same, changed, finished
 
@@ -49,6 +50,7 @@ def test_a_person_answers_for_a_participant_and_is_on_record_as_one() -> None:
     assert_same(finished(SEATED, "seats.sqlite", loaded=_loaded(SEATED, people=Nobody())), seated)
 
 
+@brought("interaction", "chain")
 def test_a_person_answers_for_a_role() -> None:
     spec = changed(
         SPEC,

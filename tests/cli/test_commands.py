@@ -354,7 +354,7 @@ EXPECTED: dict[str, set[str]] = {
     "classifiers": {"lexicon", "exact"},
     "templates": {"system", "write", "reflect", "anes", "debate_second_wave", "second_wave", "american_voices"},
     "experiments": {"demo", "quickstart", "chuang2024/tables"},
-    "interactions": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play", "native"},
+    "interactions": {"dyadic", "similarity", "bounded-confidence", "rewiring", "feed", "no-role-play"},
     "networks": set(built_in("network")),
     "memories": {"cumulative", "reflective"},
     "selectors": {"first", "shortest", "longest"},

@@ -17,6 +17,7 @@ from opinionsim.engine import critical_path
 from opinionsim.llm import CacheRule, ScriptedChatModel, load_prices
 from opinionsim.planning import Forecast
 from opinionsim.specification import load_experiment
+from tests.support.examples import brought
 from tests.support.judge import Bench, judge_model
 from tests.support.running import SMALL, carry_out, changed
 
@@ -148,6 +149,7 @@ def test_what_a_model_costs_by_lane(calls: int) -> None:
     assert model.lanes["batch"].cost == pytest.approx(bought["batch"][0] - 0.0009 * served)
 
 
+@brought("interaction", "chain")
 def test_rounds_of_batches_are_the_calls_of_the_longest_chain() -> None:
     table()
     spec = priced(
@@ -176,6 +178,7 @@ def test_the_deepest_run_sets_the_rounds() -> None:
     assert forecast_of(spec).lanes[-1].rounds == (max(depths), max(depths))
 
 
+@brought("interaction", "chain")
 def test_rounds_of_adaptive_runs_are_known_within_bounds() -> None:
     table()
     similar = {"kind": "similarity", "steps": 9}

@@ -13,6 +13,7 @@ from opinionsim import plots
 from opinionsim.errors import SpecError
 from opinionsim.metrics import EVIDENCE, name_instrument
 from opinionsim.specification import load_experiment
+from tests.support.examples import brought
 from tests.support.frames import one_run, study
 
 SCRIPTED = EVIDENCE["scripted"]
@@ -154,6 +155,7 @@ def test_a_formula_in_a_name_is_shown_as_it_is_written(tmp_path: Path) -> None:
     assert not figure.axes[0].title.get_parse_math()
 
 
+@brought("endpoint", "classic")
 def test_the_name_of_an_axis_below_long_names_of_opinions_stands_within_the_figure(tmp_path: Path) -> None:
     compared = {
         "name": "both",

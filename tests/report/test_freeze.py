@@ -15,6 +15,7 @@ from opinionsim.foundation.frozen import Frozen
 from opinionsim.report import freeze, history, preregistration
 from opinionsim.specification import load_experiment, recorded_manifest
 from opinionsim.store import Results
+from tests.support.examples import brought
 from tests.support.running import SMALL, changed
 from tests.support.shipped import shipped
 
@@ -22,7 +23,11 @@ STUDY = changed(SMALL, sweep={"cognition.confirmation_bias": ["none", "strong"]}
 CODED = {"measurement": {"classifier": "lexicon"}}
 #: Weights without a commit, and people without a text for them.
 NO_FREEZE = {"real_model", "real_small", "room_quickstart", "people"}
-EXPERIMENTS = [file for file in shipped() if file.stem not in NO_FREEZE]
+EXPERIMENTS = [
+    pytest.param(file, marks=[brought("endpoint", "classic")] if "classic: " in file.read_text() else [])
+    for file in shipped()
+    if file.stem not in NO_FREEZE
+]
 
 
 def _frozen(spec: Any) -> dict[str, Any]:

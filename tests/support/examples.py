@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from opinionsim.registry import names
+
 
 def examples(most: int, **others: Any) -> settings:
     """Settings of Hypothesis with that many examples, or the part of them that the profile takes of a hundred."""
@@ -23,3 +25,8 @@ def few(values: Iterable[Any], most: int) -> list[Any]:
         return pytest.param(*value if isinstance(value, tuple) else (value,), marks=pytest.mark.long)
 
     return [value if place in often else seldom(value) for place, value in enumerate(listed)]
+
+
+def brought(kind: str, name: str) -> pytest.MarkDecorator:
+    """Marks a test of the core whose example uses a part that a slice brings, which may have been deleted."""
+    return pytest.mark.skipif(name not in names(kind), reason=f"the slice with the {kind} {name} is not there")
