@@ -122,3 +122,26 @@ def test_a_study_without_a_unit_on_record_is_shown_as_such(poll: Path, monkeypat
     assert (status["complete"], status["pending"]) == (0, 3)
     assert json.loads(_told("table", "p.sqlite", "--allow-parts", "--json")) == []
     _told("report", "p.sqlite", "--allow-parts")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('{"person": key["person"]}', '{"person": [key["person"], {"a": 1}]}', ""),
+        ('{"answer": reply}', '{"answer": reply, "replicate": 7}', "a value of a unit cannot be named 'replicate'"),
+    ],
+)
+def test_values_of_any_form_are_shown_and_columns_of_frames_are_kept(
+    poll: Path, old: str, new: str, problem: str, request: pytest.FixtureRequest
+) -> None:
+    module = f"poll_{len(problem)}"
+    code, spec = (poll / "poll.py").read_text(), (poll / "poll.yaml").read_text()
+    assert old in code
+    (poll / f"{module}.py").write_text(code.replace(old, new).replace("poll:", f"{module}:"))
+    (poll / "poll.yaml").write_text(spec.replace("poll:", f"{module}:"))
+    request.addfinalizer(lambda: sys.modules.pop(module, None))
+    _told("run", "poll.yaml", "--store", "p.sqlite")
+    if problem:
+        assert problem in refused("report", "p.sqlite", "--allow-parts")
+    else:
+        _told("report", "p.sqlite", "--allow-parts")

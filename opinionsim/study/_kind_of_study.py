@@ -71,15 +71,31 @@ class StudyKind:
         Returns
         -------
         DataFrame
-            The values by which units differ, ``replicate``, the stored values, ``error`` and ``evidence``. Its
-            ``attrs`` have what the manifest says that all units share.
+            The values by which units differ (lists and mappings as JSON), ``replicate``, the stored values, ``error``
+            and ``evidence``. Its ``attrs`` have what the manifest says that all units share.
+
+        Raises
+        ------
+        SpecError
+            If a stored value has the name of another column.
         """
         import pandas as pd
 
-        axes = dict(results.design_row.units)
+        from opinionsim.foundation.streams import canonical_json
+
+        # Conditions are compared, which lists and mappings cannot be.
+        axes = {
+            name: {key: canonical_json(each) if isinstance(each, list | dict) else each for key, each in values.items()}
+            for name, values in results.design_row.units
+        }
         place = {name: at for at, name in enumerate(axes)}
         stored = sorted(stored_units(results), key=lambda row: (place[row.unit_id], row.replicate))
-        rows = [{**axes[row.unit_id], "replicate": row.replicate, **row.values, "error": row.error} for row in stored]
+        rows = []
+        for row in stored:
+            own = {**axes[row.unit_id], "replicate": row.replicate}
+            if both := own.keys() & row.values.keys() | {"error", "evidence"} & row.values.keys():
+                raise SpecError(f"a value of a unit cannot be named {min(both)!r}, which is a column of its frame")
+            rows.append({**own, **row.values, "error": row.error})
         found = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*self.axes(results), "replicate", "error"])
         found["evidence"] = results.manifest["evidence"]
         found.attrs.update(results.manifest.get("shared", {}))

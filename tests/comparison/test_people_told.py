@@ -1,4 +1,4 @@
-"""What is told of people on record and of their twins, and what may be passed on."""
+"""Reports and archives of people on record and of their twins: what they say, and what they pass on."""
 
 from __future__ import annotations
 
