@@ -138,12 +138,16 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
     SpecError
         If a condition is unknown or has no value, or if conditions differ in anything else or share no block.
     """
-    units = units if "withheld" in units.columns else units.assign(withheld=False)
+    # Without its attributes, which pandas would copy for every piece of the frame.
+    units = pd.DataFrame(units if "withheld" in units.columns else units.assign(withheld=False))
     contrast = _among(contrast, units, by, name)
     columns = {path: condition_column(by, path, name) for _, side in contrast.terms for path in side}
+    known = {path: named_levels(units[column]).to_numpy(object) for path, column in columns.items()}
     named, value = list(columns.values()), contrast.quantity
-    determined = units.groupby(named, dropna=False)[list(by)].nunique(dropna=False).max() if named else units[list(by)]
-    others = [axis for axis in by if axis not in named and not (named and determined[axis] == 1)]
+    others = [axis for axis in by if axis not in named]
+    if named and others:
+        determined = units.groupby(named, dropna=False)[others].nunique(dropna=False).max()
+        others = [axis for axis in others if determined[axis] != 1]
     cell = units.groupby(list(by), dropna=False, sort=False).ngroup() if len(by) else pd.Series(0, index=units.index)
     other = [key_of(row) for row in units[others].to_numpy(dtype=object).tolist()]
     sides: list[pd.Series[Any]] = []
@@ -153,11 +157,10 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
     for weight, side in contrast.terms:
         own = np.ones(len(units), dtype=bool)
         for path, levels in side.items():
-            known = named_levels(units[columns[path]])
-            own &= known.isin({str(level) for level in levels}).to_numpy()
+            own &= np.isin(known[path], [str(level) for level in levels])
         part, told = units[own], " and ".join(f"{path} = {' or '.join(map(str, each))}" for path, each in side.items())
         if not own.any():
-            there = "; ".join(f"{path}: {', '.join(named_levels(units[columns[path]]).unique())}" for path in side)
+            there = "; ".join(f"{path}: {', '.join(dict.fromkeys(known[path]))}" for path in side)
             raise SpecError(f"no complete run has {told}; complete runs have {there}", name)
         if part[value].isna().all():
             why = " (too few agents were measured)" * bool(part["withheld"].any())
@@ -165,7 +168,7 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
                 f"no run has a value of {value} where {told or 'it is asked'}{why}, so nothing can be paired", name
             )
         lost.append(part.groupby(["topic", "block"], dropna=False)["withheld"].any().rename(f"lost_{len(lost)}"))
-        wide = part.groupby([part["topic"], part["block"], cell[own]], dropna=False)[value].mean().unstack()
+        wide = part.groupby(["topic", "block", cell[own].to_numpy()], dropna=False)[value].mean().unstack()
         sides.append(weight * wide.mean(axis=1, skipna=False))
         compared.append({levels for levels, chosen_here in zip(other, own, strict=True) if chosen_here})
         chosen |= own
@@ -186,6 +189,8 @@ def differences(units: pd.DataFrame, by: Sequence[str], contrast: ContrastSpec, 
 
 def _among(contrast: ContrastSpec, rows: pd.DataFrame, by: Iterable[str], name: str) -> ContrastSpec:
     """A contrast with its conditions as mappings, by the levels that rows of runs or units have."""
+    if not contrast.by_level:
+        return contrast
     axes = {axis: tuple(named_levels(rows[axis]).unique()) for axis in by}
     try:
         return contrast.among({axis: levels for axis, levels in axes.items() if len(levels) > 1})

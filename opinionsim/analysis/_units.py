@@ -158,15 +158,16 @@ def estimates_of(
     dict of tuple to Estimate
         Estimates by the levels of the condition, as :func:`key_of` returns them.
     """
-    keys = list(dict.fromkeys([*by, "evidence"]))
-    grouped = units.groupby(keys, dropna=False, sort=False)
+    keys, limits = list(dict.fromkeys([*by, "evidence"])), units.attrs.get("limits", {}).get(measure, ANY)
+    # Without its attributes, which pandas would copy for every group.
+    grouped = pd.DataFrame(units).groupby(keys, dropna=False, sort=False)
     chosen = estimand or ESTIMANDS[int(grouped["topic"].nunique().min() < LEAST_UNITS)]
     design = design_of(units["topic"], units["block"])
     found = {}
     for key, group in grouped:
         if group[measure].notna().any():
             of = group["topic"], group["block"], group[measure]
-            found[key_of(key)] = estimate(*of, chosen, level, design, units.attrs.get("limits", {}).get(measure, ANY))
+            found[key_of(key)] = estimate(*of, chosen, level, design, limits)
     return found
 
 

@@ -253,6 +253,12 @@ def _sample(results: Results, audit: AuditRow) -> Sample:
     return Sample(audit, found, scales[found["instrument_id"].iloc[0]])
 
 
+def require_names(coders: Sequence[str]) -> None:
+    """Refuse names of coders that occur twice, or that are not valid in the name of a file."""
+    if not coders or len(set(coders)) < len(coders) or not all(map(_NAME.fullmatch, coders)):
+        raise SpecError(f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders)!r}")
+
+
 def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> list[Path]:
     """Write one CSV file for each coder and the instructions.
 
@@ -278,8 +284,7 @@ def write_files(sample: Sample, coders: Sequence[str], folder: str | Path) -> li
     SpecError
         If a name is not valid in a file name or occurs twice, or if a file exists.
     """
-    if not coders or len(set(coders)) < len(coders) or not all(map(_NAME.fullmatch, coders)):
-        raise SpecError(f"coders must be distinct names of letters, digits and hyphens; got {', '.join(coders)!r}")
+    require_names(coders)
     audit_id, target = sample.audit.audit_id, Path(folder)
     paths = [target / f"{audit_id}-{name}.csv" for name in coders]
     guide = target / f"{audit_id}-instructions.txt"

@@ -33,9 +33,9 @@ def say(text: str = "") -> None:
     sys.stdout.write(_fitted(spelled_out(text), sys.stdout) + "\n")
 
 
-def say_json(value: Any, *, indent: int | None = 2) -> None:
-    """Write a value to standard output as JSON, on one line without `indent`; invisible characters are escaped."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+def say_json(value: Any) -> None:
+    """Write a value to standard output as JSON; invisible characters are escaped."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write(UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n")
 
 

@@ -16,8 +16,6 @@ from opinionsim.errors import SpecError, meant
 
 #: What stands for the name of the study in the files that are copied, and for the experiment that one comes from.
 _NAME, _ORIGIN = "my-study", "ORIGIN"
-#: Folder of the README of studies that come from an experiment of the package.
-_PACKAGED = "packaged"
 #: Names of files that Windows keeps for devices.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
@@ -70,19 +68,17 @@ def _check_name(name: str) -> None:
 
 def _files(name: str, origin: str) -> Mapping[str, str]:
     """The files of a study of that name: their text, the README first."""
-    from opinionsim.foundation.data import data_folder
+    from opinionsim.foundation.data import PACKAGED, data_folder, origins
 
-    studies, experiments = data_folder("studies"), data_folder("experiments")
-    packaged = {path.relative_to(experiments).with_suffix("").as_posix(): path for path in experiments.rglob("*.yaml")}
-    kinds = sorted(path.parent.name for path in studies.glob("*/README.md") if path.parent.name != _PACKAGED)
-    if origin in kinds:
-        paths = sorted((studies / origin).iterdir())
+    known = origins()
+    if origin not in known:
+        raise SpecError(f"--from {origin}: no study or experiment{meant(origin, known)}; valid: {', '.join(known)}")
+    place = known[origin]
+    if place.is_dir():
+        paths = sorted(place.iterdir())
         texts = {path.name: path.read_text(encoding="utf-8") for path in paths if path.is_file()}
-    elif origin in packaged:
-        readme = (studies / _PACKAGED / "README.md").read_text(encoding="utf-8")
-        spec = re.sub("(?m)^name: .*$", f"name: {_NAME}", packaged[origin].read_text(encoding="utf-8"), count=1)
-        texts = {"README.md": readme.replace(_ORIGIN, origin), "study.yaml": spec}
     else:
-        valid = ", ".join([*kinds, *sorted(packaged)])
-        raise SpecError(f"--from {origin}: no study or experiment{meant(origin, [*kinds, *packaged])}; valid: {valid}")
+        readme = (data_folder("studies") / PACKAGED / "README.md").read_text(encoding="utf-8")
+        spec = re.sub("(?m)^name: .*$", f"name: {_NAME}", place.read_text(encoding="utf-8"), count=1)
+        texts = {"README.md": readme.replace(_ORIGIN, origin), "study.yaml": spec}
     return {file: text.replace(_NAME, name) for file, text in texts.items()}

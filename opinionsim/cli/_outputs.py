@@ -11,7 +11,7 @@ import typer
 
 from opinionsim.cli import _console as console
 from opinionsim.cli._options import AsJson, DesignNumber, allow, assignments
-from opinionsim.cli._plot_settings import check_arguments, check_numbers, numbers
+from opinionsim.cli._plot_settings import check_arguments
 from opinionsim.cli._stores import note_left_out, note_standing, read_results
 from opinionsim.errors import SpecError
 from opinionsim.registry import find, names
@@ -207,7 +207,7 @@ def plot(
     file_format
         File format. Default: png, or the format of the file that --out names.
     """  # fmt: skip
-    from opinionsim.plots import caption_of, drawn, paper, require_figure, save
+    from opinionsim.plots import caption_of, check_numbers, drawn, numbers, paper, require_figure, save
 
     figure = _named("figure", named, store, allow_parts=allow_parts) or find("figure", "outcome")
     options = {

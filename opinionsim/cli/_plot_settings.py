@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from opinionsim.errors import SpecError
-from opinionsim.registry import Part, blamed, built_in
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from opinionsim.store import Results
-
+from opinionsim.registry import Part
 
 #: Arguments of figures that are options of the command.
 OPTIONS = ("where", "by", "metric", "value", "x", "y", "kind", "wording", "run")
@@ -46,29 +39,3 @@ def check_arguments(figure: Part, given: Mapping[str, Any]) -> None:
 def _option(argument: str) -> str:
     """Spell an argument of a figure as the command line does."""
     return f"--{'metric' if argument == 'value' else argument}" if argument in OPTIONS else f"--set {argument}"
-
-
-def check_numbers(figure: Part) -> None:
-    """Refuse to save the numbers of a figure that has none."""
-    if "numbers" not in figure.declared:
-        counted = [name for name, each in built_in("figure").items() if "numbers" in each.declared]
-        fit = f"{', '.join(counted)}, and your own figures with `numbers`"
-        raise SpecError(f"--csv goes with the figures {fit}; got {figure.name}")
-
-
-def numbers(results: Results, figure: Part, arguments: Mapping[str, Any]) -> pd.DataFrame:
-    """The numbers of a figure as a frame."""
-    from inspect import signature
-
-    import pandas as pd
-
-    from opinionsim.plots import source_of
-
-    count = figure.declared["numbers"]
-    # Others change how a figure looks.
-    counted = signature(count).parameters.keys() & arguments.keys()
-    with blamed(figure):
-        found = count(source_of(figure, results), **{each: arguments[each] for each in counted})
-    frame: pd.DataFrame = getattr(found, "frame", found)
-    figure.expect(isinstance(frame, pd.DataFrame), "must have `numbers` that return a frame", found)
-    return frame

@@ -17,10 +17,10 @@ import typer
 
 from opinionsim.cli import _options as options
 from opinionsim.cli._console import counted, note
-from opinionsim.cli._stores import batch_line, read_results, reason_lines
+from opinionsim.cli._stores import read_results, reason_lines
 from opinionsim.errors import OpinionSimError, SpecError
 from opinionsim.foundation.progress import attended, shown, stop_requests
-from opinionsim.watching import reasons, spelled
+from opinionsim.watching import batch_text, reasons, spelled
 
 if TYPE_CHECKING:
     from opinionsim.planning import Forecast
@@ -379,7 +379,7 @@ def report(url: str, summary: Summary) -> None:
         if summary.repeated:
             note(f"{counted(summary.repeated, 'attempt')} failed temporarily and had to be repeated")
     for batch in summary.batches:
-        note(f"  {batch_line(batch)}")
+        note(f"  {batch_text(batch)}")
     found = reasons((str(error), error.cause) for error in summary.causes.values())
     for line in reason_lines(found, _REASONS_SHOWN, f"see: opinionsim status {spelled(url)}"):
         note(f"  {line}")

@@ -162,9 +162,30 @@ def view(
         raise SpecError("--export needs --run, and --run needs --export; give a run and the file to write")
     if export is not None:
         return _exported(store, experiment, design, str(run), export, force=force)
-    from opinionsim.web import view as shown
+    from opinionsim.studio import view as shown
 
     shown(store, experiment, port=port, browser=not no_browser)
+
+
+def studio(
+    folder: Annotated[str, typer.Argument()] = ".",
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
+    no_browser: bool = False,
+) -> None:
+    """Design, price, start, watch and read the studies of a folder in a browser.
+
+    Parameters
+    ----------
+    folder : DIR
+        Folder of your studies. Default: the current one.
+    port : N
+        Port. 0 takes a free one. Default: 8710, if it is free.
+    no_browser
+        Print the link without opening a browser.
+    """
+    from opinionsim.studio import studio as opened
+
+    opened(folder, port=port, browser=not no_browser)
 
 
 def _exported(store: str, experiment: str | None, design: int | None, run: str, path: Path, *, force: bool) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from opinionsim import watching
 from opinionsim.cli._console import aligned, counted, say, say_json
 from opinionsim.cli._options import AsJson
-from opinionsim.cli._stores import batch_line, how_far, reason_lines
-from opinionsim.errors import Cause, DamagedError, SpecError
+from opinionsim.cli._stores import how_far, reason_lines
+from opinionsim.errors import Cause, DamagedError
 from opinionsim.metrics import answered_otherwise, named_models
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _USED |= {"tokens_out": "output_tokens", "money": "cost", "money_saved": "saved"
 def status(
     store: str,
     runs: bool = False,
-    follow: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the progress and the cost of each experiment, and why runs are not complete.
@@ -36,18 +35,8 @@ def status(
     ----------
     runs
         List every run with its name and id.
-    follow
-        Print a line for each change until no run is under way: runs that begin, end or fail, and the progress of each
-        experiment at most every ten seconds. With --json, each line is a JSON object.
     """
-    from opinionsim.cli import _follow
     from opinionsim.store import open_store
-
-    if follow:
-        if runs:
-            raise SpecError("--runs and --follow cannot be given together")
-        _follow.follow(store, as_json=as_json)
-        return
 
     with open_store(store, write=False) as opened:
         designs = [sorted(own, key=lambda design: design.design) for own in watching.by_experiment(opened.designs())]
@@ -187,7 +176,7 @@ def _run_list(opened: Store, designs: Sequence[DesignRow], alive: Collection[str
 def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
     """Print what can be done about runs that have not ended."""
     if any(each["under_way"] for each in found):
-        say(f"\nTo follow the runs that are under way: opinionsim status {watching.spelled(store)} --follow")
+        say(f"\nTo watch the runs that are under way: opinionsim view {watching.spelled(store)}")
     if any(each["cut_off"] for each in found):
         say("\nRuns that were cut off resume after their last reply when you run the experiment again.")
     for each in found:
@@ -197,7 +186,7 @@ def _say_next(store: str, found: Sequence[dict[str, Any]]) -> None:
         for batch in each["batches"]:
             from opinionsim.store import BatchRow
 
-            say(f"\n{each['experiment']}: {batch_line(BatchRow(**batch))}")
+            say(f"\n{each['experiment']}: {watching.batch_text(BatchRow(**batch))}")
         if asking := each["asking_a_person"]:
             say(f"\n{each['experiment']}: {counted(asking, 'run')} waiting for a person's answer.")
     if coding := sum(each["being_coded"] for each in found):

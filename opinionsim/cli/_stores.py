@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from opinionsim.watching import Reason, state_of
 
 if TYPE_CHECKING:
     from opinionsim.registry import Part
-    from opinionsim.store import BatchRow, ExperimentRun, Results, StoreReader
+    from opinionsim.store import ExperimentRun, Results, StoreReader
 
 # -- experiments and designs ---------------------------------------------------------------------------------
 
@@ -67,21 +66,6 @@ def _designs_text(shown: int, designs: Sequence[int]) -> str:
 
 
 # -- runs ----------------------------------------------------------------------------------------------------
-
-
-def batch_line(batch: BatchRow) -> str:
-    """Spell the state of an open batch, as of the last look at it."""
-    from opinionsim.planning import spell_seconds
-
-    now = time.time()
-    told = [f"{batch.done:,} of {counted(batch.calls, 'call')} done"]
-    told += [f"submitted {spell_seconds(now - batch.submitted_at)} ago"] if batch.submitted_at else []
-    if batch.ended_at:
-        told.append("ended")
-    elif batch.expires_at:
-        told.append(f"expires in {spell_seconds(max(0.0, batch.expires_at - now))}")
-    unclear = "" if batch.batch_id else ", which may not have been submitted"
-    return f"batch {batch.batch_id or batch.token} of {batch.model} at {batch.account}{unclear}: {', '.join(told)}"
 
 
 def how_far(calls: int, expected: int | None) -> str:

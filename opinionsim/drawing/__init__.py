@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from opinionsim.foundation.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from opinionsim.drawing._captions import caption_of as caption_of
+    from opinionsim.drawing._captions import caption_of as caption_of, keep_caption as keep_caption
     from opinionsim.drawing._save import check_suffix as check_suffix, require_figure as require_figure, save as save
     from opinionsim.drawing._style import (
         BAR as BAR,

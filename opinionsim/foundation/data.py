@@ -9,6 +9,8 @@ from opinionsim.errors import SpecError
 
 DataKind = Literal["experiments", "personas", "studies", "topics"]
 
+#: Folder of the README of studies that come from an experiment of the package.
+PACKAGED = "packaged"
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -53,3 +55,12 @@ def data_file(kind: DataKind, name: str) -> Path:
         valid = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         raise SpecError(f"{kind}: unknown {name!r}; valid: {valid}")
     return path
+
+
+def origins() -> dict[str, Path]:
+    """The folders of studies and the files of experiments that a study of one's own can begin from, by name."""
+    studies, experiments = data_folder("studies"), data_folder("experiments")
+    kinds = sorted(path.parent for path in studies.glob("*/README.md") if path.parent.name != PACKAGED)
+    files = sorted(experiments.rglob("*.yaml"))
+    named = {path.relative_to(experiments).with_suffix("").as_posix(): path for path in files}
+    return {**{path.name: path for path in kinds}, **named}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ def templates(package: str) -> Environment:
 
     A template can include one of another package, as ``PACKAGE:NAME``. In templates of pages, every value is escaped.
     A missing value is an error. Filters: ``line`` puts a text on one line, ``capital`` begins it with a capital letter,
-    ``number`` separates thousands with commas, and ``counted`` gives a number of things, named in the singular.
+    ``number`` separates thousands with commas, ``counted`` gives a number of things, named in the singular, and
+    ``spans`` gives each heading of a table with the number of equal ones beside one another.
     """
     from jinja2 import ChoiceLoader, Environment, FunctionLoader, PackageLoader, StrictUndefined, select_autoescape
 
@@ -32,7 +35,14 @@ def templates(package: str) -> Environment:
     made.filters["capital"] = lambda text: f"{text[:1].upper()}{text[1:]}"
     made.filters["number"] = "{:,}".format
     made.filters["counted"] = lambda number, one: f"{number:,} {one}{'' if number == 1 else 's'}"
+    made.filters["spans"] = _spans
     return made
+
+
+def _spans(names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for name, group in groupby(names):
+        width = len(list(group))
+        yield from [(name, width)] if name else [("", 1)] * width
 
 
 def _elsewhere(name: str) -> str | None:

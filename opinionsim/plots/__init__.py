@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     )
     from opinionsim.plots._before_after import before_after as before_after, before_after_data as before_after_data
     from opinionsim.plots._density import density as density, density_data as density_data
-    from opinionsim.plots._drawn import drawn as drawn, source_of as source_of
+    from opinionsim.plots._drawn import (
+        check_numbers as check_numbers,
+        drawn as drawn,
+        numbers as numbers,
+        source_of as source_of,
+    )
     from opinionsim.plots._final import final_data as final_data, final_distribution as final_distribution
     from opinionsim.plots._inputs import (
         FigureNumbers as FigureNumbers,

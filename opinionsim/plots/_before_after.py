@@ -17,7 +17,7 @@ from opinionsim import drawing
 from opinionsim.errors import SpecError
 from opinionsim.metrics import LEAST_RUNS, by_participants, run_band, say_band
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import FigureNumbers, HasFrames, drawn_from, has_frames
+from opinionsim.plots._inputs import FigureNumbers, HasFrames, acts_of, drawn_from, has_frames
 from opinionsim.plots._over_time import Trajectory, trajectories_of
 from opinionsim.plots._shown import Shown
 from opinionsim.registry import part
@@ -121,7 +121,7 @@ def before_after_data(
     """
     if change not in _CHANGES:
         raise SpecError(f"change must be 'distance' or 'signed'; got {change!r}")
-    turns = getattr(results, "turns", None)
+    turns = acts_of(results)
     if not has_frames(results) or turns is None:
         raise SpecError("opinions before and after are drawn from Results, or Frames with turns")
     say_band("mean", level)

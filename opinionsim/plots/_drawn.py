@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any, cast
 
 import pandas as pd
@@ -55,3 +56,23 @@ def drawn(figure: Part, results: Results, settings: Mapping[str, Any]) -> Figure
         with blamed(figure):
             whole.draw_without_rendering()  # type: ignore[union-attr]
     return cast("Figure", whole)
+
+
+def check_numbers(figure: Part) -> None:
+    """Refuse to save the numbers of a figure that has none."""
+    if "numbers" not in figure.declared:
+        counted = [name for name, each in built_in("figure").items() if "numbers" in each.declared]
+        fit = f"{', '.join(counted)}, and your own figures with `numbers`"
+        raise SpecError(f"--csv goes with the figures {fit}; got {figure.name}")
+
+
+def numbers(results: Results, figure: Part, arguments: Mapping[str, Any]) -> pd.DataFrame:
+    """The numbers of a figure as a frame."""
+    count = figure.declared["numbers"]
+    # Others change how a figure looks.
+    counted = signature(count).parameters.keys() & arguments.keys()
+    with blamed(figure):
+        found = count(source_of(figure, results), **{each: arguments[each] for each in counted})
+    frame: pd.DataFrame = getattr(found, "frame", found)
+    figure.expect(isinstance(frame, pd.DataFrame), "must have `numbers` that return a frame", found)
+    return frame

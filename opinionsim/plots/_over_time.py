@@ -14,7 +14,7 @@ from opinionsim.drawing import point_name
 from opinionsim.errors import SpecError, whole_number
 from opinionsim.networks import Network
 from opinionsim.opinions import OpinionScale
-from opinionsim.plots._inputs import HasFrames, has_frames, pick_kind, pick_run, runs_to_draw
+from opinionsim.plots._inputs import HasFrames, acts_of, has_frames, pick_kind, pick_run, runs_to_draw
 from opinionsim.store import Mark, marks_of
 
 #: Most conditions of one figure.
@@ -170,7 +170,7 @@ def of_runs(
     found: dict[tuple[str, str], pd.DataFrame] = {}
     for chosen in dict.fromkeys(kinds.values()):
         own = runs[runs["cell"].map(kinds) == chosen]
-        texts, turns = opinions[opinions["cell"].isin(own["cell"])], getattr(results, "turns", None)
+        texts, turns = opinions[opinions["cell"].isin(own["cell"])], acts_of(results)
         frame = metrics.trajectories(own, results.agents, texts, chosen, turns)
         # A figure of one run draws agents; others are of numbers, which a run with few measured ones lacks.
         frame["value"] = frame["value"].mask(frame["withheld"] & (among is None))

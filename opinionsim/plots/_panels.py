@@ -144,7 +144,7 @@ def panels_data(
         arrangement = arrange(runs, rows, columns, where or {}, replicate)
     _, unread = inputs.read_for_stance(inputs.matching(taken, {"replicate": replicate, **(where or {})}), kind)
     frames = inputs.Frames(
-        runs, results.agents, metrics.stance_rows(runs, results.opinions), turns=getattr(results, "turns", None)
+        runs, results.agents, metrics.stance_rows(runs, results.opinions), turns=inputs.acts_of(results)
     )
     every = [place.run for place in [*arrangement.places, *arrangement.controls]]
     used = frames.opinions["instrument_id"].isin([run["instrument_id"] for run in every])

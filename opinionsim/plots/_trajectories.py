@@ -142,7 +142,7 @@ def trajectory_data(
     own = inputs.pick_run(results, run)
     chosen = inputs.pick_kind(kind, own.opinions["kind"], own.runs)
     row = own.runs.iloc[0]
-    turns = getattr(results, "turns", None)
+    turns = inputs.acts_of(results)
     frame = metrics.trajectories(own.runs, own.agents, own.opinions, chosen, turns)
     n_agents = int(row["n_agents"])
     by_agent = (n_agents, len(frame) // n_agents)

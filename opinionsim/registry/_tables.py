@@ -100,9 +100,9 @@ KINDS: Mapping[str, _Kind] = {
 }
 
 #: Further tables: commands, what lists of parts are called, prompt packs, templates that join a pack, tables that only
-#: a report shows, chat models in this process, what makes a folder a slice, and kinds of part that a slice brings, with
-#: the fields of :class:`_Kind`.
-_UNMARKED = ("command", "list", "pack", "templates", "report", "local", "slice", "kind")
+#: a report shows, sections of pages of results, chat models in this process, what makes a folder a slice, and kinds of
+#: part that a slice brings, with the fields of :class:`_Kind`.
+_UNMARKED = ("command", "list", "pack", "templates", "report", "section", "local", "slice", "kind")
 
 
 class Place(NamedTuple):
@@ -115,8 +115,8 @@ class Place(NamedTuple):
     `of`. That of a command has the heading above it (`under`), its `help`, whether it has `parameters`, which are no
     options, and what it serves for (:func:`serving`); that of a table or figure, `named`: whether it is shown only
     where a way of interacting names it; that of templates, the pack that they join (`joins`); that of tables of a
-    report, the `heading` above them; that of a chat model in this process, the `form` of its name, and how it is
-    `listed`. Of a list, the kind of its parts.
+    report, and of a section of pages of results, the `heading` above them; that of a chat model in this process, the
+    `form` of its name, and how it is `listed`. Of a list, the kind of its parts.
     """
 
     @property

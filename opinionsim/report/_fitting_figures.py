@@ -62,7 +62,7 @@ def figures_of(results: Results) -> Iterator[Drawn]:
     for name in dict.fromkeys(filter(None, (first, *named, *others))):
         with _left_out(results, name, told=name in named):
             figure = find("figure", name)
-            for shown in _shown(figure, results, named=name in named):
+            for shown in shown_as(figure, results, named=name in named):
                 with _left_out(results, name, told=name in named):
                     whole = plots.drawn(figure, results, shown.settings)
                     yield Drawn(shown.name, f"{shown.caption} {plots.caption_of(whole)}".strip(), whole)
@@ -77,8 +77,8 @@ def _left_out(results: Results, name: str, *, told: bool) -> Iterator[None]:
             results.leave_out("figure", name, error)
 
 
-def _shown(figure: Part, results: Results, *, named: bool) -> list[plots.Shown]:
-    """How a report shows a figure: as the figure declares, or once where it is named."""
+def shown_as(figure: Part, results: Results, *, named: bool = True) -> list[plots.Shown]:
+    """How pages show a figure: as the figure declares, or once where it is named."""
     if not figure.shows(results.design_row.study):
         return []
     if "shown" not in figure.declared:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -64,17 +63,11 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
 
     def page() -> str:
         told = results if isinstance(results, Study) else study(results)
-        own = {name: place.value["heading"] for name, place in places("report").items()}
-        names = {**WORDS["sections"], **own, **WORDS["last_sections"]}
-        sections: dict[str, list[Table]] = {title: [] for title in names.values()}
-        for each in told.tables:
-            sections[names.get(each.name.split("-")[0], names["opinions"])].append(each)
         given = {
             "study": told,
-            "sections": sections,
+            "sections": by_section(told.tables),
             "figures": [(each, _address(each), _width(each.figure)) for each in told.figures],
             "spec": yaml.safe_dump(told.results.spec, sort_keys=False, allow_unicode=True, width=100),
-            "spans": _spans,
             "at": datetime.now(UTC),
         }
         template = TEMPLATES.overlay(finalize=_seen).get_template("report.html")
@@ -86,6 +79,16 @@ def write_page(results: Results | Study, path: str | Path, most: int = MOST_BYTE
 
     put_page(Path(path), page, force=force)
     return left_out
+
+
+def by_section(tables: Iterable[Table]) -> dict[str, list[Table]]:
+    """Tables of a study by the headings under which pages show them, in this order; some are empty."""
+    own = {name: place.value["heading"] for name, place in places("report").items()}
+    names = {**WORDS["sections"], **own, **WORDS["last_sections"]}
+    found: dict[str, list[Table]] = {title: [] for title in names.values()}
+    for each in tables:
+        found[names.get(each.name.split("-")[0], names["opinions"])].append(each)
+    return found
 
 
 def put_page(path: Path, content: Callable[[], str], *, force: bool = False) -> None:
@@ -132,10 +135,3 @@ def _address(drawn: Drawn) -> str:
 def _width(figure: Figure) -> int:
     """Pixels of a figure on a page, at which letters have one size in all figures."""
     return round(float(figure.get_figwidth()) * 96)
-
-
-def _spans(names: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Headings of a line, each with the number of columns beside one another that it stands over."""
-    for name, group in groupby(names):
-        width = len(list(group))
-        yield from [(name, width)] if name else [("", 1)] * width

@@ -111,7 +111,7 @@ def study(results: Results) -> Study:
     tables, lacking = _tables(results)
     stated = evidence_statement([*results.units["evidence"]] or [results.manifest["evidence"]])
     figures, told = tuple(figures_of(results)), design(results)
-    spec, own, past = results.spec, [] if results.own_parts else results.own, history(results)
+    spec, past = results.spec, history(results)
     # Only what is found of language models can hang on one family of them, or on one wording of the prompts.
     reach = past.reach if BY_MODELS & set(results.units["evidence"]) else ()
     made = Study(
@@ -133,13 +133,20 @@ def study(results: Results) -> Study:
         caveats=(
             *lacking,
             *caveats(results),
-            *([f"Your own metrics, tables and figures, left out: {', '.join(own)}."] if own else []),
-            *([f"Not installed, and left out: {', '.join(results.not_installed)}."] if results.not_installed else []),
-            *(f"Failed, and left out: {results.shown('', each)}." for each in results.failed.values()),
+            *left_out(results),
         ),
         history=replace(past, deviations=tuple(results.shown("", past.deviations)), reach=reach),
     )
     return replace(made, checklist=checklist(made))
+
+
+def left_out(results: Results) -> Iterator[str]:
+    """Sentences on parts that are not among tables and figures: not allowed, not installed, or failed."""
+    if results.own and not results.own_parts:
+        yield f"Your own metrics, tables and figures, left out: {', '.join(results.own)}."
+    if results.not_installed:
+        yield f"Not installed, and left out: {', '.join(results.not_installed)}."
+    yield from (f"Failed, and left out: {results.shown('', each)}." for each in results.failed.values())
 
 
 def _tables(results: Results) -> tuple[list[Table], list[str]]:

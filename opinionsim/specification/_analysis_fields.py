@@ -105,6 +105,11 @@ class ContrastSpec(DocumentModel):
         return self.quantity.partition("(")[0]
 
     @property
+    def by_level(self) -> bool:
+        """Whether a condition is given by levels alone, or by `interaction`, so that :meth:`among` must find axes."""
+        return bool(self.interaction) or any(isinstance(side, str) for _, side in _weighted(self.of))
+
+    @property
     def terms(self) -> tuple[tuple[float, Condition], ...]:
         """The contrast as a sum: a weight and conditions for each term.
 

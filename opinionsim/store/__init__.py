@@ -34,8 +34,14 @@ from opinionsim.store._rows import (
 
 if TYPE_CHECKING:
     from opinionsim.store._address import shown as shown
+    from opinionsim.store._files import writer_of as writer_of
     from opinionsim.store._following import Follower as Follower, NewRow as NewRow
-    from opinionsim.store._frames import COLUMNS as COLUMNS, FRAMES as FRAMES, documented_columns as documented_columns
+    from opinionsim.store._frames import (
+        COLUMNS as COLUMNS,
+        FRAMES as FRAMES,
+        documented_columns as documented_columns,
+        read_frames as read_frames,
+    )
     from opinionsim.store._leases import HeldElsewhereError as HeldElsewhereError
     from opinionsim.store._reader import StoreReader as StoreReader
     from opinionsim.store._results import Results as Results, find_design as find_design, load as load

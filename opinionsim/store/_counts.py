@@ -15,6 +15,8 @@ from opinionsim.store._rows import Paid
 
 #: The finish reason of prompts that a provider refused to answer.
 FILTERED = "content_filter"
+#: Numbers of rows, and sums of their check sums, by table and run id.
+_Tallies = Mapping[str, Mapping[str, tuple[int, int]]]
 
 
 class Counts:
@@ -90,6 +92,38 @@ def missing(
 ) -> dict[str, str]:
     """Missing or surplus rows of runs in tables, in words, by run id; by default of all runs with faults."""
     wanted = None if run_ids is None else list(run_ids)
+    return _faults(connection, wanted, _tallies(connection, wanted, tables))
+
+
+def contents(connection: Connection, run_ids: Iterable[str]) -> dict[str, str]:
+    """What stands for all rows that runs have produced: the number of rows and their check sums, by table.
+
+    Two states of a run with the same content give the same frames, whichever store they are in.
+
+    Raises
+    ------
+    DamagedError
+        Naming the first run with a missing row.
+    """
+    found = _tallies(connection, wanted := list(run_ids), _schema.PRODUCED)
+    for problem in _faults(connection, wanted, found).values():
+        raise DamagedError(problem)
+    return {run_id: str([own.get(run_id) for own in found.values()]) for run_id in wanted}
+
+
+def _tallies(connection: Connection, wanted: list[str] | None, tables: Iterable[Table]) -> _Tallies:
+    """The number of stored rows of runs, and the sum of their check sums, by table and run id."""
+    found = {}
+    for table in tables:
+        counting = select(table.c.run_id, func.count(), func.sum(table.c.crc)).group_by(table.c.run_id)
+        asked = _schema.portions(counting, table.c.run_id, wanted)
+        # A server gives sums of a type of their own.
+        found[table.name] = {own: (n, int(total)) for some in asked for own, n, total in connection.execute(some)}
+    return found
+
+
+def _faults(connection: Connection, wanted: list[str] | None, tallies: _Tallies) -> dict[str, str]:
+    """Where the numbers of rows are not those of the sealed counts, in words, by run id."""
     known, run = stored(connection, wanted), _schema.runs.c
     leased = select(run.run_id).where(run.epoch > 0)
     found = {
@@ -98,15 +132,11 @@ def missing(
         for run_id in connection.scalars(some)
         if run_id not in known
     }
-    for table in tables:
-        counting = select(table.c.run_id, func.count().label("number")).group_by(table.c.run_id)
-        asked = _schema.portions(counting, table.c.run_id, wanted)
-        there = {row.run_id: row.number for some in asked for row in connection.execute(some)}
+    for table, there in tallies.items():
         for run_id in known.keys() | there.keys():
-            number, counted = there.get(run_id, 0), known[run_id].of(table) if run_id in known else 0
+            number, counted = there.get(run_id, (0,))[0], known[run_id].rows[table,] if run_id in known else 0
             if number != counted:
-                lost = f"table {table.name} has {number} rows of run {run_id}, not {counted}"
-                found.setdefault(run_id, lost)
+                found.setdefault(run_id, f"table {table} has {number} rows of run {run_id}, not {counted}")
     return found
 
 

@@ -158,6 +158,11 @@ def is_written(given: Path) -> bool:
     return False
 
 
+def writer_of(given: Path) -> int | None:
+    """Number of the process of this machine that has a store's file open for writing; None if there is none."""
+    return _holder(_resolved(given)) if is_written(given) else None
+
+
 def _database(given: Path, reading: Engine, writing: Engine | None, closing: ExitStack, **hooks: Any) -> Database:
     url = f"sqlite:///{given}"
     return Database(url, reading, writing, shared=False, passes=_passes, closing=closing, **hooks)
@@ -302,7 +307,7 @@ def _lock(path: Path, given: Path) -> BaseFileLock:
         # Where no file can be made, as in /proc, nobody holds the lock.
         with TemporaryFile(dir=path.parent):
             pass
-        holder = _holder(Path(lock.lock_file))
+        holder = f" (process {number})" if (number := _holder(path)) else ""
         raise StoreError(
             f"the store {given} is in use by another run{holder}; wait for it to end or stop it, then try again"
         ) from None
@@ -312,12 +317,12 @@ def _lock(path: Path, given: Path) -> BaseFileLock:
     return lock
 
 
-def _holder(lock_file: Path) -> str:
-    try:
-        number = lock_file.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
-    return f" (process {number})" if number.isdecimal() else ""
+def _holder(path: Path) -> int | None:
+    """Number of the process that holds the lock of a file, if it says so."""
+    with suppress(OSError):
+        number = path.with_name(path.name + ".lock").read_text(encoding="ascii", errors="replace").strip()
+        return int(number) if number.isdecimal() else None
+    return None
 
 
 def _free(lock: BaseFileLock, identity: tuple[int, int] | None) -> None:

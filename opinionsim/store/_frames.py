@@ -57,15 +57,29 @@ COLUMNS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def read_frames(connection: Connection, design: DesignRow, names: Iterable[str] | None) -> dict[str, pd.DataFrame]:
+def read_frames(
+    connection: Connection, design: DesignRow, names: Iterable[str] | None, *, checked: bool = False
+) -> dict[str, pd.DataFrame]:
     """Frames of a design by name, by default all, from one state of the store.
+
+    Parameters
+    ----------
+    connection : Connection
+        Inside a read transaction.
+    design : DesignRow
+        The design.
+    names : iterable of str or None
+        Names in :data:`FRAMES`; ``acts`` and ``entries`` are `turns` and `calls` without texts and with all sources.
+    checked : bool
+        Whether it is known, in the same transaction, that no row is missing.
 
     Raises
     ------
     StoreError
         If a stored row of the runs is damaged or missing.
     """
-    require_whole(connection, {run.run_id for run in design.runs})
+    if not checked:
+        require_whole(connection, {run.run_id for run in design.runs})
     rows = _Stored(connection, design)
     entries: Callable[[_Stored], pd.DataFrame] = partial(calls, sources=("model", "person", "instrument"))
     frames = {**FRAMES, "acts": acts, "entries": entries}

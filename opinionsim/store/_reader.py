@@ -125,6 +125,7 @@ class StoreReader:
     doing = _asked(_workers.doing)
     require_whole = _asked(_counts.require_whole)
     missing = _asked(_counts.missing)
+    contents = _asked(_counts.contents)
     require_sound = _asked(_queries.require_sound)
 
     def damage(self) -> Iterator[str]:

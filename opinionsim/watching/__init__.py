@@ -17,17 +17,16 @@ if TYPE_CHECKING:
         section as section,
     )
     from opinionsim.watching._coded_turns import run_turn as run_turn, run_turns as run_turns
-    from opinionsim.watching._experiments import (
-        Seen as Seen,
-        look_at as look_at,
-    )
     from opinionsim.watching._metrics import (
-        colours as colours,
         run_metric as run_metric,
         values_by_step as values_by_step,
     )
     from opinionsim.watching._new_rows import follow as follow
-    from opinionsim.watching._overview import experiment as experiment, experiments as experiments
+    from opinionsim.watching._overview import (
+        experiment as experiment,
+        experiments as experiments,
+        level_labels as level_labels,
+    )
     from opinionsim.watching._record_columns import (
         Standing as Standing,
         run_agent as run_agent,
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
         STATES as STATES,
         Reason as Reason,
         Replies as Replies,
+        batch_text as batch_text,
         by_experiment as by_experiment,
         count_states as count_states,
         count_units as count_units,
-        doing_text as doing_text,
         reasons as reasons,
         replies_of as replies_of,
         row_of as row_of,

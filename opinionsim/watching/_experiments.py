@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opinionsim.store import DesignRow, Paid, open_store
+from opinionsim.store import Paid
 from opinionsim.watching import _run_states as run_states
 
 if TYPE_CHECKING:
-    from opinionsim.store import Doing, RunState, StoreReader
+    from opinionsim.store import DesignRow, Doing, RunState, StoreReader
 
 #: Seconds over which calls are counted for their rate, and least time before a rate is given.
 _MINUTE_S, _LEAST_S = 60.0, 2.0
@@ -21,11 +21,10 @@ _MINUTE_S, _LEAST_S = 60.0, 2.0
 class Seen:
     """A design of an experiment at one moment."""
 
-    at: float  # Unix time
     design: DesignRow
     states: Mapping[str, RunState]  # by run id
     alive: frozenset[str]  # ids of the runs that a process is carrying out, or adding opinions to
-    replies: Mapping[str, run_states.Replies]  # by run id
+    calls: int  # stored replies
     steps: Mapping[str, tuple[int, int]]  # the step that each run alive has come to, and of how many, by run id
     counts: Mapping[str, int]  # runs by state
     expected: int  # expected calls; 0 where none are expected or it is not known
@@ -33,17 +32,6 @@ class Seen:
     left_s: float | None  # seconds until all runs have ended, at this rate
     paid: Mapping[str, tuple[float, float | None]]  # amounts used, and their limits
     doing: tuple[Doing, ...]  # of the processes at work on the store, for any experiment
-
-    @property
-    def calls(self) -> int:
-        """Number of stored replies."""
-        return sum(each.number for each in self.replies.values())
-
-    @property
-    def last_reply_s(self) -> float | None:
-        """Seconds since the last reply; can be negative if another machine's clock is ahead."""
-        arrived = [each.last_at for each in self.replies.values() if each.last_at is not None]
-        return max(0.0, self.at - max(arrived)) if arrived else None
 
     @property
     def reasons(self) -> list[run_states.Reason]:
@@ -59,36 +47,6 @@ class Seen:
     def state(self, run_id: str) -> str:
         """The state of a run, one of :data:`STATES`."""
         return run_states.state_of(run_id, self.states[run_id], self.alive)
-
-
-def look_at(url: str, known: Mapping[str, Seen] | None = None) -> dict[str, Seen]:
-    """Current state of the experiments of a store that a process is working on, each with the design that ran last.
-
-    Parameters
-    ----------
-    url : str
-        Address of the store. Each look opens it anew, which shows at once if the file is missing or has been
-        replaced.
-    known : dict of str to Seen, optional
-        Result of the previous look. Its experiments are included even if no process is working on them. If a first
-        look finds no working process, it includes the experiment that ran last.
-
-    Returns
-    -------
-    dict of str to Seen
-        By id of the experiment; empty if none is stored.
-
-    Raises
-    ------
-    StoreError
-        If the store cannot be read.
-    """
-    with open_store(url, write=False) as store, store.moment() as moment:
-        designs = {rows[-1].experiment_id: rows[-1] for rows in run_states.by_experiment(moment.designs())}
-        alive = moment.under_way(moment.states())
-        found = {id for id, design in designs.items() if not alive.isdisjoint(run.run_id for run in design.runs)}
-        found |= designs.keys() & (known or {}).keys() or ({list(designs)[-1]} if designs and not found else set())
-        return {id: look(moment, design) for id, design in designs.items() if id in found}
 
 
 def look(store: StoreReader, design: DesignRow) -> Seen:
@@ -117,11 +75,10 @@ def look(store: StoreReader, design: DesignRow) -> Seen:
     recent = sum(own.recent for own in replies.values())
     rate = recent / counted_s if alive and counted_s >= _LEAST_S else None
     return Seen(
-        at=now,
         design=design,
         states=states,
         alive=frozenset(alive),
-        replies=replies,
+        calls=sum(calls.values()),
         steps=run_states.steps_of(store, alive),
         counts=run_states.count_states(states, alive),
         expected=0 if any(state.expected is None for state in states.values()) else sum(needed.values()),

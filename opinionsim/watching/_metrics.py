@@ -1,9 +1,8 @@
-"""Metrics of a run by step, and the last value for every run of an experiment."""
+"""Metrics of a run by step."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,17 +10,10 @@ import numpy as np
 from opinionsim.errors import MeasurementError
 from opinionsim.metrics import METRICS, compute_metrics
 from opinionsim.networks import Network
-from opinionsim.store import find_design
 from opinionsim.watching._run_view import OneRun, coded_turns, picked, plain
 
 if TYPE_CHECKING:
     from opinionsim.store import Columns, ExperimentRun, StoreReader
-
-#: Seconds for which one answer computes colours, about.
-_COMPUTE_S = 0.5
-
-#: Last value of a metric by run, generation, number of the last row, instrument and name.
-Known = MutableMapping[tuple[str, int, int, str | None, str], float | None]
 
 
 def values_by_step(
@@ -166,59 +158,3 @@ def all_metrics(one: OneRun, instrument: str, kind: str) -> dict[str, dict[str, 
     """Metrics of a run by name, in the form that :func:`run_metric` returns."""
     found = _Measured(one, instrument, kind)
     return {name: found.told(name) for name in found.names}
-
-
-def colours(
-    reader: StoreReader, experiment: str, *, metric: str = "", design: int | None = None, known: Known | None = None
-) -> dict[str, Any]:
-    """Last value of a metric for each run, from its instrument of stance.
-
-    Parameters
-    ----------
-    reader, experiment, design
-        As for :func:`experiment`.
-    metric : str
-        Name of the metric.
-    known : mutable mapping, optional
-        Values from earlier calls.
-
-    Returns
-    -------
-    dict of JSON values
-        Values by row, their range, and the number of runs `left` to compute in further calls.
-
-    Raises
-    ------
-    AbsentError
-        If there is no such experiment or design.
-    MeasurementError
-        If there is no such metric.
-    """
-    if metric not in METRICS:
-        raise MeasurementError(f"There is no metric {metric[:40]!r}.")
-    known = {} if known is None else known
-    until, values = time.monotonic() + _COMPUTE_S, dict[str, float | None]()
-    with reader.moment() as moment:
-        chosen, _ = find_design(moment, experiment, design)
-        rows = chosen.rows
-        run_ids = [cell.run_id for cell in rows]
-        states, progress = moment.states(run_ids), moment.progress(run_ids)
-        for row, cell in enumerate(rows):
-            now = states[cell.run_id].generation, progress[cell.run_id].seq
-            key = (cell.run_id, *now, cell.instrument_id, metric)
-            if key not in known and time.monotonic() < until:
-                known[key] = _last(OneRun(moment, chosen, rows, row), metric)
-            if key in known:
-                values[str(row)] = known[key]
-    present = [value for value in values.values() if value is not None]
-    ends = {"low": min(present, default=None), "high": max(present, default=None)}
-    return {"metric": metric, **ends, "values": values, "left": len(run_ids) - len(values)}
-
-
-def _last(one: OneRun, name: str) -> float | None:
-    """The last value of a metric of a run; None where it cannot be computed."""
-    try:
-        found = _Measured(one, one.cell.instrument_id)
-        return plain(found.by_step(name, found.values.shape[1] - 1)[-1])
-    except MeasurementError:
-        return None

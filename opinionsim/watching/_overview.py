@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from opinionsim.metrics import METRICS, evidence_statement
+from opinionsim.metrics import evidence_statement, kinds_in_order
 from opinionsim.store import find_design
 from opinionsim.watching._experiments import Seen, look
-from opinionsim.watching._run_states import by_experiment, count_units, doing_text, spelled
+from opinionsim.watching._run_states import batch_text, by_experiment, count_units, doing_text, spelled
 from opinionsim.watching._run_view import picked
 
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, StoreReader
 
-#: What metrics of recorded runs can be given.
-_GIVEN = {"range", "network", "truth"}
+#: Runs under way whose texts are told as they come, and how many of each.
+_RUNS_TOLD, _TEXTS_TOLD = 3, 2
 
 
 def experiments(reader: StoreReader) -> dict[str, Any]:
@@ -37,22 +37,23 @@ def experiments(reader: StoreReader) -> dict[str, Any]:
     return {"store": spelled(reader.url), "at": time.time(), "experiments": listed}
 
 
-def experiment(reader: StoreReader, experiment: str, *, design: int | None = None) -> dict[str, Any]:
+def experiment(reader: StoreReader, experiment: str | None = None, *, design: int | None = None) -> dict[str, Any]:
     """Current state of an experiment, with all its runs.
 
     Parameters
     ----------
     reader : StoreReader
         An open store.
-    experiment : str
-        Identity or name of the experiment.
+    experiment : str, optional
+        Identity or name of the experiment; default the one that ran last.
     design : int, optional
         Number of the design; default the one that ran last.
 
     Returns
     -------
     dict of JSON values
-        The entries of :func:`experiments`, causes of errors, swept axes, metrics, and runs; a study of units has none.
+        The entries of :func:`experiments`, causes of errors, open batches, swept axes, instruments, kinds of text that
+        they read, the last texts of some runs under way, and runs; a study of units has none.
 
     Raises
     ------
@@ -63,11 +64,34 @@ def experiment(reader: StoreReader, experiment: str, *, design: int | None = Non
         row, designs = find_design(moment, experiment, design)
         told, seen = _told(moment, row, designs)
         told["reasons"] = [each._asdict() for each in seen.reasons]
-        told |= {"doing": list(map(doing_text, seen.doing)), "last_reply_s": seen.last_reply_s}
+        told["doing"] = list(map(doing_text, seen.doing))
+        open_batches = (each for each in moment.batches() if each.state == "open")
+        told["batches"] = [batch_text(each) for each in open_batches if each.experiment_id == row.experiment_id]
         told["axes"] = _axes(row)
-        told["metrics"] = [picked(metric, "name meaning") for metric in METRICS.values() if metric.needs <= _GIVEN]
         told["runs"] = _runs(moment, seen)
+        told["texts"] = list(_texts(moment, seen))
+        used = {name: kinds for run in row.runs for name, kinds in run.instruments.items()}
+        told["instruments"] = {
+            each.instrument_id: f"{each.variable} by {each.classifier}"
+            for each in moment.instruments()
+            if each.instrument_id in used
+        }
+        own = {kind for kinds in used.values() for kind in kinds}
+        told["kinds"] = kinds_in_order(own, [",".join(run.declared.get("texts", ())) for run in row.runs])
         return told
+
+
+def _texts(reader: StoreReader, seen: Seen) -> Iterator[dict[str, Any]]:
+    """The last texts of some runs under way."""
+    from sqlalchemy import text
+
+    last = text("SELECT turn FROM turns WHERE run_id = :run ORDER BY turn DESC LIMIT :most")
+    for run in [run for run in seen.design.rows if run.run_id in seen.steps][:_RUNS_TOLD]:
+        names = {each.agent: each.name for each in reader.agents(run.run_id)}
+        with reader.reading() as connection:
+            turns = connection.scalars(last, {"run": run.run_id, "most": _TEXTS_TOLD}).all()
+        for turn in reader.turns(run.run_id, only=turns):
+            yield {"run": run.name, "run_id": run.run_id, "name": names[turn.agent], **picked(turn, "turn step text")}
 
 
 def _told(reader: StoreReader, design: DesignRow, designs: Sequence[int]) -> tuple[dict[str, Any], Seen]:
@@ -84,7 +108,7 @@ def _told(reader: StoreReader, design: DesignRow, designs: Sequence[int]) -> tup
     return told, seen
 
 
-def _labels(levels: Mapping[str, Any]) -> dict[str, str]:
+def level_labels(levels: Mapping[str, Any]) -> dict[str, str]:
     """Levels of swept axes as texts."""
     return {
         axis: level if isinstance(level, str) else json.dumps(level, ensure_ascii=False)
@@ -95,8 +119,8 @@ def _labels(levels: Mapping[str, Any]) -> dict[str, str]:
 def _axes(design: DesignRow) -> list[dict[str, Any]]:
     """Swept axes with their levels, in order of appearance."""
     found: dict[str, dict[str, None]] = {}
-    for cell in design.runs:
-        for axis, label in _labels(cell.axes).items():
+    for levels in (*(cell.axes for cell in design.runs), *(values for _, values in design.units)):
+        for axis, label in level_labels(levels).items():
             found.setdefault(axis, {})[label] = None
     return [{"name": axis, "levels": list(levels)} for axis, levels in found.items()]
 
@@ -115,7 +139,7 @@ def _runs(reader: StoreReader, seen: Seen) -> list[dict[str, Any]]:
             **picked(cell, "run_id cell replicate block"),
             **picked(state, "expected error"),
         }
-        told |= {"axes": _labels(cell.axes), "instrument": cell.instrument_id}
+        told |= {"axes": level_labels(cell.axes), "instrument": cell.instrument_id}
         told |= {"state": "trial" if tried else seen.state(cell.run_id), "trial": tried}
         told |= {"evidence": frame["evidence"], "stamp": evidence_statement([frame["evidence"]])}
         told |= {"interaction": frame["interaction"], "calls": progress[cell.run_id].paid.calls}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -12,7 +13,7 @@ from opinionsim.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
     from opinionsim.errors import Cause
-    from opinionsim.store import DesignRow, Doing, RunState, StoreReader
+    from opinionsim.store import BatchRow, DesignRow, Doing, RunState, StoreReader
 
 #: States of a run, in the order of output: a run marked as running is under way or was cut off.
 STATES = ("complete", "incomplete", "withdrawn", "under way", "cut off", "pending")
@@ -146,7 +147,6 @@ class Replies(NamedTuple):
     """Stored model replies of a run."""
 
     number: int = 0  # number of replies, rejected ones included
-    last_at: float | None = None  # Unix time at which the last one arrived
     recent: int = 0  # number of replies that arrived after `since`
     recent_from: float | None = None  # Unix time at which the first of these arrived
 
@@ -166,8 +166,7 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
     from sqlalchemy import bindparam, text
 
     statement = text(
-        "SELECT run_id, COUNT(*) AS number, MAX(arrived_at) AS last_at, "
-        "SUM(CASE WHEN arrived_at > :since THEN 1 ELSE 0 END) AS recent, "
+        "SELECT run_id, COUNT(*) AS number, SUM(CASE WHEN arrived_at > :since THEN 1 ELSE 0 END) AS recent, "
         "MIN(CASE WHEN arrived_at > :since THEN arrived_at END) AS recent_from "
         "FROM journal WHERE source = 'model' AND run_id IN :runs GROUP BY run_id"
     ).bindparams(bindparam("runs", expanding=True))
@@ -177,7 +176,7 @@ def replies_of(opened: StoreReader, run_ids: Iterable[str], since: float = math.
         for start in range(0, len(wanted), _PORTION):
             some = wanted[start : start + _PORTION]
             for row in connection.execute(statement, {"since": since, "runs": some}):
-                found[row.run_id] = Replies(row.number, row.last_at, int(row.recent), row.recent_from)
+                found[row.run_id] = Replies(row.number, int(row.recent), row.recent_from)
     return found
 
 
@@ -199,6 +198,21 @@ def doing_text(doing: Doing) -> str:
     told = [f"{doing.in_flight} {calls} in flight of {doing.limit}, in {doing.runs} {runs}"]
     told += [f"{account} waits {math.ceil(left)} s for its rate limit" for account, left in doing.waiting.items()]
     return "; ".join([*told, *(["stopping"] if doing.stopping else [])])
+
+
+def batch_text(batch: BatchRow) -> str:
+    """Spell the state of an open batch, as of the last look at it."""
+    from opinionsim.planning import spell_seconds
+
+    now = time.time()
+    told = [f"{batch.done:,} of {batch.calls:,} call{'' if batch.calls == 1 else 's'} done"]
+    told += [f"submitted {spell_seconds(now - batch.submitted_at)} ago"] if batch.submitted_at else []
+    if batch.ended_at:
+        told.append("ended")
+    elif batch.expires_at:
+        told.append(f"expires in {spell_seconds(max(0.0, batch.expires_at - now))}")
+    unclear = "" if batch.batch_id else ", which may not have been submitted"
+    return f"batch {batch.batch_id or batch.token} of {batch.model} at {batch.account}{unclear}: {', '.join(told)}"
 
 
 class Reason(NamedTuple):

@@ -1,4 +1,4 @@
-"""Pages in a browser: the room, where people talk with models, and the viewer of a store. Needs the extra ``web``."""
+"""Pages in a browser: the room, where people talk with models, and what all servers share. Needs the extra ``web``."""
 
 from typing import TYPE_CHECKING
 
@@ -7,6 +7,14 @@ from opinionsim.foundation.lazy import on_first_use
 if TYPE_CHECKING:
     from opinionsim.web._desk import Desk as Desk
     from opinionsim.web._export import export as export
-    from opinionsim.web._serve import serve as serve, view as view
+    from opinionsim.web._guard import (
+        Guard as Guard,
+        cookie_name as cookie_name,
+        fields as fields,
+        set_cookie as set_cookie,
+        static as static,
+    )
+    from opinionsim.web._rights import Keys as Keys, hashed as hashed, new_key as new_key
+    from opinionsim.web._serve import PACKAGES as PACKAGES, Served as Served, serve as serve
 
 __getattr__, __dir__ = on_first_use(__name__)

@@ -67,7 +67,7 @@ def export(reader: StoreReader, run_id: str, path: Path, row: int | None = None,
 def _page(record: dict[str, Any]) -> str:
     """The viewer's page with all it needs inside."""
     about = record["run"]["about"]
-    shell = filled("opinionsim.web", "view.html", title=f"{about['experiment']}, run {about['run']}")
+    shell = filled("opinionsim.web", "view.html", title=f"{about['experiment']}, run {about['run']}", store="", own="")
     shell = re.sub(r'href="/static/([\w.]+\.svg)"', lambda found: f'href="{_data(found[1], "image/svg+xml")}"', shell)
     shell = re.sub(
         r'<link rel="stylesheet" href="/static/([\w.]+)">', lambda found: f"<style>\n{_text(found[1])}</style>", shell

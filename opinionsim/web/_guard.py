@@ -45,6 +45,21 @@ def set_cookie(response: Response, request: Request, key: str) -> None:
     response.set_cookie(cookie_name(request), key, max_age=_COOKIE_S, httponly=True, samesite="lax", secure=secure)
 
 
+async def fields(request: Request) -> dict[str, str]:
+    """The fields of a form that was sent.
+
+    Raises
+    ------
+    HTTPException
+        If it is damaged, or contains a file.
+    """
+    try:
+        form = await request.form(max_files=0, max_fields=500)
+    except ValueError:
+        raise HTTPException(400, "What was sent cannot be read.") from None
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
 class Guard:
     """Refuses requests that use a foreign name, come from a foreign page, or are too large or too many; adds headers.
 

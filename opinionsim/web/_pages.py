@@ -435,21 +435,6 @@ def _beside(planned: PlannedRun, turns: Iterable[TurnRow]) -> dict[str, str]:
 # -- requests ------------------------------------------------------------------------------------------------
 
 
-async def fields(request: Request) -> dict[str, str]:
-    """The fields of a form that was sent.
-
-    Raises
-    ------
-    HTTPException
-        If it is damaged, or contains a file.
-    """
-    try:
-        form = await request.form(max_files=0, max_fields=500)
-    except ValueError:
-        raise HTTPException(400, "What was sent cannot be read.") from None
-    return {name: value for name, value in form.items() if isinstance(value, str)}
-
-
 def _number(given: Mapping[str, str], name: str) -> int:
     value = given.get(name, "")
     if not (value.isascii() and value.isdecimal() and len(value) < 10):

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from opinionsim.errors import OpinionSimError, StoreError
 from opinionsim.web import _pages
-from opinionsim.web._guard import Guard, cookie_name, set_cookie, static
+from opinionsim.web._guard import Guard, cookie_name, fields, set_cookie, static
 from opinionsim.web._open_room import Room
 from opinionsim.web._rights import RIGHTS, hashed, new_key
 
@@ -90,7 +90,7 @@ def _guarded(room: Room, name: str, page: Page) -> Callable[[Request], Awaitable
         if run_id in visitor.gone and not visitor.owner and "seat" in RIGHTS[name] and name != "debriefing":
             return RedirectResponse(request.url_for("debriefing", run=run_id), 303)
         request.state.visitor, request.state.key = visitor, hashed(given)
-        request.state.given = await _pages.fields(request) if request.method == "POST" else {}
+        request.state.given = await fields(request) if request.method == "POST" else {}
         waits = iscoroutinefunction(page)
         response: Response = await (page(room, request) if waits else run_in_threadpool(page, room, request))
         if not visitor.known and name == "enter":

@@ -1,4 +1,4 @@
-"""Serve pages on this machine: a room, while its experiment runs, or the viewer."""
+"""Serve pages on this machine: a room, while its experiment runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from opinionsim.specification import Experiment
 
 #: Packages of the extra ``web``.
-_PACKAGES = ("uvicorn", "starlette", "sse_starlette")
-#: Port of the viewer where none is given.
-VIEWER_PORT = 8710
+PACKAGES = ("uvicorn", "starlette", "sse_starlette")
 #: Names of this machine that no other machine can use.
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -68,7 +66,7 @@ def _require_certificate(certificate: Path, key: Path | None) -> None:
         raise SpecError(f"{problem}; give files in PEM form that belong together") from None
 
 
-class _Served:
+class Served:
     """A socket that listens, and the addresses under which it is reached.
 
     Parameters
@@ -88,10 +86,10 @@ class _Served:
         Scheme, host and port.
     """
 
-    def __init__(self, host: str, port: int, scheme: str = "http") -> None:
+    def __init__(self, host: str = LOOPBACK[0], port: int = 0, scheme: str = "http") -> None:
         self._socket = _bound(host.strip("[]"), port)
         number = self._socket.getsockname()[1]
-        names = _LOOPBACK if host in _LOOPBACK else (host,)
+        names = LOOPBACK if host in LOOPBACK else (host,)
         ports = (f":{number}", *([""] if number in (80, 443) else []))
         self.hosts = frozenset(name + port for name in names for port in ports)
         self.address = f"{scheme}://{host}:{number}"
@@ -152,7 +150,7 @@ def serve(
     StoreError
         If the store cannot be opened, or another process writes it.
     """
-    packages("opinionsim room", "web", *_PACKAGES, kind=SpecError)
+    packages("opinionsim room", "web", *PACKAGES, kind=SpecError)
     from opinionsim.foundation import background
     from opinionsim.running import Invocation, under_way
     from opinionsim.specification import consent_of, require_protocol
@@ -160,7 +158,7 @@ def serve(
     from opinionsim.web._open_room import Room
     from opinionsim.web._routes import application
 
-    if host not in _LOOPBACK and (certificate is None or key is None):
+    if host not in LOOPBACK and (certificate is None or key is None):
         raise SpecError(f"--host {host} is open to other machines, so give a certificate and its key for TLS")
     if certificate is not None:
         _require_certificate(certificate, key)
@@ -169,7 +167,7 @@ def serve(
     consent_of(experiment)
     scheme = "http" if certificate is None else "https"
     with ExitStack() as closing:
-        served = closing.enter_context(contextlib.closing(_Served(host, port, scheme)))
+        served = closing.enter_context(contextlib.closing(Served(host, port, scheme)))
         desk = Desk()
         invocation = Invocation(experiment, store, people=desk, ready=desk.ready)
         runner, future = closing.enter_context(under_way(invocation))
@@ -189,56 +187,3 @@ def serve(
             served.run(app, link if browser else None, ssl_certfile=certificate, ssl_keyfile=key)
         finally:
             background.call_soon(runner.stop)
-
-
-def view(
-    store: str,
-    experiment: str | None = None,
-    *,
-    port: int | None = None,
-    browser: bool = True,
-    told: Callable[[str], None] = print,
-) -> None:
-    """Show the experiments of a store in a browser, until you stop it.
-
-    Parameters
-    ----------
-    store : str
-        Address of a store, which is only read; other processes may write to it meanwhile.
-    experiment : str, optional
-        Name or identity of the experiment that is shown first; default all of them.
-    port : int, optional
-        Port; default :data:`VIEWER_PORT`, or a free one if that is in use.
-    browser : bool
-        Whether a browser is opened.
-    told : callable
-        Function that receives the link and messages.
-
-    Raises
-    ------
-    SpecError
-        If the extra ``web`` is missing, or the port is in use.
-    StoreError
-        If the store cannot be read, or has no such experiment.
-    """
-    packages("opinionsim view", "web", *_PACKAGES, kind=SpecError)
-    from opinionsim.store import find_design
-    from opinionsim.web._viewer import Viewer, application
-
-    with contextlib.closing(Viewer(store)) as viewer:
-        place = ""
-        if experiment is not None:
-            found, _ = viewer.asked(("experiment", experiment), lambda reader: find_design(reader, experiment))
-            place = f"#/experiment/{found.experiment_id}"
-        try:
-            served = _Served(_LOOPBACK[0], VIEWER_PORT if port is None else port)
-        except SpecError:
-            if port is not None:
-                raise
-            served = _Served(_LOOPBACK[0], 0)
-            told(f"Port {VIEWER_PORT} is in use, so the page uses another port.")
-        with contextlib.closing(served):
-            link = f"{served.address}/enter/{viewer.keys.link()}{place}"
-            told(f"The store is shown at {served.address}; open it with this link, which works once:\n  {link}")
-            told("Ctrl-C closes it. The viewer never changes the store.")
-            served.run(application(viewer, served.hosts), link if browser else None)

@@ -3,7 +3,12 @@
 from opinionsim.classic._simulate import processors as processors
 from opinionsim.classic.kernels._random import STREAMS as STREAMS
 from opinionsim.classic.kernels._until import read_until as read_until
-from opinionsim.classic.points._points import Point as Point, cell as cell, points_of as points_of
+from opinionsim.classic.points._points import (
+    Point as Point,
+    cell as cell,
+    described as described,
+    points_of as points_of,
+)
 from opinionsim.classic.points._ranges import moments_of as moments_of, values_of as values_of
 from opinionsim.classic.points._runs import (
     Cache as Cache,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         point_measures as point_measures,
         points_table as points_table,
     )
+    from opinionsim.classic.sweeps._run_again import run_again as run_again, runs_at as runs_at
     from opinionsim.classic.sweeps._run_sweeps import (
         SweepProgress as SweepProgress,
         SweepSummary as SweepSummary,

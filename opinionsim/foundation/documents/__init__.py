@@ -5,6 +5,7 @@ Errors have one form: file, line, field, problem and valid values.
 
 from opinionsim.foundation.documents._document import (
     Document as Document,
+    edited as edited,
     is_one_line as is_one_line,
     normal as normal,
     parse_document as parse_document,

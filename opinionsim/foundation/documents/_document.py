@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,8 @@ from opinionsim.foundation.documents._parsing import KeyPath, lines_of, parse_js
 
 #: Longest text that is read, bytes: personas of a million people fit.
 _MOST_BYTES = 256 * 2**20
+#: Texts that are read in the place of files, by path.
+_EDITED: dict[Path, str] = {}
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,16 @@ def normal(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+@contextmanager
+def edited(path: Path, text: str) -> Iterator[None]:
+    """Read a text, which is edited and not saved, in the place of a file while the block lasts."""
+    _EDITED[path] = text
+    try:
+        yield
+    finally:
+        del _EDITED[path]
+
+
 def read_document(path: str | Path) -> Document:
     """Read a YAML file, or a JSON file when its name ends in ``.json``.
 
@@ -164,6 +177,8 @@ def read_bytes(path: str | Path, most: int = _MOST_BYTES) -> bytes:
         If the file is missing, unreadable or too long.
     """
     path = Path(path)
+    if path in _EDITED:
+        return _EDITED[path].encode()
     try:
         with path.open("rb") as file:  # a device has no end
             content = file.read(most + 1)

@@ -2,7 +2,6 @@
 
 // Colours of the five published opinions, most negative first, as in the figures of the package.
 const ANCHORS = [[230, 0, 0], [255, 128, 128], [153, 153, 153], [102, 194, 255], [0, 102, 255]];
-const SHARES = [[207, 225, 234], [127, 176, 200], [52, 120, 155], [18, 60, 87]];
 // Marks of turns without an answer in figures, by status; others are marked with a dot.
 const MARKS = { refused: "× refused", empty: "○ empty", truncated: "¬ cut off", skipped: "– skipped" };
 const HEARD = ["answered", "silent"];
@@ -15,14 +14,6 @@ function blend(place, anchors) {
   const low = Math.min(Math.floor(at), anchors.length - 2);
   const mixed = anchors[low].map((part, channel) => Math.round(part + (at - low) * (anchors[low + 1][channel] - part)));
   return `rgb(${mixed.join(" ")})`;
-}
-
-// How a measure is coloured: red to blue around zero where it has both signs, else light to dark.
-export function shading(low, high) {
-  const both = low < 0 && high > 0;
-  const [from, to] = both ? [-Math.max(-low, high), Math.max(-low, high)] : [low, high];
-  const anchors = both ? ANCHORS : SHARES;
-  return { from, to, anchors, colour: (value) => blend(to > from ? (value - from) / (to - from) : 0.5, anchors) };
 }
 
 export class Run {

@@ -1,6 +1,6 @@
 // What was said: an agent's story, a turn with its calls, a dialogue, and search.
 
-import { ask, record } from "./source.js";
+import { ask, record, results } from "./source.js";
 import { chip, choice, choices, counted, el, fill, go, head, here, link, signed, small, strong } from "./parts.js";
 import { table, terms, text, titled, to, turnLink, ways, whole, within } from "./parts.js";
 import { Run } from "./opinions.js";
@@ -145,7 +145,7 @@ export async function searchView(_, given, signal) {
   const filter = (label, name, options) => choice(label, name, [["", "any"], ...options], given[name]);
   head(q ? `Search: ${q}` : "Search", [found.stamp]);
   return [record ? ways("This run", link("the run", within(record.run.run_id)))
-    : ways("Experiment", link("the experiment", to(["experiment", experiment], { design }))),
+    : ways("Experiment", link("the experiment", results(experiment, design))),
     el("form", { class: "choices", submit: search }, field, el("button", {}, "Search"),
       filter("Condition", "cell", found.cells), filter("Agent", "agent", found.agents),
       filter("Act", "act", found.acts), filter("Reply", "status", found.statuses)),

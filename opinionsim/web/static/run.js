@@ -1,6 +1,6 @@
 // A run: its figures under one scrubber, live, alone or beside another of its block, and its agents.
 
-import { ask, follow, record } from "./source.js";
+import { ask, follow, record, results } from "./source.js";
 import { choice, choices, counted, el, fill, go, head, here, link, numbers, say, signed, small } from "./parts.js";
 import { table, terms, titled, to, turnLink, ways, within } from "./parts.js";
 import { Run } from "./opinions.js";
@@ -28,7 +28,7 @@ export async function runView([id], given, signal) {
   view.extend();
   return [
     ways("This run", link("dialogue", within(id, ["dialogue"])),
-      !record && link(about.experiment, to(["experiment", about.experiment_id], { design: about.design })),
+      !record && link(about.experiment, results(about.experiment_id, about.design)),
       link("search", to(["search"], { experiment: about.experiment_id, design: about.design }))),
     box,
     choices(choice("Instrument", "instrument", measures, run.instrument?.id, (id) => go({ instrument: id, kind: "" })),

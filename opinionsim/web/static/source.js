@@ -4,6 +4,7 @@ import { given } from "./parts.js";
 
 const kept = document.getElementById("record");
 export const record = kept && JSON.parse(kept.textContent);
+export const meta = (name) => document.querySelector(`meta[name="${name}"]`).content;
 
 const LOST = "The connection to the server is lost.";
 const ENDED = ["complete", "withdrawn", "trial", "incomplete"];
@@ -15,7 +16,7 @@ export async function ask(path, wanted = {}, signal = undefined) {
   if (record) return answer(path.split("/"), Object.fromEntries(given(wanted)));
   let answered, told;
   try {
-    answered = await fetch(`/data/${path}?${new URLSearchParams(given(wanted))}`, { signal });
+    answered = await fetch(`/data/${path}?${new URLSearchParams(given({ ...wanted, store: meta("store") }))}`, { signal });
     told = await answered.json();
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
@@ -46,13 +47,17 @@ export function follow(run, look, say, signal) {
   const open = () => {
     close();
     if (document.hidden) return;
-    live = new EventSource(`/live/${run.run_id}?since=${run.generation}.${run.seq}`);
+    live = new EventSource(`/live/${run.run_id}?${new URLSearchParams({ since: `${run.generation}.${run.seq}`, store: meta("store") })}`);
     for (const [name, act] of Object.entries(told)) live.addEventListener(name, act);
   };
   document.addEventListener("visibilitychange", open, { signal });
   signal.addEventListener("abort", close);
   open();
 }
+
+// The page of the results of an experiment.
+export const results = (experiment, design) =>
+  `${meta("results").split("?")[0]}?${new URLSearchParams(given({ experiment, design }))}`;
 
 function answer([source, , what, which], asked) {
   if (source === "search") return search(asked);

@@ -1,22 +1,21 @@
 // The page: what its address asks for, drawn into a part of its own, so that a late answer finds no page to spoil.
 
-import { record } from "./source.js";
+import { meta, record } from "./source.js";
 import { el, head, link, say, small } from "./parts.js";
-import { experimentView, experimentsView } from "./experiments.js";
 import { agentView, dialogueView, searchView, turnView } from "./reading.js";
 import { runView } from "./run.js";
 
 const VIEWS = [
-  [/^$/, experimentsView], [/^experiment\/(\w+)$/, experimentView], [/^run\/(\w+)$/, runView],
+  [/^run\/(\w+)$/, runView],
   [/^run\/(\w+)\/agent\/(\d+)$/, agentView], [/^run\/(\w+)\/turn\/(\d+)$/, turnView],
   [/^run\/(\w+)\/dialogue$/, dialogueView], [/^search$/, searchView],
 ];
-const HOME = record ? `#/run/${record.run.run_id}` : "#/";
+const HOME = record ? `#/run/${record.run.run_id}` : meta("results");
 const view = document.getElementById("view"), title = document.querySelector(".top h1");
 let ending = new AbortController();
 
 async function draw(event) {
-  if (!location.hash.startsWith("#/")) return history.replaceState(null, "", HOME), draw(event);
+  if (!location.hash.startsWith("#/")) return record ? (history.replaceState(null, "", HOME), draw(event)) : location.replace(HOME);
   ending.abort();
   ending = new AbortController();
   const { signal } = ending, [path, asked] = location.hash.slice(2).split("?");
@@ -41,7 +40,7 @@ async function draw(event) {
   if (event) (document.getElementById(chosen) ?? title).focus();
 }
 
-document.querySelector(".brand a").href = HOME;
+if (record) document.querySelector(".brand a").href = HOME;
 title.tabIndex = -1;
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();

@@ -1,50 +1,44 @@
-"""The viewer: the contents of a store as JSON for one page that draws them; it only reads."""
+"""The contents of stores, as JSON for the page that draws single runs; they are only read."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from http import HTTPStatus
 from inspect import signature
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sse_starlette import EventSourceResponse
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from opinionsim import watching
 from opinionsim.errors import OpinionSimError, SpecError, StoreError
-from opinionsim.foundation.templates import templates
-from opinionsim.store import AbsentError, Store, StoreReader, load, open_store
-from opinionsim.web._guard import Guard, cookie_name, set_cookie, static
-from opinionsim.web._rights import Keys, hashed, new_key
+from opinionsim.store import AbsentError, Store, StoreReader, open_store
 
 #: Seconds for which an answer holds: as many times as long as it took, but at least and at most so many.
 _REST, _LEAST_S, _MOST_S = 10, 0.3, 10.0
-#: Answers that are kept.
-_KEPT = 32
+#: Answers that are kept, and seconds for which a store stays open after a question.
+_KEPT, _OPEN_S = 32, 3.0
 #: Seconds between two looks at a run.
 _LOOK_S = 0.5
 #: Most digits of a number, and most characters of a text, in an address.
 _DIGITS, _CHARACTERS = 9, 1000
-_SIGN_IN = "Please open the link that the terminal of the viewer shows; it works once."
+
+#: What answers a request.
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 #: What answers, by path.
 _ANSWERS: Mapping[str, Callable[..., Mapping[str, Any]]] = {
-    "/experiments": watching.experiments,
-    "/experiments/{experiment}": watching.experiment,
-    "/experiments/{experiment}/colours": watching.colours,
     "/search": watching.search,
     "/runs/{run}": watching.run_record,
     "/runs/{run}/turns": watching.run_turns,
@@ -58,7 +52,10 @@ _SPELLED = {"start": "from", "text": "q"}
 
 
 class Viewer:
-    """A store that is shown, with its most recent answers.
+    """A store that is shown, with its most recent answers to the page of a run.
+
+    It is closed a few seconds after the last question: as long as somebody has it open, the process that writes it
+    cannot bring its log in at the end.
 
     Parameters
     ----------
@@ -69,10 +66,6 @@ class Viewer:
     ----------
     url : str
         Address of the store.
-    keys : Keys
-        The link and the cookies.
-    known : dict
-        Colours that were computed (:func:`opinionsim.watching.colours`).
 
     Raises
     ------
@@ -82,24 +75,26 @@ class Viewer:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.keys = Keys()
-        self.known: dict[Any, float | None] = {}
         self._asking = threading.Lock()
         self._store: Store | None = open_store(url, write=False)
+        self._resting: threading.Timer | None = None
         #: Until when an answer holds, and the answer; the oldest first.
         self._answers: dict[Any, tuple[float, Any]] = {}
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store; the next question opens it again."""
         with self._asking:
-            self._close()
+            if self._store is not None:
+                self._store.close()
+            self._store = None
 
-    def _close(self) -> None:
-        if self._store is not None:
-            self._store.close()
-        self._store = None
-        self.known.clear()
-        self._answers.clear()
+    def _rest(self) -> None:
+        """Close the store soon, unless another question comes first."""
+        if self._resting is not None:
+            self._resting.cancel()
+        self._resting = threading.Timer(_OPEN_S, self.close)
+        self._resting.daemon = True
+        self._resting.start()
 
     def asked(self, key: Any, question: Callable[[StoreReader], Any]) -> Any:
         """The answer of the store to a question, or a recent answer to the same question.
@@ -136,112 +131,85 @@ class Viewer:
         except AbsentError:
             raise
         except StoreError:
-            self._close()
+            self._store.close()
+            self._store = None
+            self._answers.clear()
             raise
+        finally:
+            self._rest()
 
     def standing(self, run_id: str) -> watching.Standing:
         """How far a run is recorded."""
-        found: watching.Standing = self.asked(("run", run_id), lambda reader: watching.standing(reader, run_id))
+        # An answer from before a change would hide the change from those who look again only after the next one.
+        key = "run", run_id, str(mark_of(self.url))
+        found: watching.Standing = self.asked(key, lambda reader: watching.standing(reader, run_id))
         return found
 
 
-def application(viewer: Viewer, hosts: frozenset[str]) -> Starlette:
-    """The application of the viewer.
+def routes(viewer_of: Callable[[str], Viewer], owned: Callable[[Endpoint], Endpoint]) -> Iterator[Route]:
+    """The routes that answer with JSON, and tell of what is new in a run.
 
     Parameters
     ----------
-    viewer : Viewer
-        The store that is shown.
-    hosts : frozenset of str
-        Names, with ports, under which the server may be reached.
+    viewer_of : callable
+        Returns the store with a name.
+    owned : callable
+        Makes an endpoint one that only the owner may use.
     """
-    pages = templates("opinionsim.web")
-
-    def page(template: str, status: int = 200, **values: Any) -> Response:
-        content = pages.get_template(template).render(**values)
-        return Response(content, status, media_type="text/html; charset=utf-8")
-
-    def may(request: Request) -> bool:
-        return viewer.keys.visitor(request.cookies.get(cookie_name(request), ""), []).owner
-
-    def owned(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint that only the owner may use."""
-
-        async def checked(request: Request) -> Response:
-            if not may(request):
-                raise HTTPException(401, _SIGN_IN)
-            return await endpoint(request)
-
-        return checked
 
     def data(path: str, function: Callable[..., Mapping[str, Any]]) -> Route:
-        """A route that answers with JSON."""
-
         def told(request: Request) -> bytes:
-            given = _arguments(function, request)
+            given, viewer = arguments(function, request), viewer_of(request.query_params.get("store", ""))
             # What has been added since makes it another question.
-            now: Any = viewer.standing(given["run"]) if "run" in given else None
-            if function is watching.colours:
-                given["known"] = viewer.known
-                now = len(viewer.known)
+            now = viewer.standing(given["run"]) if "run" in given else None
             key = request.url.path, request.url.query, now
-            return bytes(viewer.asked(key, lambda reader: _json(function(reader, **given))))
+            return bytes(viewer.asked(key, lambda reader: as_json(function(reader, **given))))
 
         async def endpoint(request: Request) -> Response:
             return Response(await run_in_threadpool(told, request), media_type="application/json")
 
         return Route(f"/data{path}", owned(endpoint))
 
-    async def outcome(request: Request) -> Response:
-        given = _arguments(watching.experiment, request)
-        key = request.url.path, request.url.query
-        content = await run_in_threadpool(viewer.asked, key, lambda _: _outcome(viewer.url, **given))
-        return Response(content, media_type="image/svg+xml")
-
-    async def home(request: Request) -> Response:
-        return page("view.html", title="opinionsim")
-
-    async def enter(request: Request) -> Response:
-        response = RedirectResponse("/", 303)
-        if not may(request):
-            key = new_key()
-            if viewer.keys.enter(request.path_params["key"], hashed(key)) is None:
-                raise HTTPException(404, f"This link is not valid, or it has been used already. {_SIGN_IN}")
-            set_cookie(response, request, key)
-        return response
-
     async def live(request: Request) -> Response:
+        viewer = viewer_of(request.query_params.get("store", ""))
         return EventSourceResponse(_changes(viewer, request.path_params["run"], request), ping=15)
 
-    def failed(request: Request, error: Exception) -> Response:
-        status, problem = _problem(error)
-        if request.url.path.startswith(("/data", "/live")):
-            return Response(_json({"problem": problem}), status, media_type="application/json")
-        return page("notice.html", status, title="Not possible", notice=problem)
+    yield from (data(path, function) for path, function in _ANSWERS.items())
+    yield Route("/live/{run}", owned(live))
 
-    return Starlette(
-        routes=[
-            Route("/", owned(home)),
-            Route("/enter/{key}", enter),
-            *(data(path, function) for path, function in _ANSWERS.items()),
-            Route("/outcome/{experiment}", owned(outcome)),
-            Route("/live/{run}", owned(live)),
-            static(),
-        ],
-        middleware=[Middleware(Guard, hosts=hosts, scheme="http")],
-        exception_handlers={HTTPException: failed, OpinionSimError: failed, Exception: failed},
-    )
+
+def path_of(url: str) -> Path:
+    """The file of a store; of a database, what takes its place where files are keys."""
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def mark_of(url: str) -> Any:
+    """What differs once a store has changed: cheap for a file; of a database nothing is known, so the half second."""
+    path = url.removeprefix("sqlite:///")
+    return time.monotonic() // _LOOK_S if "://" in path else [_mark(f"{path}{end}") for end in ("", "-wal")]
+
+
+def _mark(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    # Whoever reads a store makes and removes an empty log.
+    return (found.st_mtime_ns, found.st_size) if found.st_size else None
 
 
 async def _changes(viewer: Viewer, run_id: str, request: Request) -> AsyncIterator[dict[str, str]]:
     """Tell a viewer that something has been added to a run, until it goes away."""
     last = request.query_params.get("since", "")
-    state = None
+    state = mark = None
     while True:
+        if mark == (mark := mark_of(viewer.url)):
+            await asyncio.sleep(_LOOK_S)
+            continue
         try:
             found = await run_in_threadpool(viewer.standing, run_id)
         except OpinionSimError as error:
-            yield {"event": "lost", "data": json.dumps({"problem": _problem(error)[1]})}
+            yield {"event": "lost", "data": json.dumps({"problem": problem_of(error)[1]})}
             return
         known = f"{found.generation}.{found.seq}"
         if (known, found.state) != (last, state):
@@ -250,15 +218,7 @@ async def _changes(viewer: Viewer, run_id: str, request: Request) -> AsyncIterat
         await asyncio.sleep(_LOOK_S)
 
 
-def _outcome(url: str, experiment: str, design: int | None = None) -> bytes:
-    """The figure of the outcome of an experiment as SVG."""
-    from opinionsim.plots import outcome, save
-
-    with TemporaryDirectory() as folder:
-        return save(outcome(load(url, experiment, design=design)), Path(folder, "outcome.svg")).read_bytes()
-
-
-def _problem(error: Exception) -> tuple[int, str]:
+def problem_of(error: Exception) -> tuple[int, str]:
     """Status and sentence of an error."""
     if isinstance(error, HTTPException):
         own = error.detail != HTTPStatus(error.status_code).phrase
@@ -269,12 +229,12 @@ def _problem(error: Exception) -> tuple[int, str]:
     return 500, f"The server failed to answer ({type(error).__name__}); please report this error."
 
 
-def _json(content: Mapping[str, Any]) -> bytes:
+def as_json(content: Mapping[str, Any]) -> bytes:
     """JSON in ASCII, for texts may hold characters that no encoding has."""
     return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _arguments(function: Callable[..., Any], request: Request) -> dict[str, Any]:
+def arguments(function: Callable[..., Any], request: Request) -> dict[str, Any]:
     """What an address gives of the parameters of a function that are whole numbers or texts, by their names.
 
     Raises
