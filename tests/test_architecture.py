@@ -48,7 +48,7 @@ LAYERS = _layers(
     "assembly planning running specification",
     "drawing",
     "analysis plots report watching",
-    "web cli study",
+    "web cli studio study",
     "testing",
     "__main__",
 )
@@ -78,7 +78,7 @@ INSIDE = {
         "sweeps",
         "figures",
         "command",
-        "_scan",
+        "_map_section _scan",
     ),
 }
 
@@ -105,8 +105,9 @@ EXCUSED = {
     ("tests/cli/test_plan_output.py", "cli._plan_preview"): "forecasts and bills of models that nobody here pays",
     ("tests/cli/test_plan_output.py", "cli._run._compare"): "the same at the end of a pilot",
     ("tests/cli/test_run.py", "cli._run"): "many errors of one cause",
-    ("tests/cli/test_follow.py", "cli._follow"): "its clock, and looks at a store that is not there",
-    ("tests/cli/test_follow.py", "watching._experiments"): "its clock",
+    ("tests/studio/test_kept_frames.py", "studio._kept_frames"): "what is kept in files, without a page",
+    ("tests/studio/test_kept_frames.py", "studio._filtered"): "the runs of a page, without the page",
+    ("tests/studio/test_side_by_side.py", "studio._side_by_side"): "what a page compares, without the page",
     ("tests/running/test_cluster.py", "running._cluster"): "chunks on their way, and its patience",
     ("tests/running/test_cluster.py", "running._worker"): "chunks on their way",
     ("tests/support/editing.py", "store._schema"): "writes rows as a package of another version would",

@@ -16,7 +16,7 @@ from opinionsim.errors import BudgetExceeded, DamagedError, OpinionSimError, Spe
 from opinionsim.llm import RunCalls
 from opinionsim.specification import load_experiment
 from opinionsim.store import open_store
-from opinionsim.watching import Reason, look_at
+from opinionsim.watching import experiment
 from tests.support.running import SMALL, changed, ended, watched
 
 
@@ -30,9 +30,9 @@ def _reworded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunCalls, "_at", at)
 
 
-def _reasons(store: str) -> list[Reason]:
-    (seen,) = look_at(store).values()
-    return seen.reasons
+def _reasons(store: str) -> list[dict[str, Any]]:
+    with open_store(store, write=False) as reader:
+        return list(experiment(reader)["reasons"])
 
 
 def test_status_tells_causes_whatever_the_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_status_tells_causes_whatever_the_sentences(monkeypatch: pytest.MonkeyPa
     summary = ended(changed(SMALL, replicates=3), "broken.sqlite", model)
     assert len({*summary.errors.values()}) == 3
     (reason,) = _reasons("broken.sqlite")
-    assert (reason.runs, reason.code, reason.alike) == (3, "model-call", False)
+    assert (reason["runs"], reason["code"], reason["alike"]) == (3, "model-call", False)
     assert "3 runs, for instance irgendwo, " in CliRunner().invoke(app, ["status", "broken.sqlite"]).stdout
     with open_store("broken.sqlite", write=False) as store:
         for run_id, state in store.states().items():
@@ -61,7 +61,7 @@ def test_other_prompts_are_one_cause_whatever_the_sentences(
     situation.write_text(f"Now: {situation.read_text()}")
     ended(spec, "old.sqlite")
     (reason,) = _reasons("old.sqlite")
-    assert (reason.runs, reason.code, reason.alike) == (2, "journal-prompt", False)
+    assert (reason["runs"], reason["code"], reason["alike"]) == (2, "journal-prompt", False)
 
 
 def test_a_budget_that_is_used_up_is_named_by_its_code() -> None:
@@ -69,7 +69,7 @@ def test_a_budget_that_is_used_up_is_named_by_its_code() -> None:
     assert summary.exceeded is not None
     assert (summary.exceeded.code, summary.exceeded.fields["limits"]["calls"]) == ("budget-calls", 5)
     (reason,) = _reasons("poor.sqlite")
-    assert reason.code == "budget-calls"
+    assert reason["code"] == "budget-calls"
 
 
 def test_problems_of_a_specification_are_errors_of_their_own() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.test_architecture import PACKAGE, SLICES
 
 #: Most code lines of the package and of a room, lines of a module and a class, and files of a folder.
-PACKAGE_LINES, ROOM_LINES, MODULE_LINES, CLASS_LINES, FOLDER_FILES = 59_750, 3_300, 600, 350, 24
+PACKAGE_LINES, ROOM_LINES, MODULE_LINES, CLASS_LINES, FOLDER_FILES = 61_350, 3_300, 600, 350, 24
 #: Folders of one file a kind, which may hold any number.
 ONE_FILE_A_KIND = frozenset({"classic/models", "metrics", "schedules"})
 

@@ -137,6 +137,11 @@ def _what_was_run_is_shown(left: Path, name: str, folder: Path) -> None:
     rest, *_ = commanded(left, f"table {store} --form csv", *made)
     assert rest
     assert set(rest.splitlines()) <= set(whole.splitlines())
+    # A page of results loads these parts, and shows an error in place of one that fails.
+    asked = {"store": name, "url": f"sqlite:///{store}"}
+    parts = "r.tables(asked), r.runs(asked), r.sections(asked), r.figures(asked)"
+    page = done(left, "-c", f"from opinionsim.studio import _reading as r; asked = {asked}; print({parts})")
+    assert 'class="problem"' not in page
     odd = (folder / "odd.md").read_text(encoding="utf-8")
     said = re.search(r"It is not installed here\.|These are data of people, imported from a table", odd)
     # Not every slice brings the way of interacting of its study.

@@ -80,5 +80,9 @@ def test_a_classic_sweep_is_listed_without_runs(tmp_path: Path) -> None:
         told = watching.experiment(reader, "points")
     assert (listed["units"], listed["over"], listed["counts"]["complete"]) == (True, True, 12)
     assert "Equation" in listed["stamp"]
-    assert (told["units"], told["runs"], told["axes"]) == (True, [], [])
+    assert (told["units"], told["runs"]) == (True, [])
+    assert [(axis["name"], axis["levels"]) for axis in told["axes"]] == [
+        ("epsilon", ["0.1", "0.5"]),
+        ("mu", ["0.2", "0.5"]),
+    ]
     assert told["counts"] == listed["counts"]

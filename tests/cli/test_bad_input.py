@@ -216,7 +216,7 @@ def _foreign(path: Path) -> None:
     connection.close()
 
 
-READERS = [("status",), ("status", "--follow"), ("show",), ("table",), ("plot",), ("export", "out"), ("replay",)]
+READERS = [("status",), ("show",), ("table",), ("plot",), ("export", "out"), ("replay",)]
 
 
 @pytest.mark.parametrize("reader", READERS, ids=[" ".join(reader) for reader in READERS])

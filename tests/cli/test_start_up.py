@@ -55,7 +55,6 @@ COMMANDS: list[tuple[tuple[str, ...], set[str]]] = [
 READING: list[tuple[tuple[str, ...], set[str]]] = [
     (("status",), set()),
     (("status", "--runs"), set()),
-    (("status", "--follow"), set()),
     (("show", "--run", "strong/1"), set()),
     (("show", "--agent", "1", "--prompt"), set()),
     (("table",), {"numpy", "pandas"}),

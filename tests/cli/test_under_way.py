@@ -34,7 +34,7 @@ def test_status_tells_what_is_under_way_from_what_was_cut_off(invoke: Invoke, ha
     assert found["calls"] == 29
     said = invoke("status", half).stdout
     assert said.splitlines()[0].split()[:6] == ["experiment", "runs", "complete", "under", "way", "calls"]
-    assert f"To follow the runs that are under way: opinionsim status {half} --follow\n" in said
+    assert f"To watch the runs that are under way: opinionsim view {half}\n" in said
     copy = backup(half, tmp_path / "copy.sqlite")
     (found,) = json.loads(invoke("status", copy, "--json").stdout)
     assert [found[name] for name in ("complete", "under_way", "cut_off")] == [2, 0, 2]

@@ -26,7 +26,7 @@ _LOADED = (
     "opinionsim.watching",
     "opinionsim.web._open_room",
     "opinionsim.web._serve",
-    "opinionsim.web._viewer",
+    "opinionsim.studio._studio_routes",
     "typer.testing",
     "sqlalchemy.dialects.sqlite",
 )

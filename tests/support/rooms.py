@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import os
 import re
 import shutil
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +30,7 @@ _QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+_CACHE = tempfile.TemporaryDirectory(prefix="opinionsim-tests-", ignore_cleanup_errors=True)
 _LINK = re.compile(r"https?://\S+/enter/\S+")
 
 
@@ -75,6 +78,8 @@ class RoomServer:
 
     def __init__(self, spec: str | Path, folder: Path, *options: str, command: str = "room") -> None:
         self.folder = folder
+        # What the server keeps for the user it keeps elsewhere.
+        os.environ.setdefault("XDG_CACHE_HOME", _CACHE.name)
         self.process = Command(command, spec, "--no-browser", *options, folder=folder)
         self.said: list[str] = []
         self._linked = threading.Event()
@@ -136,24 +141,26 @@ class Browser:
 
     Attributes
     ----------
+    cookie : str
+        Its cookie.
     run : str
         Path of the session that it came in to; empty for the owner.
     """
 
     def __init__(self, server: RoomServer, cookie: str = "") -> None:
         self._server = server
-        self._cookie = cookie
+        self.cookie = cookie
         self.run = ""
 
     def ask(self, path: str, form: dict[str, Any] | None = None, **headers: str) -> Answer:
         """A page, or the answer to a form."""
-        given = {"cookie": self._cookie, "origin": self._server.address, **headers}
+        given = {"cookie": self.cookie, "origin": self._server.address, **headers}
         if form is None:
             answer = self._server.ask(path, **given)
         else:
             kind = "application/x-www-form-urlencoded"
             answer = self._server.ask(path, method="POST", body=urlencode(form), content_type=kind, **given)
-        self._cookie = answer.headers.get("set-cookie", self._cookie).partition(";")[0]
+        self.cookie = answer.headers.get("set-cookie", self.cookie).partition(";")[0]
         return answer
 
     def come_in(self, link: str) -> Answer:
@@ -210,7 +217,7 @@ class Browser:
     def following(self) -> Iterator[Iterator[str]]:
         """The lines of what its page is told, as they come."""
         with closing(http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=30)) as connection:
-            connection.request("GET", f"{self.run}/live?since=0.0", headers={"cookie": self._cookie})
+            connection.request("GET", f"{self.run}/live?since=0.0", headers={"cookie": self.cookie})
             answer = connection.getresponse()
             yield iter(lambda: answer.readline().decode(), "")
 

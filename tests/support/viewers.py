@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -71,20 +72,29 @@ class Viewed:
     state: dict[str, Any]
 
     @contextmanager
-    def page(self, browser: Any, address: str = "#/", **options: Any) -> Iterator[Any]:
+    def page(self, browser: Any, address: str = "/", **options: Any) -> Iterator[Any]:
         """A page of a new browser at an address."""
         with looking(browser, self.server, storage_state=self.state, **options) as page:
             self.go(page, address)
             yield page
 
+    def address(self, address: str) -> str:
+        """The whole of an address; one that begins with ``#`` is of the page that draws runs of the store."""
+        place = f"/runs/{quote(self.store.name)}" if address.startswith("#") else ""
+        return f"{self.server.address}{place}{address}"
+
     def go(self, page: Any, address: str) -> None:
-        """Go to an address, and wait until it is drawn."""
-        page.goto(f"{self.server.address}/{address}")
-        drawn(page)
+        """Go to an address, and wait until what it shows is there."""
+        page.goto(self.address(address))
+        drawn(page) if address.startswith("#") else settled(page)
+
+    def results(self, name: str, **asked: str) -> str:
+        """The address of the page of results of an experiment."""
+        return f"/results/{quote(self.store.name)}?{urlencode({'experiment': name, **asked})}"
 
     def asked(self, page: Any, path: str) -> Any:
-        """What the server answers to a question."""
-        return page.request.get(f"{self.server.address}/data/{path}").json()
+        """What the server answers to a question of the page of runs."""
+        return page.request.get(f"{self.server.address}/data/{path}?store={quote(self.store.name)}").json()
 
 
 def drawn(page: Any) -> None:
@@ -92,6 +102,14 @@ def drawn(page: Any) -> None:
     page.wait_for_function(
         "() => { const view = document.getElementById('view');"
         " return view.dataset.at === location.hash.split('?')[0] && !view.hasAttribute('aria-busy') }"
+    )
+
+
+def settled(page: Any) -> None:
+    """Wait until all parts of a page that load by themselves are there."""
+    page.wait_for_function(
+        "() => !document.querySelector('[aria-busy=true]') && [...document.querySelectorAll('[data-src], [data-live]')]"
+        ".every((part) => 'loaded' in part.dataset || part.closest('details:not([open])'))"
     )
 
 

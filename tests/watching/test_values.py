@@ -96,21 +96,17 @@ def test_opinions_by_step_are_those_of_the_frames(results: osim.Results) -> None
                 np.testing.assert_array_equal(np.array(told, dtype=float)[:, : want.shape[1]], want)
 
 
-def test_metrics_by_step_and_colours_are_those_of_the_frames(results: osim.Results) -> None:
+def test_metrics_by_step_are_those_of_the_frames(results: osim.Results) -> None:
     runs = results.runs
     by_step = metrics.step_metrics(runs, results.opinions, "report")
     with open_store(results.url, write=False) as reader:
         for name in ("bias", "diversity"):
-            colours = watching.colours(reader, results.name, metric=name)
-            assert (colours["left"], set(colours["values"])) == (0, {str(row) for row in range(len(runs))})
-            for row, run in enumerate(runs["run_id"]):
+            for run in runs["run_id"]:
                 own = by_step[by_step["run_id"] == run]
                 want = own[name].to_numpy()
                 told = watching.run_metric(reader, run, name=name, kind="report")
                 np.testing.assert_allclose(np.array(told["values"], dtype=float), want)
                 assert name in told["names"]
-                last = colours["values"][str(row)]
-                assert math.isnan(want[-1]) if last is None else last == pytest.approx(want[-1])
 
 
 def test_metrics_of_networks_follow_ties_that_move(tmp_path: Any) -> None:
@@ -128,17 +124,3 @@ def test_metrics_of_networks_follow_ties_that_move(tmp_path: Any) -> None:
         network = Network.from_edges(now[["source", "target"]].to_numpy(), n_agents, now["weight"].to_numpy())
         want = float(metrics.compute_metrics(values[:, step], "disagreement", network=network)["disagreement"])
         assert math.isnan(want) if found[step] is None else found[step] == pytest.approx(want)
-
-
-def test_colours_are_computed_as_far_as_time_allows_and_kept(
-    results: osim.Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known: dict[Any, float | None] = {}
-    with open_store(results.url, write=False) as reader:
-        monkeypatch.setattr(watching._metrics, "_COMPUTE_S", -1.0)
-        nothing = watching.colours(reader, results.name, metric="bias", known=known)
-        assert (nothing["values"], nothing["left"], nothing["low"]) == ({}, len(results.runs), None)
-        monkeypatch.undo()
-        everything = watching.colours(reader, results.name, metric="bias", known=known)
-        monkeypatch.setattr(watching._metrics, "_COMPUTE_S", -1.0)
-        assert watching.colours(reader, results.name, metric="bias", known=known) == everything

@@ -1,4 +1,4 @@
-"""The page of the viewer in a browser: what it shows is what the store holds, live, later and offline."""
+"""The page that draws runs, in a browser: what it shows is what the store holds, live, later and offline."""
 
 from __future__ import annotations
 
@@ -105,43 +105,6 @@ def printed(value: float) -> str:
 
 
 # -- what is shown is what the store holds -------------------------------------------------------------------
-
-
-def test_experiments_lead_to_cells_and_cells_to_runs(browser: Any, viewed: Viewed) -> None:
-    with viewed.page(browser) as page:
-        assert set(page.locator("#view h2").all_inner_texts()) > set(KINDS)
-        assert "SCRIPTED STAND-IN" in page.title()
-        assert "SCRIPTED STAND-IN" in page.locator(".top .stamp").inner_text()
-        accessible(page)
-        page.get_by_role("link", name="dyads").click()
-        page.wait_for_selector(".square.complete")
-        runs = osim.load(str(viewed.store), "dyads").runs
-        assert page.locator(".square").count() == len(runs)
-        page.get_by_label("Colour").select_option("diversity")
-        page.wait_for_selector(".square[title*='diversity'][style*='rgb']")
-        page.wait_for_function("() => !document.querySelector('#view').innerText.includes('to come')")
-        accessible(page)
-        page.locator("#columns").focus()
-        page.locator("#columns").select_option("topic.framing")
-        page.wait_for_selector("th[scope=col]:text-is('truth')")
-        # Who chooses by the keyboard can choose on.
-        assert page.evaluate("document.activeElement.id") == "columns"
-        page.wait_for_selector(".square[title*='diversity'][style*='rgb']")
-        square = page.locator(".square[title*='diversity']").first
-        words = square.get_attribute("aria-label")
-        assert re.match(r"run \S+=.*/0, complete, scripted: diversity [\d.]+", words)
-        square.focus()
-        page.keyboard.press("Enter")
-        page.wait_for_selector("figure canvas[aria-label]")
-        assert f"run {words.split(',')[0].removeprefix('run ')}" in page.title()
-        page.go_back()
-        page.wait_for_selector(".square")
-        page.go_back()
-        page.go_back()
-        page.go_back()
-        page.wait_for_selector("article h2")
-        page.go_forward()
-        page.wait_for_selector(".square")
 
 
 @pytest.mark.parametrize("name", kinds("classic"))
@@ -273,8 +236,7 @@ def test_agents_of_one_name_have_their_numbers(browser: Any, viewed: Viewed) -> 
 
 def test_search_finds_and_filters(browser: Any, viewed: Viewed) -> None:
     results = osim.load(str(viewed.store), "dyads")
-    with viewed.page(browser) as page:
-        page.get_by_role("link", name="dyads").click()
+    with viewed.page(browser, viewed.results("dyads")) as page:
         page.get_by_role("link", name="search the texts").click()
         page.get_by_label("Text to find").fill("THEORY")
         page.get_by_role("button", name="Search").click()
@@ -291,17 +253,6 @@ def test_search_finds_and_filters(browser: Any, viewed: Viewed) -> None:
         assert page.get_by_label("Text to find").input_value() == "THEORY"
         page.locator(".line a", has_text="turn").first.click()
         page.wait_for_selector("details.card")
-
-
-def test_a_sweep_of_a_classic_model_says_how_it_is_drawn(browser: Any, viewed: Viewed) -> None:
-    swept = {"name": "deffuant", "counts": {"complete": 8}, "units": True, "runs": [], "axes": [], "metrics": []}
-    with viewed.page(browser) as page:
-        told = viewed.asked(page, "experiments")["experiments"][0]
-        answer = {**told, **swept, "reasons": [], "doing": [], "last_reply_s": None, "over": True, "expected": 0}
-        page.route("**/data/experiments/*", lambda route: route.fulfill(json=answer))
-        viewed.go(page, f"#/experiment/{told['id']}")
-        assert "8 complete" in page.locator("#view").inner_text()
-        assert "opinionsim plot" in page.locator("#view").inner_text()
 
 
 # -- the scrubber --------------------------------------------------------------------------------------------
@@ -343,7 +294,7 @@ ADDRESSED = {"1.5": 2, "-1": 0, "-7.2": 0, "1e9": 30, "Infinity": 30, "text": 30
 
 
 def test_any_step_in_the_address_is_one_of_the_run(browser: Any, viewed: Viewed) -> None:
-    with viewed.page(browser) as page:
+    with viewed.page(browser, "#/search") as page:
         for given, shown in ADDRESSED.items():
             page.goto("about:blank")
             viewed.go(page, f"#/run/{run_of(viewed.store, 'dyads')}?step={given}")
@@ -375,9 +326,9 @@ def test_a_run_is_watched_while_another_process_carries_it_out_is_killed_and_goe
         try:
             wait_until(lambda: len(stub.log) >= 4)
             with viewing(browser, path) as viewed, viewed.page(browser) as page:
-                page.wait_for_selector("#view >> text=under way")
-                page.get_by_role("link", name="live").click()
-                page.locator(".square.under-way").click()
+                page.wait_for_selector("[data-live] >> text=under way")
+                page.get_by_text("All of them, with their numbers").click()
+                page.locator("tr", has_text="under way").get_by_role("link").click()
                 end = "step => Number(document.getElementById('step')?.max) >= step"
                 page.wait_for_function(end, arg=6)
                 assert "Language-model agents" in page.title()
@@ -429,8 +380,11 @@ def test_a_store_that_is_deleted_and_a_server_that_ends_are_said(browser: Any, t
         for each in path.parent.glob("gone.sqlite*"):
             each.unlink()
         page.wait_for_selector("#said:text('gone.sqlite')")
-        viewed.go(page, "#/")
         page.reload()
+        page.wait_for_selector(".problem:text('gone.sqlite')")
+        viewed.go(page, "/")
+        page.wait_for_selector(".problem:text('gone.sqlite')")
+        page.go_back()
         page.wait_for_selector(".problem:text('gone.sqlite')")
         viewed.server.kill()
         page.evaluate("location.hash = '#/search'")
@@ -473,7 +427,7 @@ def test_one_file_opens_from_the_disk_without_a_network(
 ) -> None:
     run, path = run_of(viewed.store, name), tmp_path / "run.html"
     shown = "canvas[role=img], .terms dd, .lines .text"
-    with offline(browser, viewed.store, run, path) as page, viewed.page(browser) as live:
+    with offline(browser, viewed.store, run, path) as page, viewed.page(browser, f"#/run/{run}") as live:
 
         def same(view: str) -> None:
             """The file shows what the host shows."""
@@ -500,7 +454,7 @@ def test_one_file_opens_from_the_disk_without_a_network(
         same(f"#/run/{run}/turn/2")
         prompts = [each.locator(".card .shown").all_inner_texts() for each in (page, live)]
         assert prompts[0] == prompts[1]
-        page.goto(f"{path.as_uri()}#/experiment/none")
+        page.goto(f"{path.as_uri()}#/run/{run}/turn/999999")
         page.wait_for_selector(".problem:text('one run')")
 
 
@@ -577,7 +531,7 @@ def test_texts_that_were_cut_off_are_marked_and_count_where_they_shall(browser: 
 
 @pytest.mark.whole
 def test_trials_and_withdrawn_runs_say_so_in_every_title(browser: Any, viewed: Viewed) -> None:
-    with viewed.page(browser) as page:
+    with viewed.page(browser, "#/nowhere") as page:
         for row, state in ((0, ""), (1, "TRIAL"), (2, "WITHDRAWN")):
             run = run_of(viewed.store, "marked", row)
             for view in ("", "/agent/0", "/turn/0", "/dialogue"):
@@ -608,7 +562,7 @@ def test_a_run_of_models_of_two_kinds_says_both(browser: Any, tmp_path: Path, mo
     with viewing(browser, path) as viewed, viewed.page(browser, f"#/run/{run_of(path, 'mixed')}") as page:
         assert stamp in page.title()
         assert page.locator(".top .stamp").inner_text() == stamp
-        viewed.go(page, "#/")
+        viewed.go(page, "/")
         assert stamp in page.title()
 
 
@@ -618,7 +572,7 @@ def test_hostile_texts_are_texts(browser: Any, viewed: Viewed, tmp_path: Path) -
              f"#/run/{run}?instrument=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&kind=%22&step=-1&with=")  # fmt: skip
     said = ".line > .text"
     with viewed.page(browser, viewport={"width": 360, "height": 740}) as page:
-        for address in ("#/", *views):
+        for address in views:
             viewed.go(page, address)
             assert "taken" not in page.title() or HOSTILE[1] in page.title()
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
@@ -645,22 +599,22 @@ NONSENSE = (
 
 
 def test_nonsense_in_the_address_gives_a_sentence_and_a_way_home(browser: Any, viewed: Viewed) -> None:
-    with viewed.page(browser) as page:
+    with viewed.page(browser, "#/nowhere") as page:
         for address in NONSENSE:
-            page.goto(f"{viewed.server.address}/{address.replace('RUN', run_of(viewed.store, 'dyads'))}")
+            page.goto(viewed.address(address.replace("RUN", run_of(viewed.store, "dyads"))))
             page.wait_for_selector(".problem[role=alert]")
             assert len(page.locator(".problem").inner_text().split()) > 3, address
             if address == NONSENSE[0]:
                 accessible(page)
             page.get_by_role("link", name="To the start").click()
-            page.wait_for_selector("article h2")
+            page.wait_for_selector("h2:text-is('Outcome')")
 
 
 @pytest.mark.whole
 def test_an_answer_that_comes_late_does_not_mix_with_another(browser: Any, viewed: Viewed) -> None:
     first, other = run_of(viewed.store, "dyads"), run_of(viewed.store, "classic")
     held: list[Any] = []
-    with viewed.page(browser) as page:
+    with viewed.page(browser, f"#/run/{other}/dialogue") as page:
         page.route(f"**/data/runs/{first}?*", lambda route: held.append(route))
         page.evaluate("hash => { location.hash = hash }", f"#/run/{first}")
         page.wait_for_selector("#view[aria-busy]")
@@ -679,7 +633,7 @@ def test_the_width_of_a_phone_and_the_dark(browser: Any, viewed: Viewed) -> None
         experiment = viewed.asked(page, f"runs/{run}")["about"]["experiment_id"]
         read = (f"#/run/{run}/agent/1", f"#/run/{run}/turn/3", f"#/run/{run}/dialogue")
         found = f"#/search?experiment={experiment}&q=theory"
-        for address in (f"#/experiment/{experiment}?colour=bias", f"#/run/{run}", *read, found):
+        for address in (f"#/run/{run}", *read, found):
             viewed.go(page, address)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
             # In the dark every kind of page is looked at; in the light the tests above do.
