@@ -29,8 +29,9 @@ from opinionsim.store import AbsentError, Store, StoreReader, open_store
 _REST, _LEAST_S, _MOST_S = 10, 0.3, 10.0
 #: Answers that are kept, and seconds for which a store stays open after a question.
 _KEPT, _OPEN_S = 32, 3.0
-#: Seconds between two looks at a run.
-_LOOK_S = 0.5
+#: Seconds between two looks at a run, and after which one that is under way is looked at though nothing was added: the
+#: end of the process that carries it out changes nothing in the store.
+_LOOK_S, _ALIVE_S = 0.5, 3.0
 #: Most digits of a number, and most characters of a text, in an address.
 _DIGITS, _CHARACTERS = 9, 1000
 
@@ -202,10 +203,13 @@ async def _changes(viewer: Viewer, run_id: str, request: Request) -> AsyncIterat
     """Tell a viewer that something has been added to a run, until it goes away."""
     last = request.query_params.get("since", "")
     state = mark = None
+    looked = 0.0
     while True:
-        if mark == (mark := mark_of(viewer.url)):
+        now = time.monotonic()
+        if mark == (mark := mark_of(viewer.url)) and (state != "under way" or now < looked + _ALIVE_S):
             await asyncio.sleep(_LOOK_S)
             continue
+        looked = now
         try:
             found = await run_in_threadpool(viewer.standing, run_id)
         except OpinionSimError as error:
