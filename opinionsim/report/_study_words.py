@@ -148,7 +148,7 @@ def _details_of(results: Results) -> dict[str, str]:
     """The parameters that the specification of results states, by names."""
     # Some ways of interacting tell their parameters in sentences of their own.
     own = any(each.get("methods") for each in results.declared.values())
-    # Of people on record and their stand-ins, parameters are hashes.
+    # The parameters of recorded people and of their stand-ins are hashes, which say nothing to a reader.
     hidden = _kinds_on_record(results)
     return _details(results.manifest.get("spec", results.spec), hidden, of_interaction=not own)
 

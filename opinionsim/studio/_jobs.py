@@ -85,7 +85,7 @@ class Jobs:
         self._stopping: set[int] = set()
 
     def stops(self, store: Path) -> bool:
-        """Whether the process that writes a store was told to stop."""
+        """Whether this studio has asked the process that writes a store to stop."""
         return writer(store) in self._stopping
 
     def last(self, store: Path) -> Job | None:
@@ -130,7 +130,7 @@ class Jobs:
         return said.decode("utf-8", "replace").strip() if process.returncode else ""
 
     def stop(self, store: Path) -> None:
-        """Let the last command on a store, or whoever else writes it, end after the calls in flight.
+        """Ask the process that writes a store to end after the calls in flight.
 
         Raises
         ------

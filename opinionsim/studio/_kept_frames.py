@@ -89,7 +89,7 @@ def _keys(reader: StoreReader, design: DesignRow, frames: _Frames) -> dict[str, 
     contents = reader.contents(runs["run_id"].unique())
     cells: dict[str, list[Any]] = {}
     for run in design.runs:
-        # Which instrument an analysis goes by is a matter of the frame of runs alone.
+        # An analysis reads the name of its instrument from the frame of runs alone.
         cells.setdefault(run.run_id, []).append(replace(run, instrument_id=None))
     used = {each for run in design.runs for each in run.instruments}
     instruments = [each for each in reader.instruments() if each.instrument_id in used]

@@ -16,7 +16,7 @@ from opinionsim.store import Results, open_store
 from opinionsim.studio._filtered import filtered
 from opinionsim.watching import level_labels
 
-#: Most pairs of agents that are told.
+#: Largest number of pairs of agents that the page lists.
 _MOST_PAIRS = 5
 #: What identifies the opinions of a cell.
 _SERIES = ["run_id", "cell", "instrument_id"]

@@ -195,7 +195,7 @@ def _mark(path: str) -> tuple[int, int] | None:
         found = os.stat(path)
     except OSError:
         return None
-    # Whoever reads a store makes and removes an empty log.
+    # A process that reads a store creates an empty log and removes it again, which is no change.
     return (found.st_mtime_ns, found.st_size) if found.st_size else None
 
 

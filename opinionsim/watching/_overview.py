@@ -17,7 +17,7 @@ from opinionsim.watching._run_view import picked
 if TYPE_CHECKING:
     from opinionsim.store import DesignRow, StoreReader
 
-#: Runs under way whose texts are told as they come, and how many of each.
+#: Number of running runs whose newest texts the page shows, and number of texts of each.
 _RUNS_TOLD, _TEXTS_TOLD = 3, 2
 
 

@@ -138,7 +138,7 @@ def count_units(opened: StoreReader, designs: Iterable[DesignRow]) -> dict[str, 
         return {}
     found = opened.unit_counts(wanted)
     done, failed = (sum(each[place] for each in found.values()) for place in (0, 1))
-    # Of more replicates than the last invocation asked for, those are there too.
+    # The store may hold replicates that the last invocation did not ask for; they are listed too.
     total = sum(max(number, sum(found.get(unit_id, (0,)))) for unit_id, number in wanted.items())
     return {"complete": done, "incomplete": failed, "pending": total - done - failed}
 

@@ -56,7 +56,7 @@ def test_people_of_an_imported_table_and_their_twins(pass_on: bool, tmp_path: Pa
     )  # fmt: skip
     people = osim.import_panel(table, mapping, store=f"sqlite:///{tmp_path / 'people.sqlite'}")
     twins = osim.run(twins_experiment(people, {"model": {"name": "scripted"}}), people.url)
-    # The names of points are words of the study, whoever has chosen one.
+    # The study itself chooses the names of its points, so they may appear.
     assert released(twins).spec["scale"] == twins.spec["scale"]
     assert (post in told(released(people))) == pass_on
     for secret in (post, town, "A flyer on tea."):

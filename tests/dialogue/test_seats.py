@@ -1,4 +1,4 @@
-"""What people at the seats of a room want out of turn, and what they are told of others."""
+"""What people in a room may do out of turn, and what the room shows them of others."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_methods_and_cost_tell_which_replies_came_through_a_batch_queue(
         "date: 2026-11-29\ncurrency: USD\nper: 1\nmodels: {'openai:m': {input: 1, output: 1}}\n"
         "lanes: {openai: {batch: {factor: 0.5, date: 2026-11-29, source: a page}}}\n"
     )
-    # Of a dozen answers one at least refuses, and not all do, on whatever port the provider is.
+    # At least one of the twelve answers is a refusal and at least one is not, on any port of the provider.
     with BatchProvider(refuse=0.5, prices=(1.0, 1.0)) as provider:
         spec = changed(
             SMALL,

@@ -41,7 +41,7 @@ class Studio(Browser):
         return self.ask(f"/save/{study}", {"text": text, **told})
 
     def check(self, study: str, text: str, **given: str) -> Any:
-        """What the page of a study is told of a text."""
+        """The answer that the page of a study gets about a text."""
         import json
 
         return json.loads(self.ask(f"/check/{study}", {"text": text, **given}).text)

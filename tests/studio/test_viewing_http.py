@@ -210,7 +210,7 @@ def test_the_link_works_once_and_not_for_its_head(store: Path) -> None:
         link = server.link.removeprefix(server.address)
         assert "set-cookie" not in server.ask(link, method="HEAD").headers
         found = Shown(server, store.name)
-        assert found.ask(link).status == 303  # whoever has the cookie already is let through
+        assert found.ask(link).status == 303  # a browser that already has the cookie is let in
         assert found.ask(link, cookie="").status == 404
         assert found.ask("/enter/guessed", cookie="").status == 404
         assert found.cookie.startswith(f"opinionsim-{server.port}=")
@@ -280,7 +280,7 @@ def test_only_files_of_the_folder_have_an_address(opened: Shown, store: Path) ->
             assert "complete" not in answer.text
 
 
-# -- what is told --------------------------------------------------------------------------------------------
+# -- what the pages say --------------------------------------------------------------------------------------------
 
 
 def test_a_page_of_results_says_what_the_store_has(either: Shown) -> None:

@@ -1,4 +1,4 @@
-"""An experiment as it is told while it is carried out: its calls, what processes are doing, and causes of errors."""
+"""The state of an experiment while it runs: its calls, what processes are doing, and causes of errors."""
 
 from __future__ import annotations
 
