@@ -10,6 +10,10 @@ import pytest
 import yaml
 
 from tests.support.rooms import RoomServer, room
+from tests.support.seats import free, owner, session
+
+#: Fixtures of tests of seats, which a test module with a fixture ``server`` may use.
+__all__ = ["free", "owner", "session"]
 
 
 @pytest.fixture

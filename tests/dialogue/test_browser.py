@@ -52,25 +52,6 @@ def test_the_keyboard_alone(browser: Any, spec: Callable[..., Path], tmp_path: P
         assert re.match(r"\[q\d+\] ", page.input_value("#text"))
 
 
-def test_somebody_who_looks_on_sees_it_live_and_can_do_nothing(browser: Any, served: RoomServer) -> None:
-    with looking(browser, served) as page, looking(browser, served) as other:
-        page.goto(served.link)
-        page.get_by_role("button", name="Make a link to observe").first.click()
-        link = page.locator(".link code").inner_text()
-        other.goto(link)
-        other.get_by_role("button", name="Join").click()
-        page.get_by_role("button", name="Try it yourself").first.click()
-        my_turn(page)
-        say(page, "For all to hear.")
-        other.wait_for_selector("#lines .text:text('For all to hear.')")
-        assert other.locator("#answer").count() == 0
-        run = page.url.partition("#")[0]
-        for route in ("answer", "signal", "invite", "sit"):
-            assert other.request.post(f"{run}/{route}", headers={"origin": served.address}).status == 403
-        assert other.request.get(f"{served.address}/settings").status == 403
-        assert other.request.get(f"{run}/download/json").status == 403
-
-
 @pytest.mark.whole
 def test_an_open_question_is_dragged_and_pasting_is_an_option(
     browser: Any, spec: Callable[..., Path], tmp_path: Path

@@ -19,24 +19,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoomServer]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def owner(server: RoomServer) -> Browser:
-    owner = Browser(server)
-    owner.come_in(server.link)
-    return owner
-
-
-@pytest.fixture(scope="module")
-def free(owner: Browser) -> list[str]:
-    """Paths of the sessions that no test has taken."""
-    return owner.sessions()
-
-
-@pytest.fixture
-def session(server: RoomServer, owner: Browser, free: list[str]) -> Session:
-    return Session.begun(server, owner, free.pop())
-
-
 def test_reports_of_harm_are_kept_whenever_they_come(session: Session) -> None:
     guest, visitor = session.people
     assert guest.want("harm", " ").status == 400

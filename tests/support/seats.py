@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 import yaml
 
 from tests.support.rooms import Browser, RoomServer, room
@@ -55,3 +56,23 @@ def seats(folder: Path, sessions: int, **fields: Any) -> Iterator[RoomServer]:
     (folder / "seats.yaml").write_text(yaml.safe_dump({**_SPEC, "replicates": sessions, **fields}), encoding="utf-8")
     with room("seats.yaml", folder) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def owner(server: RoomServer) -> Browser:
+    """The owner of the room that the module has opened."""
+    owner = Browser(server)
+    owner.come_in(server.link)
+    return owner
+
+
+@pytest.fixture(scope="module")
+def free(owner: Browser) -> list[str]:
+    """Paths of the sessions that no test has taken."""
+    return owner.sessions()
+
+
+@pytest.fixture
+def session(server: RoomServer, owner: Browser, free: list[str]) -> Session:
+    """A session with two people, begun for the test."""
+    return Session.begun(server, owner, free.pop())

@@ -21,24 +21,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RoomServer]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def owner(server: RoomServer) -> Browser:
-    owner = Browser(server)
-    owner.come_in(server.link)
-    return owner
-
-
-@pytest.fixture(scope="module")
-def free(owner: Browser) -> list[str]:
-    """Paths of the sessions that no test has taken."""
-    return owner.sessions()
-
-
-@pytest.fixture
-def session(server: RoomServer, owner: Browser, free: list[str]) -> Session:
-    return Session.begun(server, owner, free.pop())
-
-
 def test_nothing_about_a_foreign_question_can_be_told_from_the_reply(session: Session) -> None:
     guest, visitor = session.people
     asked = guest.question()
