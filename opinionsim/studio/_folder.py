@@ -74,7 +74,7 @@ class Folder:
     def beside(self, study: Path) -> dict[str, Path]:
         """The texts of a study by name: its specification, and files beside it such as topic and personas."""
         files = sorted(each for each in study.parent.iterdir() if each.suffix in _TEXTS and each.name[0] != ".")
-        small = [each for each in files if each.is_file() and each.stat().st_size < _MOST_BYTES]
+        small = [each for each in files if _shown(each) and each.stat().st_size < _MOST_BYTES]
         return {each.name: each for each in (study, *small)}
 
     def made(self, name: str) -> Path:
@@ -99,16 +99,22 @@ class Folder:
         return path.relative_to(self.root).as_posix()
 
     def _files(self) -> Iterator[Path]:
-        """Files that are not hidden, in order."""
+        """Studies and stores that are not hidden, in order.
+
+        Texts that are too long for a page are left out.
+        """
         found = 0
         for place, folders, files in islice(os.walk(self.root), _MOST_FOLDERS):
             at = Path(place)
             deep = len(at.relative_to(self.root).parts)
             folders[:] = sorted(name for name in folders if name[0] != "." and deep < _DEPTH)
             for name in sorted(files):
-                if name[0] != "." and found < _MOST:
-                    found += name.endswith((*_STORES, *_STUDIES))
-                    yield at / name
+                path = at / name
+                if name[0] == "." or found >= _MOST or not _shown(path):
+                    continue
+                if path.suffix in _STORES or (path.suffix in _STUDIES and path.stat().st_size < _MOST_BYTES):
+                    found += 1
+                    yield path
 
     def _is_study(self, path: Path) -> bool:
         """Whether a file has the fields of a specification, also one with mistakes; looked up once a change."""
@@ -121,6 +127,11 @@ class Folder:
         except (OSError, SpecError):
             return False
         return self._known[path][1]
+
+
+def _shown(path: Path) -> bool:
+    """Whether a page can show a file: pipes and devices never end, and an address cannot hold every name."""
+    return str(path).isprintable() and path.is_file()
 
 
 def _among(files: Mapping[str, Path], name: str, what: str) -> Path:

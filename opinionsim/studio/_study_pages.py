@@ -164,12 +164,13 @@ async def do(studio: Studio, request: Request) -> Response:
             raise SpecError("This study uses parts of your own; allow them on its page first.")
         if act in ("run", "pilot", "room") and (number := writer(store)):
             raise SpecError(f"Process {number} is writing the store of this study already; pause it, or wait for it.")
-        made = store.with_name(store.stem)
+        # No name of a file is taken for an option.
+        made, here = store.with_name(store.stem), f"./{path.name}"
         words = {
-            "run": ("run", path.name),
-            "pilot": ("run", path.name, "--pilot"),
-            "room": ("room", path.name, "--no-browser"),
-            "freeze": ("freeze", path.name),
+            "run": ("run", here),
+            "pilot": ("run", here, "--pilot"),
+            "room": ("room", here, "--no-browser"),
+            "freeze": ("freeze", here),
             "report": ("report", f"results/{store.name}", "--out", f"results/{made.name}-report.html"),
             "archive": ("export", f"results/{store.name}", f"results/{made.name}-archive.zip", "--archive"),
         }.get(act)

@@ -339,6 +339,28 @@ def test_only_the_owner_comes_in_and_only_from_the_page_itself(studio: Studio) -
     assert not (studio.folder / "small" / "results").exists()
 
 
+def test_the_name_of_a_file_is_no_option(studio: Studio) -> None:
+    path = write(studio.folder)
+    option = path.rename(path.with_name("--pilot.yaml"))
+    assert studio.ask("/do/pilot/small/--pilot.yaml", {}).status == 303
+    assert "Done" in _finished(studio, "small/--pilot.yaml")
+    assert _complete(option.parent / "results" / "small.sqlite") == 1
+
+
+def test_what_no_page_can_show_hides_nothing_else(studio: Studio) -> None:
+    path = write(studio.folder)
+    (path.parent / "gone.sqlite").symlink_to("nowhere")
+    (path.parent / "gone.yaml").symlink_to("nowhere")
+    os.mkfifo(path.parent / "pipe.yaml")
+    os.mkfifo(path.parent / "pipe.txt")
+    for name in (b"\xff.yaml", b"\xff.txt", b"\xff.sqlite", b"line\nbreak.yaml"):
+        Path(os.fsdecode(os.fsencode(path.parent) + b"/" + name)).write_bytes(path.read_bytes())
+    (path.parent / "long.yaml").write_text(path.read_text() + "#" * 1_000_000)
+    assert re.findall(r'href="/study/([^"]*)"', studio.ask("/").text) == ["small/study.yaml"]
+    assert studio.ask("/study/small/study.yaml").status == 200
+    assert "no study" in studio.ask("/study/small/long.yaml").text
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="a superuser writes everywhere")
 def test_a_folder_that_cannot_be_written_is_shown(opened: Callable[[], Studio], tmp_path: Path) -> None:
     path = write(tmp_path / "studies")
